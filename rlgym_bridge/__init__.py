@@ -1,0 +1,1 @@
+"""Train a Rocket League bot in RocketSim, play it in real matches, see the difference."""

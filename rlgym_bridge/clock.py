@@ -1,0 +1,156 @@
+"""Which control row is sent on which tick. Pure logic: frames and phases in, rows out.
+
+Training with RLGym's `rlbot_delay=True`: an action decided on the state of tick k drives the ticks
+k+1 -> k+2 ... k+T -> k+T+1, and k -> k+1 is still driven by the action before. In a match the input
+that answers packet N drives N+L -> N+L+1, L being the input latency. So the row for k+1 -> k+2 answers
+packet k+1-L:
+
+    packet      k0    k0+1  ...  k0+T   k0+T+1        L = 0, action_delay = 1, T = rows decided
+    decision    a0               a1
+    sent        neutral a0 ...   a0     a1
+
+Time is counted in game ticks (120 a second); the wall clock plays no part.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from rlgym_bridge.controls import NEUTRAL
+from rlgym_bridge.game import PLAYING_PHASES, Phase
+
+GAP_TICKS = 120
+"""A jump of the frame number beyond this, or backwards, starts anew."""
+
+
+class Event(Enum):
+    """What a packet asks of the agent."""
+
+    IDLE = "idle"  # not in play, or nothing new: no decision
+    PLAY = "play"  # in play, between decisions
+    DECIDE = "decide"  # a decision is due on this packet's state
+    RESET = "reset"  # as DECIDE, and a new episode begins
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a policy's actions meet the game's ticks.
+
+    Attributes:
+        action_delay: Ticks from the state a decision was made on to the first tick it drives; 1 in
+            RLGym's engine with `rlbot_delay=True`, 0 without.
+        input_latency: Ticks from the packet an input answers to the first tick it drives (L): 0 where
+            the answer comes before the next physics tick.
+
+    Raises:
+        ValueError: A delay is below 0.
+    """
+
+    action_delay: int = 1
+    input_latency: int = 0
+
+    def __post_init__(self) -> None:
+        if self.action_delay < 0 or self.input_latency < 0:
+            raise ValueError(f"{self}, expected delays of 0 ticks or more")
+
+    @property
+    def unreachable_ticks(self) -> int:
+        """Ticks by which every action acts later than it did in training; 0 where it can be met."""
+        return max(0, self.input_latency - self.action_delay)
+
+
+class Clock:
+    """Tells on which packets to decide, and which row answers each packet.
+
+    For every packet: `see` it; if that says DECIDE or RESET, `submit` the rows decided on its state;
+    then `row` answers it. A decision falls on the first packet at or after its due tick; the due ticks
+    stay on the grid that starts at the first packet of play, and rows already past are skipped.
+
+    Args:
+        timing: Action delay and input latency.
+        cars: Cars driven at once.
+
+    Attributes:
+        skipped_decisions: Due ticks that passed without a packet of their own.
+    """
+
+    def __init__(self, timing: Timing | None = None, cars: int = 1) -> None:
+        self.timing = timing if timing is not None else Timing()
+        self.skipped_decisions = 0
+        self._neutral: Sequence[np.ndarray] = (NEUTRAL,) * cars
+        self._frame: int | None = None
+        self._phase = -1
+        self._due: int | None = None  # tick of the next decision; None out of play
+        self._grid = 0  # tick on the grid that the newest decision stands for
+        self._length = 1  # ticks that the newest rows last
+        self._plans: list[tuple[int, Sequence[np.ndarray]]] = []  # (first tick driven, rows a car)
+
+    def see(self, frame: int, phase: int) -> Event:
+        """Take in a packet.
+
+        Args:
+            frame: Its physics tick.
+            phase: Its match phase (`game.Phase`).
+
+        Returns:
+            What to do. A repeated frame asks for nothing, unless its phase begins play.
+        """
+        last_frame, last_phase = self._frame, self._phase
+        self._frame, self._phase = frame, phase
+        if phase not in PLAYING_PHASES:
+            if phase != Phase.PAUSED:
+                self._due = None
+                self._plans.clear()
+            return Event.IDLE
+        broken = last_frame is None or not 0 <= frame - last_frame <= GAP_TICKS
+        kickoff = phase == Phase.KICKOFF and last_phase != Phase.KICKOFF
+        if self._due is None or broken or kickoff:
+            return self.restart()
+        if frame == last_frame or frame < self._due:
+            return Event.PLAY
+        behind = (frame - self._due) // self._length
+        self.skipped_decisions += behind
+        self._grid = self._due + behind * self._length
+        return Event.DECIDE
+
+    def restart(self) -> Event:
+        """Begin a new episode on the packet just seen; also what a user's override ends with.
+
+        Returns:
+            `Event.RESET`.
+
+        Raises:
+            RuntimeError: No packet has been seen.
+        """
+        if self._frame is None:
+            raise RuntimeError("restart came before the first packet; call see first")
+        self._plans.clear()
+        self._grid = self._due = self._frame
+        return Event.RESET
+
+    def submit(self, rows: Sequence[np.ndarray]) -> None:
+        """Take the rows decided on the packet just seen.
+
+        Args:
+            rows: For each car `(ticks, 8)` float32, of the same number of ticks for all; the next
+                decision is due when they end.
+        """
+        self._length = len(rows[0])
+        self._due = self._grid + self._length
+        self._plans.append((self._grid + self.timing.action_delay, rows))
+
+    def row(self) -> Sequence[np.ndarray]:
+        """Return the row that answers the packet just seen, for each car (8,) float32."""
+        if self._due is None or self._frame is None or self._phase not in PLAYING_PHASES:
+            return self._neutral
+        tick = self._frame + self.timing.input_latency
+        for newest in range(len(self._plans) - 1, -1, -1):
+            first, rows = self._plans[newest]
+            if first <= tick:
+                del self._plans[:newest]
+                # A decision that comes late finds the game holding the last row: so does the plan.
+                index = min(tick - first, len(rows[0]) - 1)
+                return [plan[index] for plan in rows]
+        return self._neutral

@@ -1,0 +1,59 @@
+"""Control rows: eight numbers in the order of `game.CONTROL_NAMES`."""
+
+import numpy as np
+
+from rlgym_bridge.game import CONTROL_NAMES
+
+NEUTRAL = np.zeros(len(CONTROL_NAMES), np.float32)
+"""The row that presses nothing, (8,) float32."""
+NEUTRAL.flags.writeable = False
+
+
+class ControlsError(ValueError):
+    """A parser's rows have the wrong shape or hold something that is no control."""
+
+
+def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
+    """Return a parser's rows as `(ticks, 8)` float32, or say what is wrong with them.
+
+    Args:
+        rows: What the parser gave for one car: `(8,)`, held for `hold` ticks, or `(ticks, 8)`.
+        hold: The tick skip that a single row stands for.
+        source: Who gave them, for the message.
+
+    Returns:
+        `(ticks, 8)` float32, five values in [-1, 1], the last three 0 or 1.
+
+    Raises:
+        ControlsError: Another shape, no rows, a non-finite number, a stick outside [-1, 1] or a button
+            that is neither 0 nor 1.
+    """
+    try:
+        array = np.asarray(rows, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ControlsError(f"{source} gave {rows!r}, expected numbers: {error}") from None
+    shape, single = array.shape, array.ndim == 1
+    if single:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != len(CONTROL_NAMES) or not len(array):
+        raise ControlsError(
+            f"{source} gave an array of shape {shape}, expected (8,) or (ticks, 8): "
+            + ", ".join(CONTROL_NAMES)
+        )
+    # One test for the usual case: NaN fails every comparison.
+    if not (np.abs(array) <= 1.0).all():
+        _refuse(array, ~(np.abs(array) <= 1.0), "a finite number in [-1, 1]", source)
+    buttons = array[:, 5:]
+    if not ((buttons == 0) | (buttons == 1)).all():
+        wrong = np.zeros(array.shape, bool)
+        wrong[:, 5:] = (buttons != 0) & (buttons != 1)
+        _refuse(array, wrong, "0 or 1", source)
+    return array.repeat(hold, axis=0) if single else array
+
+
+def _refuse(array: np.ndarray, wrong: np.ndarray, expected: str, source: str) -> None:
+    tick, control = np.argwhere(wrong)[0]
+    raise ControlsError(
+        f"{source} gave {CONTROL_NAMES[control]} = {array[tick, control]} in row {tick} of "
+        f"{len(array)}, expected {expected}"
+    )

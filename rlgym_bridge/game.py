@@ -1,0 +1,156 @@
+"""Constants of the game, each with its unit and where it comes from.
+
+Sources: [RS] RocketSim 2.2.1 `RLConst`; [RG] RLGym 2.0.1 `common_values`;
+[FB] rlbot_flatbuffers 0.19.0 docstrings; [RC] the hitbox table of rlgym-compat 2.3.6,
+which lists what the game reports; [RE] timings measured in real replays.
+Lengths are in unreal units (uu, 1 cm), times in seconds, angles in radians.
+"""
+
+from typing import Final, NamedTuple
+
+TICKS_PER_SECOND: Final = 120
+"""Physics ticks a second [RS]."""
+
+TICK_SECONDS: Final = 1.0 / TICKS_PER_SECOND
+
+CONTROL_NAMES: Final = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
+"""The eight controls in the order of every control row of this project.
+
+RLGym's engine reads them in this order [RG, `RocketSimEngine.step`]; its documentation of
+`ActionParser` has yaw before pitch, which the engine does not follow.
+"""
+
+BLUE: Final = 0
+ORANGE: Final = 1
+
+
+class Phase:
+    """Match phases as RLBot v5 numbers them [FB, `MatchPhase`]."""
+
+    INACTIVE: Final = 0
+    COUNTDOWN: Final = 1
+    KICKOFF: Final = 2
+    ACTIVE: Final = 3
+    GOAL_SCORED: Final = 4
+    REPLAY: Final = 5
+    PAUSED: Final = 6
+    ENDED: Final = 7
+
+
+PLAYING_PHASES: Final = frozenset({Phase.KICKOFF, Phase.ACTIVE})
+"""Phases in which inputs move the cars and the ball is in play."""
+
+COUNTDOWN_TICKS: Final = 480
+"""4.0 s from the cars on their spawns to GO [RE: 729 kickoffs, median 4.02 s]."""
+
+GOAL_SCORED_TICKS: Final = 360
+"""3.0 s between a goal and its replay [RE: 135 goals, median 2.98 s]."""
+
+REPLAY_TICKS: Final = 1080
+"""9.0 s when nobody skips the goal replay [RE: p90 9.0 s]."""
+
+# --- the field -----------------------------------------------------------------------------
+
+SIDE_WALL_X: Final = 4096.0  # uu [RG]
+BACK_WALL_Y: Final = 5120.0  # uu [RG]
+CEILING_Z: Final = 2044.0  # uu [RG]
+GOAL_THRESHOLD_Y: Final = 5215.5
+"""RLGym's goal test: |ball y| above this, uu [RG]. RocketSim's own callback fires at 5216."""
+
+GOAL_CENTRE_Z: Final = 321.3875  # uu, half of the goal's height [RG]
+GOAL_WIDTH: Final = 1785.51  # uu, post to post [RG]
+GOAL_HEIGHT: Final = 642.775  # uu [RG]
+
+BALL_RADIUS: Final = 91.25  # uu [RS]
+BALL_REST_Z: Final = 93.15  # uu, height of the centre of a ball lying on the floor [RS]
+GRAVITY: Final = 650.0  # uu/s^2, downwards [RS]
+
+CAR_MAX_SPEED: Final = 2300.0  # uu/s [RS]
+CAR_MAX_ANGULAR_SPEED: Final = 5.5  # rad/s [RS]
+BALL_MAX_SPEED: Final = 6000.0  # uu/s [RS]
+SUPERSONIC_START_SPEED: Final = 2200.0  # uu/s [RS]
+SUPERSONIC_KEEP_SPEED: Final = 2100.0  # uu/s, kept for SUPERSONIC_KEEP_SECONDS [RS]
+SUPERSONIC_KEEP_SECONDS: Final = 1.0  # [RS]
+
+# --- jumps, dodges, boost ------------------------------------------------------------------
+
+JUMP_MAX_SECONDS: Final = 0.2  # a held jump pushes this long [RS]
+JUMP_MIN_SECONDS: Final = 0.025  # a tapped jump pushes this long [RS]
+DODGE_DEADLINE_SECONDS: Final = 1.25  # from the end of the jump to the last dodge [RS]
+FLIP_TORQUE_SECONDS: Final = 0.65  # a dodge turns the car this long [RS]
+HANDBRAKE_RISE_PER_SECOND: Final = 5.0  # [RS, POWERSLIDE_RISE_RATE]
+HANDBRAKE_FALL_PER_SECOND: Final = 2.0  # [RS, POWERSLIDE_FALL_RATE]
+BOOST_MIN_SECONDS: Final = 0.1  # a tapped boost burns this long [RS]
+BOOST_PER_SECOND: Final = 100.0 / 3.0  # of 100, while boosting [RS]
+RLGYM_BOOST_PER_SECOND: Final = 33.3
+"""What RLGym's `GameConfig.boost_consumption` of 1 stands for [RG]: 0.1 % less than RocketSim's own.
+
+A match here burns RocketSim's rate, so its `boost_consumption` is 1.001.
+"""
+KICKOFF_BOOST: Final = 100.0 / 3.0  # of 100 [RS, BOOST_SPAWN_AMOUNT]
+DEMOLISHED_SECONDS: Final = 3.0  # from demolition to respawn [RS]
+
+# --- hitboxes ------------------------------------------------------------------------------
+
+
+class Hitbox(NamedTuple):
+    """A car body as the game reports it: box size and its centre in car coordinates, uu."""
+
+    name: str
+    length: float
+    width: float
+    height: float
+    offset_x: float
+    offset_z: float
+
+
+HITBOXES: Final = (
+    Hitbox("octane", 118.00738, 84.19941, 36.159073, 13.87566, 20.754988),
+    Hitbox("dominus", 127.92678, 83.27995, 31.3, 9.0, 15.75),
+    Hitbox("plank", 128.81978, 84.670364, 29.394402, 9.008572, 12.0942),
+    Hitbox("breakout", 131.49236, 80.521, 30.3, 12.5, 11.75),
+    Hitbox("hybrid", 127.01919, 82.18787, 34.159073, 13.87566, 20.754988),
+    Hitbox("merc", 120.72023, 76.71031, 41.659073, 11.37566, 21.504988),
+)
+"""The six hitboxes, in the order of RLGym's and RocketSim's numbers 0..5 [RC].
+
+RocketSim's own boxes are 2.5 uu larger in each dimension.
+"""
+
+HITBOX_OF_BODY: Final = {23: 0, 29: 1, 403: 1, 24: 2, 803: 2, 22: 3, 28: 4, 31: 4, 30: 5}
+"""Hitbox number of the common `car_id`s of a loadout; any other body plays as an Octane here."""
+
+# --- boost pads ----------------------------------------------------------------------------
+
+PAD_COUNT: Final = 34
+BIG_PAD_SECONDS: Final = 10.0  # until a big pad is back [RS]
+SMALL_PAD_SECONDS: Final = 4.0  # until a small pad is back [RS]
+BIG_PAD_Z: Final = 73.0  # uu [RS]
+SMALL_PAD_Z: Final = 70.0  # uu [RS]
+
+PAD_POSITIONS: Final = (
+    (0.0, -4240.0), (-1792.0, -4184.0), (1792.0, -4184.0), (-3072.0, -4096.0), (3072.0, -4096.0),
+    (-940.0, -3308.0), (940.0, -3308.0), (0.0, -2816.0), (-3584.0, -2484.0), (3584.0, -2484.0),
+    (-1788.0, -2300.0), (1788.0, -2300.0), (-2048.0, -1036.0), (0.0, -1024.0), (2048.0, -1036.0),
+    (-3584.0, 0.0), (-1024.0, 0.0), (1024.0, 0.0), (3584.0, 0.0),
+    (-2048.0, 1036.0), (0.0, 1024.0), (2048.0, 1036.0), (-1788.0, 2300.0), (1788.0, 2300.0),
+    (-3584.0, 2484.0), (3584.0, 2484.0), (0.0, 2816.0), (-940.0, 3308.0), (940.0, 3308.0),
+    (-3072.0, 4096.0), (3072.0, 4096.0), (-1792.0, 4184.0), (1792.0, 4184.0), (0.0, 4240.0),
+)  # fmt: skip
+"""(x, y) of the 34 pads of standard soccar in RLGym's order, uu [RS].
+
+Turning the field by 180 degrees about z maps pad i to pad 33 - i. RLGym's own table has pad 27
+at y 3310, 2 uu off RocketSim's; RLBot's field info lists the pads sorted by y then x, which
+differs from this order in two pairs: pads are matched by position, never by index.
+"""
+
+BIG_PADS: Final = frozenset({3, 4, 15, 18, 29, 30})
+"""Indices into `PAD_POSITIONS` of the pads that give 100 boost; the others give 12."""
+
+# --- kickoffs ------------------------------------------------------------------------------
+
+KICKOFF_SPAWNS: Final = (
+    (-2048.0, -2560.0, 0.25), (2048.0, -2560.0, 0.75), (-256.0, -3840.0, 0.5),
+    (256.0, -3840.0, 0.5), (0.0, -4608.0, 0.5),
+)  # fmt: skip
+"""(x uu, y uu, yaw in units of pi) of blue's five kickoff spots [RS]; orange's are turned by 180 degrees."""

@@ -1,0 +1,1 @@
+"""The live side: RLBot v5 packets in, controller states out."""

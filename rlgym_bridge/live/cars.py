@@ -1,0 +1,215 @@
+"""What a packet does not say of a car, derived by counting ticks.
+
+Each counter knows when it is sure of itself: after joining a match or losing a packet it is an
+estimate until something fixes it again (the car lands, lets go of boost, the handbrake has had time to
+ramp to its end). The thresholds were read off RocketSim 2.2.1, tick by tick.
+"""
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.game import (
+    DODGE_DEADLINE_SECONDS,
+    FLIP_TORQUE_SECONDS,
+    HANDBRAKE_FALL_PER_SECOND,
+    HANDBRAKE_RISE_PER_SECOND,
+    TICK_SECONDS,
+    TICKS_PER_SECOND,
+)
+from rlgym_bridge.live.rotation import matrix
+
+_ON_GROUND = int(flat.AirState.OnGround)
+_JUMPING = int(flat.AirState.Jumping)
+_RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
+_FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
+_BOOST_MIN_TICKS = 12  # a tapped boost burns 0.1 s
+_DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
+_WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many ticks
+_AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
+"""Seconds after 1, 2, ... ticks as the simulator adds them up: after 150 a hair below 1.25, so that a
+dodge is still there on that tick."""
+_AIRBORNE = (0.0,) * 4
+_GROUNDED = (1.0,) * 4
+
+
+class CarCounters:
+    """One car of a live match, packet by packet."""
+
+    __slots__ = (
+        "_air_known", "_air_ticks", "_boost", "_boost_known", "_boost_ticks", "_demolished", "_hand_high",
+        "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_supersonic_known",
+        "_supersonic_ticks", "_touch_seconds", "_touches_known", "touches",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.touches = 0  # since the last decision; the decoder clears it
+        self._touch_seconds = -1.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew: what was counted no longer holds."""
+        self._new = True
+        self._demolished = False
+        self._supersonic_ticks, self._supersonic_known = 0, False
+        self._boost_ticks, self._boost_known, self._boost = 0, False, 0.0
+        self._hand_low, self._hand_high = 0.0, 1.0
+        self._jump_ticks, self._jump_known, self._jumping = 0, False, False
+        self._air_ticks, self._air_known = 0, False
+        self._touches_known = False
+
+    def clear_touches(self) -> None:
+        """Count touches anew: called when a decision has seen them."""
+        self.touches, self._touches_known = 0, True
+
+    def rest(self) -> None:
+        """Take the car as new: it stands on its kickoff spot, or has just come back."""
+        self.forget()
+        self._hand_high = 0.0
+        self._supersonic_known = self._boost_known = self._jump_known = self._air_known = True
+
+    def values(
+        self, player: flat.PlayerInfo, ticks: int, victim: float, hitbox: int, at_rest: bool
+    ) -> tuple[float, ...]:
+        """Take in one packet's player and return its car as a row.
+
+        Args:
+            player: The car in this packet.
+            ticks: Ticks since the last packet; 0 for a repeated frame.
+            victim: Row of the car bumped, -1 for none.
+            hitbox: Number of the car's hitbox.
+            at_rest: Whether nothing has moved yet: countdown, and the first packet of a kickoff.
+
+        Returns:
+            The numbers of `state.CAR_FIELDS` in their order.
+        """
+        controls = player.last_input
+        air_state = int(player.air_state)
+        demolished = player.demolished_timeout >= 0
+        if at_rest:
+            self.rest()
+        elif demolished or self._demolished:
+            # RocketSim lets a demolished car's counters stand; it comes back with all at rest.
+            if not demolished:
+                self.rest()
+            self._demolished = demolished
+        elif ticks:
+            self._count(player, controls, air_state, ticks)
+        self._boost = player.boost
+        self._count_touch(player, ticks)
+        self._new = False
+        return self._row(player, controls, air_state, victim, hitbox)
+
+    def _count(
+        self, player: flat.PlayerInfo, controls: flat.ControllerState, air_state: int, ticks: int
+    ) -> None:
+        gap = ticks > 1 or self._new
+        if not player.is_supersonic:
+            self._supersonic_ticks, self._supersonic_known = 0, True
+        else:
+            if self._supersonic_ticks == 0 and gap:
+                self._supersonic_known = False
+            self._supersonic_ticks += ticks
+        self._count_boost(player, controls.boost, ticks, gap)
+        self._count_handbrake(controls.handbrake, ticks)
+        self._count_jump(player, air_state, ticks, gap)
+
+    def _count_boost(self, player: flat.PlayerInfo, pressed: bool, ticks: int, gap: bool) -> None:
+        burning = 0 < self._boost_ticks < _BOOST_MIN_TICKS
+        if (pressed or burning) and (self._boost > 0 or (self._new and player.boost > 0)):
+            if gap:
+                self._boost_known = False
+            self._boost_ticks += ticks
+        else:
+            # A tap in a gap may still burn; only boost not spent says that nothing does.
+            self._boost_known = not gap or (self._boost_known and player.boost >= self._boost)
+            self._boost_ticks = 0
+
+    def _count_handbrake(self, pressed: bool, ticks: int) -> None:
+        """Keep the least and the most that the handbrake can be; they meet within half a second."""
+        if ticks > 1:
+            self._hand_low = max(0.0, self._hand_low - _FALL * (ticks - 1))
+            self._hand_high = min(1.0, self._hand_high + _RISE * (ticks - 1))
+        change = _RISE if pressed else -_FALL
+        self._hand_low = min(1.0, max(0.0, self._hand_low + change))
+        self._hand_high = min(1.0, max(0.0, self._hand_high + change))
+
+    def _count_jump(self, player: flat.PlayerInfo, air_state: int, ticks: int, gap: bool) -> None:
+        jumping = air_state == _JUMPING
+        if not player.has_jumped:
+            self._jump_ticks, self._jump_known = 0, True
+        elif self._jump_ticks == 0 or (jumping and not self._jumping):
+            self._jump_ticks, self._jump_known = ticks, not gap
+        else:
+            self._jump_ticks += ticks
+        self._jumping = jumping
+        if jumping or air_state == _ON_GROUND or not player.has_jumped:
+            self._air_ticks, self._air_known = 0, True
+            return
+        timeout = player.dodge_timeout
+        if gap and timeout >= 0:
+            self._air_ticks, self._air_known = _ticks_since_jump(timeout), True
+            return
+        self._air_ticks += ticks
+        self._air_known = self._air_known and not gap
+        # The packet decides whether a dodge is left, whatever was counted.
+        if timeout < 0 and not player.has_dodged and not player.has_double_jumped:
+            self._air_ticks = max(self._air_ticks, _DODGE_TICKS + 1)
+        elif timeout > 0 and self._air_ticks > _DODGE_TICKS:
+            self._air_ticks = _ticks_since_jump(timeout)
+
+    def _count_touch(self, player: flat.PlayerInfo, ticks: int) -> None:
+        touch = player.latest_touch
+        if touch is not None and touch.game_seconds != self._touch_seconds:
+            self._touch_seconds = touch.game_seconds
+            if not self._new:
+                self.touches += 1
+        if ticks > 1:
+            self._touches_known = False
+
+    def _row(
+        self,
+        player: flat.PlayerInfo,
+        controls: flat.ControllerState,
+        air_state: int,
+        victim: float,
+        hitbox: int,
+    ) -> tuple[float, ...]:
+        physics, dodge = player.physics, player.dodge_dir
+        place, velocity, spin = physics.location, physics.velocity, physics.angular_velocity
+        grounded = air_state == _ON_GROUND or (
+            air_state == _JUMPING and 0 < self._jump_ticks <= _WHEELS_TOUCH_TICKS
+        )
+        flipped, double_jumped = player.has_dodged, player.has_double_jumped
+        elapsed = player.dodge_elapsed
+        has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
+        holding = controls.jump
+        respawn = player.demolished_timeout
+        demolished = respawn > 0
+        return (
+            player.player_id, player.team, hitbox, place.x, place.y, place.z,
+            *matrix(physics.rotation),
+            velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
+            player.boost, respawn if demolished else 0.0, *(_GROUNDED if grounded else _AIRBORNE),
+            self._supersonic_ticks * TICK_SECONDS, self._boost_ticks * TICK_SECONDS,
+            0.5 * (self._hand_low + self._hand_high), player.has_jumped, holding,
+            air_state == _JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
+            _seconds(self._air_ticks), elapsed, -dodge.y, dodge.x, 0.0, 0.0, 0.0, 0.0, victim, self.touches,
+            controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
+            holding, controls.boost, controls.handbrake,
+            grounded, demolished, self._boost_ticks > 0, self._supersonic_ticks > 0,
+            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
+            has_flip and not grounded and not holding,
+            0.0, self._supersonic_known, self._boost_known,
+            self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
+            self._touches_known,
+        )  # fmt: skip
+
+
+def _seconds(ticks: int) -> float:
+    if ticks == 0:
+        return 0.0
+    return _AIR_SECONDS[ticks - 1] if ticks <= len(_AIR_SECONDS) else ticks * TICK_SECONDS
+
+
+def _ticks_since_jump(timeout: float) -> int:
+    return round((DODGE_DEADLINE_SECONDS - timeout) * TICKS_PER_SECOND)

@@ -1,0 +1,171 @@
+"""RLBot packets to `MatchState`.
+
+What the packet carries is taken as it is; what it does not carry is counted (`live/cars.py`,
+`live/pads.py`) and flagged in `known`. Every packet must come in, in order; repeated, lost and
+restarted frame numbers are expected.
+"""
+
+import logging
+import struct
+
+from rlbot import flat
+
+from rlgym_bridge.game import (
+    BALL_REST_Z,
+    BLUE,
+    BOOST_PER_SECOND,
+    GOAL_THRESHOLD_Y,
+    GRAVITY,
+    HITBOXES,
+    RLGYM_BOOST_PER_SECOND,
+    Phase,
+)
+from rlgym_bridge.live.cars import CarCounters
+from rlgym_bridge.live.pads import PadTimers
+from rlgym_bridge.live.rotation import matrix
+from rlgym_bridge.state import MatchState, layout_of
+
+_LOG = logging.getLogger(__name__)
+GAP_TICKS = 120
+"""A jump in the frame number beyond this is a new match or a long stall: nothing counted holds."""
+
+_HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
+_DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
+_BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
+
+
+class Decoder:
+    """Turns the packets of one session into one `MatchState`, updated in place.
+
+    Args:
+        field: The match's field info.
+        config: The match's configuration; None where the server sent none.
+
+    Attributes:
+        state: The newest state, 1 match; a new object whenever the team sizes change. None before the
+            first packet.
+        rows: Packet index of the player in each row of the state.
+        seating: Team and identifier of each player, in packet order; a new list when they change.
+    """
+
+    def __init__(self, field: flat.FieldInfo, config: flat.MatchConfiguration | None = None) -> None:
+        self.state: MatchState | None = None
+        self.rows: list[int] = []
+        self.seating: list[tuple[int, int]] = []
+        self._pads = PadTimers(field)
+        self._cars: dict[int, CarCounters] = {}
+        self._hitboxes: dict[float, int] = {}
+        self._frame: int | None = None
+        self._phase = -1
+        self._ball: tuple[float, ...] = _BALL_AT_REST
+        self._consumption = _boost_consumption(config)
+        self._target = memoryview(b"")
+        self._pack = struct.Struct("").pack_into
+
+    def update(self, packet: flat.GamePacket) -> MatchState:
+        """Take in one packet.
+
+        Args:
+            packet: The packet as the server sent it.
+
+        Returns:
+            `state`, updated. For a repeated frame number what is counted stays, and what the packet
+            carries is taken anew.
+
+        Raises:
+            ValueError: The packet has more than four cars in a team.
+        """
+        info = packet.match_info
+        phase = int(info.match_phase)
+        players = packet.players
+        ticks = self._elapsed(info.frame_num)
+        seating = [(player.team, player.player_id) for player in players]
+        if seating != self.seating or self.state is None:
+            self._seat(seating)
+        state = self.state
+        assert state is not None  # made by _seat
+        balls = packet.balls
+        if balls:
+            self._ball = _ball_values(balls[0].physics)
+        scores = [team.score for team in packet.teams] or [0, 0]
+        values: list[float] = [
+            info.frame_num, phase, info.game_time_remaining, info.is_overtime,
+            scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
+            -info.world_gravity_z / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
+            *self._ball, *self._pads.update(packet, ticks),
+        ]  # fmt: skip
+        countdown, self._phase = self._phase == Phase.COUNTDOWN, phase
+        at_rest = phase == Phase.COUNTDOWN or (countdown and ticks <= 1)
+        for index in self.rows:
+            player = players[index]
+            counters = self._cars.get(player.player_id)
+            if counters is None:
+                counters = self._cars[player.player_id] = CarCounters()
+            length = player.hitbox.length
+            hitbox = self._hitboxes.get(length)
+            if hitbox is None:
+                hitbox = self._hitboxes[length] = _hitbox_of(player)
+            values += counters.values(player, ticks, -1.0, hitbox, at_rest)
+        self._pack(self._target, 0, *values)
+        return state
+
+    def clear_touches(self) -> None:
+        """Count touches anew: called when a decision has seen them."""
+        for counters in self._cars.values():
+            counters.clear_touches()
+
+    def _elapsed(self, frame: int) -> int:
+        """Return the ticks since the last packet, forgetting what was counted over a long gap."""
+        ticks = 1 if self._frame is None else frame - self._frame
+        self._frame = frame
+        if not 0 <= ticks <= GAP_TICKS:
+            self._pads.forget()
+            for counters in self._cars.values():
+                counters.forget()
+            return 1
+        return ticks
+
+    def _seat(self, seating: list[tuple[int, int]]) -> None:
+        """Give every player a row: blue first, each team in packet order."""
+        blue = sum(team == BLUE for team, _ in seating)
+        layout = layout_of(blue, len(seating) - blue)
+        self.rows = sorted(range(len(seating)), key=lambda index: seating[index][0] != BLUE)
+        if self.state is None or self.state.layout is not layout:
+            self.state = MatchState(layout.blue, layout.orange)
+            self._target = self.state.buffer.data.cast("B")
+            self._pack = struct.Struct(layout.format).pack_into
+        self.seating = seating
+        present = {player_id for _, player_id in seating}
+        self._cars = {one: car for one, car in self._cars.items() if one in present}
+
+
+def _boost_consumption(config: flat.MatchConfiguration | None) -> float:
+    """Return what a second of boosting costs, in RLGym's unit of 33.3."""
+    unlimited = flat.BoostAmountMutator.UnlimitedBoost
+    if config is not None and config.mutators and config.mutators.boost_amount == unlimited:
+        return 0.0
+    return BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+
+
+def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
+    place, velocity, spin = ball.location, ball.velocity, ball.angular_velocity
+    return (
+        place.x, place.y, place.z, *matrix(ball.rotation),
+        velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
+    )  # fmt: skip
+
+
+def _hitbox_of(player: flat.PlayerInfo) -> int:
+    """Return the number of the hitbox nearest in size."""
+    box = player.hitbox
+    gaps = [
+        max(abs(box.length - h.length), abs(box.width - h.width), abs(box.height - h.height))
+        for h in HITBOXES
+    ]
+    best = min(range(len(gaps)), key=gaps.__getitem__)
+    if gaps[best] > _HITBOX_TOLERANCE:
+        _LOG.warning(
+            "%s's hitbox %.2f x %.2f x %.2f uu is none of the six; taken as %s, %.2f uu off",
+            player.name, box.length, box.width, box.height, HITBOXES[best].name, gaps[best],
+        )  # fmt: skip
+    return best

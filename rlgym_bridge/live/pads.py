@@ -1,0 +1,100 @@
+"""Boost pads of a live match: found by position, counted down by ticks."""
+
+import logging
+from collections.abc import Sequence
+from math import hypot
+
+from rlbot import flat
+
+from rlgym_bridge.game import (
+    BIG_PAD_SECONDS,
+    BIG_PADS,
+    PAD_COUNT,
+    PAD_POSITIONS,
+    SMALL_PAD_SECONDS,
+    TICK_SECONDS,
+)
+
+_LOG = logging.getLogger(__name__)
+_NOT_YET = 1e-4  # s; an inactive pad is never 0, however late the server brings it back
+_MATCH_DISTANCE = 100.0  # uu; pads lie at least 700 uu apart, maps differ by a few
+
+
+class PadTimers:
+    """Seconds until each of the 34 pads is back, from packets that say only whether it is there.
+
+    A pad that is seen to go starts at its full time, whichever way the server counts its timer (the
+    schema says seconds since pickup; some servers send seconds left). Of a pad that was gone before
+    the first packet the schema's reading is taken.
+
+    Args:
+        field: The match's field info; its pads may come in any order.
+    """
+
+    def __init__(self, field: flat.FieldInfo) -> None:
+        self._order = _match_pads(field)
+        self._seconds = [
+            BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in range(PAD_COUNT)
+        ]
+        self._active = [True] * PAD_COUNT
+        self._fresh = True
+        self.timers = [0.0] * PAD_COUNT  # s, RLGym's order
+
+    def forget(self) -> None:
+        """Take the next packet as the first."""
+        self._fresh = True
+
+    def update(self, packet: flat.GamePacket, ticks: int) -> list[float]:
+        """Take in one packet and return `timers`.
+
+        Args:
+            packet: The packet.
+            ticks: Ticks since the last packet; 0 for a repeated frame.
+        """
+        states = packet.boost_pads
+        active = [state.is_active for state in states]
+        if active == self._active and not self._fresh:
+            if ticks and not all(active):
+                step = ticks * TICK_SECONDS
+                self.timers = [t and max(t - step, _NOT_YET) for t in self.timers]
+            return self.timers
+        self._change(states, active, ticks)
+        return self.timers
+
+    def _change(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
+        timers = [0.0] * PAD_COUNT
+        for index, state in enumerate(states[: len(self._order)]):
+            pad = self._order[index]
+            if state.is_active or pad < 0:
+                continue
+            full = self._seconds[pad]
+            if self._fresh:
+                timers[pad] = max(full - state.timer, _NOT_YET)
+            elif self._active[index]:
+                since = state.timer if state.timer < 0.5 * full else full - state.timer
+                timers[pad] = max(full - since, _NOT_YET)
+            else:
+                timers[pad] = max(self.timers[pad] - ticks * TICK_SECONDS, _NOT_YET)
+        self.timers, self._active, self._fresh = timers, active, False
+
+
+def _match_pads(field: flat.FieldInfo) -> list[int]:
+    """Return, for each pad of the field, its number in `PAD_POSITIONS`, -1 where there is none."""
+    order: list[int] = []
+    for index, pad in enumerate(field.boost_pads):
+        x, y = pad.location.x, pad.location.y
+        distances = [hypot(x - px, y - py) for px, py in PAD_POSITIONS]
+        nearest = min(range(PAD_COUNT), key=distances.__getitem__)
+        free = nearest not in order and distances[nearest] < _MATCH_DISTANCE
+        order.append(nearest if free and pad.is_full_boost == (nearest in BIG_PADS) else -1)
+        if order[-1] < 0:
+            _LOG.warning(
+                "boost pad %d at (%.0f, %.0f), %s, is none of standard soccar's 34: ignored",
+                index, x, y, "big" if pad.is_full_boost else "small",
+            )  # fmt: skip
+    missing = PAD_COUNT - sum(pad >= 0 for pad in order)
+    if missing:
+        _LOG.warning(
+            "%d of standard soccar's 34 boost pads are not on this map: always shown as there", missing
+        )
+    return order

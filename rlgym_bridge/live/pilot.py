@@ -1,0 +1,194 @@
+"""Packets in, control rows out: decoder, clock and components of one session, without a socket."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.clock import Clock, Event, Timing
+from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
+from rlgym_bridge.episode import Components, Episode
+from rlgym_bridge.game import Phase
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.state import MatchState
+
+_NO_ROWS = NEUTRAL[None][:0]
+
+Override = Callable[[MatchState], Any]
+"""Given the state of every packet in play: rows `(8,)` or `(ticks, 8)` to send from this packet on, or
+None to let the policy play. One set of rows drives all cars of the agent."""
+
+
+class Faults:
+    """Counts what went wrong, by kind, and logs each kind at most once a second."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self.counts: dict[str, int] = {}
+        self._log = log
+        self._logged: dict[str, float] = {}
+
+    def add(self, kind: str, detail: str, error: BaseException | None = None) -> None:
+        """Count a fault of one kind and perhaps log it, with the traceback of `error`."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        now = time.monotonic()
+        if now - self._logged.get(kind, -1.0) >= 1.0:
+            self._logged[kind] = now
+            self._log.warning("%s (%d so far): %s", kind, self.counts[kind], detail, exc_info=error)
+
+
+class Pilot:
+    """Plays one or more cars of one match.
+
+    Args:
+        components: What to play with.
+        timing: Action delay and input latency.
+        field: The match's field info.
+        config: The match's configuration.
+        player_ids: RLBot's identifiers of the cars to play.
+        faults: Where faults are counted.
+        override: See `Override`.
+        seed: Seed of the first episode, counted up at every reset; None leaves it to the policy.
+
+    Attributes:
+        decisions: Decisions taken.
+        resets: Episodes begun.
+    """
+
+    def __init__(
+        self,
+        components: Components,
+        timing: Timing,
+        field: flat.FieldInfo,
+        config: flat.MatchConfiguration | None,
+        player_ids: Sequence[int],
+        faults: Faults,
+        override: Override | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.decisions = 0
+        self.resets = 0
+        self.episode = Episode(components)
+        self.clock = Clock(timing, len(player_ids))
+        self._decoder = Decoder(field, config)
+        self._tick_skip = components.tick_skip
+        self._ids = list(player_ids)
+        self._seats: list[int] = []
+        self._seating: list[tuple[int, int]] | None = None
+        self._faults = faults
+        self._override = override
+        self._override_rows: np.ndarray = _NO_ROWS
+        self._frame = -1
+        self._overridden = False
+        self._open = False  # an episode is under way: its last step has not been seen
+        self._neutral: Sequence[np.ndarray] = (NEUTRAL,) * len(player_ids)
+        self._rows: Sequence[np.ndarray] = self._neutral
+        self._seed = seed
+
+    def see(self, packet: flat.GamePacket) -> None:
+        """Take in one packet; every packet, in order. Never raises."""
+        try:
+            self._see(packet)
+        except Exception as error:
+            self._faults.add("packet failed", f"neutral controls: {error}", error)
+            self._rows = self._neutral
+
+    def inputs(self) -> list[tuple[int, np.ndarray]]:
+        """Return the answer to the newest packet: (packet index, row (8,)) of each car of ours."""
+        rows, order = self._rows, self._decoder.rows
+        return [(order[seat], rows[i]) for i, seat in enumerate(self._seats)]
+
+    def _see(self, packet: flat.GamePacket) -> None:
+        state = self._decoder.update(packet)
+        info = packet.match_info
+        frame, phase = info.frame_num, int(info.match_phase)
+        repeated = frame == self._frame
+        self._frame = frame
+        event = self.clock.see(frame, phase)
+        if self._decoder.seating is not self._seating:
+            self._take_seats(packet)
+            if event is not Event.IDLE:
+                event = self.clock.restart()
+        if not self._seats or event is Event.IDLE:
+            self._rows = self._neutral
+            self._override_rows = _NO_ROWS
+            self._end_episode(state, phase)
+        elif not (repeated and event is Event.PLAY):
+            self._play(state, event)
+
+    def _play(self, state: MatchState, event: Event) -> None:
+        if self._override is not None and self._drive_override(state):
+            return
+        if self._overridden:
+            self._overridden = False
+            event = self.clock.restart()
+        if event is not Event.PLAY:
+            self._decide(state, event)
+        self._rows = self.clock.row()
+
+    def _take_seats(self, packet: flat.GamePacket) -> None:
+        """Find our cars by identifier after players came, went or changed places."""
+        self._seating = self._decoder.seating
+        row_of = {packet.players[index].player_id: row for row, index in enumerate(self._decoder.rows)}
+        missing = [one for one in self._ids if one not in row_of]
+        if missing:
+            self._faults.add("car missing", f"no player with identifier {missing} in the packet")
+        self._seats = [row_of[one] for one in self._ids] if not missing else []
+
+    def _decide(self, state: MatchState, event: Event) -> None:
+        rows = self._idle_rows()
+        try:
+            if event is Event.RESET:
+                seed = None if self._seed is None else self._seed + self.resets
+                self.resets += 1
+                self.episode.reset(state, self._seats, seed)
+                self._open = True
+            elif self._open:
+                self.episode.step(state)
+            if state.goal_scored[0]:
+                self._open = False  # over the line already: the game's own test is half a uu further
+            else:
+                rows = self.episode.decide(state)
+                self.decisions += 1
+        except ControlsError as error:
+            self._faults.add("bad controls", f"neutral controls for this decision: {error}")
+        except Exception as error:
+            self._faults.add("decision failed", f"neutral controls: {error}", error)
+        self._decoder.clear_touches()
+        self.clock.submit(rows)
+
+    def _idle_rows(self) -> list[np.ndarray]:
+        return [NEUTRAL[None].repeat(self._tick_skip, axis=0) for _ in self._ids]
+
+    def _end_episode(self, state: MatchState, phase: int) -> None:
+        """Show the components the goal an episode ended with, once: RLGym's last step."""
+        if not self._open or phase == Phase.PAUSED:
+            return
+        self._open = False
+        if phase != Phase.GOAL_SCORED:
+            return
+        state.goal_scored[0] = 1
+        try:
+            self.episode.step(state)
+        except Exception as error:
+            self._faults.add("last step failed", str(error), error)
+        self._decoder.clear_touches()
+
+    def _drive_override(self, state: MatchState) -> bool:
+        """Play the user's own rows, if there are any for this packet."""
+        assert self._override is not None
+        if not len(self._override_rows):
+            try:
+                rows = self._override(state)
+                if rows is None:
+                    return False
+                self._override_rows = checked_rows(rows, 1, "override")
+            except Exception as error:
+                self._faults.add("override failed", f"the policy plays on: {error}", error)
+                return False
+        row, self._override_rows = self._override_rows[0], self._override_rows[1:]
+        self._rows = [row] * len(self._ids)
+        self._overridden = True
+        return True

@@ -1,0 +1,163 @@
+"""`MatchState` to and from RLGym's own objects, for components that were written for RLGym."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rlgym.rocket_league.api import Car, GameConfig, GameState, PhysicsObject
+
+from rlgym_bridge.game import BLUE
+from rlgym_bridge.state import MatchState, derive
+
+_FLOATS = (
+    "demo_respawn_timer", "supersonic_time", "boost_amount", "boost_active_time", "handbrake",
+    "jump_time", "air_time_since_jump", "flip_time", "autoflip_timer", "autoflip_direction",
+)  # fmt: skip
+_FLAGS = (
+    "has_jumped", "is_holding_jump", "is_jumping", "has_flipped", "has_double_jumped",
+    "is_autoflipping",
+)  # fmt: skip
+
+
+def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | None = None) -> GameState[Any]:
+    """Return one match as a real `rlgym.rocket_league.api.GameState`.
+
+    Args:
+        state: The state; the result shares no memory with it.
+        match: Row of the match.
+        agents: Agent ids of the cars, row by row; `state.agents` (`blue-0` ...) when None.
+
+    Returns:
+        A game state with dtypes as RLGym's engine gives them: float32 vectors and matrices, Python
+        floats and bools, `boost_pad_timers` (34,) float32 in seconds until the pad is back.
+
+    Raises:
+        IndexError: There is no such match.
+        ValueError: `agents` does not name every car.
+    """
+    names = state.agents if agents is None else agents
+    if len(names) != state.layout.cars:
+        raise ValueError(f"{len(names)} agent ids for {state.layout.cars} cars, expected one each")
+    game: GameState[Any] = GameState()
+    game.tick_count = int(state.frame[match])
+    game.goal_scored = bool(state.goal_scored[match])
+    game.config = GameConfig()
+    game.config.gravity = float(state.gravity[match])
+    game.config.boost_consumption = float(state.boost_consumption[match])
+    game.config.dodge_deadzone = float(state.dodge_deadzone[match])
+    game.ball = _physics(
+        state.ball_position[match],
+        state.ball_linear_velocity[match],
+        state.ball_angular_velocity[match],
+        state.ball_rotation[match],
+    )
+    game.boost_pad_timers = state.pad_timer[match].copy()
+    game.cars = {name: _car(state, match, row, names) for row, name in enumerate(names)}
+    return game
+
+
+def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
+    """Return RLGym game states as a `MatchState`.
+
+    Cars are ordered blue first, each team in the order of `GameState.cars`. What RLGym does not hold
+    is left 0 (phase, clock, score, applied controls but for the jump button); `known` is 1.
+
+    Args:
+        games: One game state, or several with equal team sizes.
+
+    Raises:
+        ValueError: There is no game state, or the team sizes differ.
+    """
+    games = [games] if isinstance(games, GameState) else list(games)
+    sizes = {_team_sizes(game) for game in games}
+    if len(sizes) != 1:
+        raise ValueError(f"game states have team sizes {sorted(sizes)}, expected one pair for all")
+    blue, orange = sizes.pop()
+    state = MatchState(blue, orange, len(games))
+    for match, game in enumerate(games):
+        _fill_match(state, match, game)
+        ids = sorted(game.cars, key=lambda agent: game.cars[agent].team_num != BLUE)
+        rows = {agent: row for row, agent in enumerate(ids)}
+        for agent, row in rows.items():
+            _fill_car(state, match, row, game.cars[agent], rows)
+    derive(state)
+    for match, game in enumerate(games):
+        state.goal_scored[match] = bool(game.goal_scored)
+    return state
+
+
+def _physics(
+    position: np.ndarray, linear: np.ndarray, angular: np.ndarray, rotation: np.ndarray
+) -> PhysicsObject:
+    physics = PhysicsObject()
+    physics.position = position.copy()
+    physics.linear_velocity = linear.copy()
+    physics.angular_velocity = angular.copy()
+    physics.rotation_mtx = rotation.copy()
+    return physics
+
+
+def _car(state: MatchState, match: int, row: int, names: Sequence[Hashable]) -> Car[Any]:
+    car: Car[Any] = Car()
+    car.team_num = int(state.car_team[match, row])
+    car.hitbox_type = int(state.car_hitbox[match, row])
+    car.ball_touches = int(state.car_ball_touches[match, row])
+    victim = int(state.car_bump_victim[match, row])
+    car.bump_victim_id = names[victim] if victim >= 0 else None
+    car.wheels_with_contact = tuple(bool(wheel) for wheel in state.car_wheels_with_contact[match, row])
+    for name in _FLOATS:
+        setattr(car, name, float(getattr(state, "car_" + name)[match, row]))
+    for name in _FLAGS:
+        setattr(car, name, bool(getattr(state, "car_" + name)[match, row]))
+    car.flip_torque = state.car_flip_torque[match, row].copy()
+    car.physics = _physics(
+        state.car_position[match, row],
+        state.car_linear_velocity[match, row],
+        state.car_angular_velocity[match, row],
+        state.car_rotation[match, row],
+    )
+    return car
+
+
+def _team_sizes(game: GameState[Any]) -> tuple[int, int]:
+    blue = sum(car.team_num == BLUE for car in game.cars.values())
+    return blue, len(game.cars) - blue
+
+
+def _fill_match(state: MatchState, match: int, game: GameState[Any]) -> None:
+    state.frame[match] = game.tick_count
+    state.gravity[match] = game.config.gravity
+    state.boost_consumption[match] = game.config.boost_consumption
+    state.dodge_deadzone[match] = game.config.dodge_deadzone
+    state.ball_known[match] = 1
+    state.ball_position[match] = game.ball.position
+    state.ball_linear_velocity[match] = game.ball.linear_velocity
+    state.ball_angular_velocity[match] = game.ball.angular_velocity
+    state.ball_rotation[match] = _rotation(game.ball)
+    state.pad_timer[match] = game.boost_pad_timers
+
+
+def _rotation(physics: PhysicsObject) -> np.ndarray:
+    """Return the rotation, or no rotation where a mutator has set none (RLGym raises then)."""
+    try:
+        return np.asarray(physics.rotation_mtx)
+    except ValueError:
+        return np.eye(3, dtype=np.float32)
+
+
+def _fill_car(state: MatchState, match: int, row: int, car: Car[Any], rows: Mapping[Hashable, int]) -> None:
+    state.car_player_id[match, row] = row
+    state.car_team[match, row] = car.team_num
+    state.car_hitbox[match, row] = car.hitbox_type
+    state.car_ball_touches[match, row] = car.ball_touches or 0
+    state.car_bump_victim[match, row] = rows.get(car.bump_victim_id, -1)
+    state.car_wheels_with_contact[match, row] = car.wheels_with_contact
+    for name in (*_FLOATS, *_FLAGS):
+        getattr(state, "car_" + name)[match, row] = getattr(car, name)
+    state.car_flip_torque[match, row] = car.flip_torque
+    state.car_controls[match, row, 5] = car.is_holding_jump
+    state.car_position[match, row] = car.physics.position
+    state.car_linear_velocity[match, row] = car.physics.linear_velocity
+    state.car_angular_velocity[match, row] = car.physics.angular_velocity
+    state.car_rotation[match, row] = _rotation(car.physics)
+    state.car_known[match, row] = 1

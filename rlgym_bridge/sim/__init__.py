@@ -1,0 +1,1 @@
+"""The simulator side: RocketSim arenas to `MatchState` and back."""

@@ -1,0 +1,277 @@
+r"""One tick of N matches as named arrays: the only thing that training and play share.
+
+    RLBot packet -> live/decoder.py \
+                                     MatchState -> observations.py -> policy
+    RocketSim    -> sim/reader.py   /
+
+Units are the game's own: uu (1 cm), uu/s, rad/s, seconds, boost 0..100. Blue defends -y. Nothing
+here is scaled, mirrored or sorted. Cars stand blue first, then orange, in the order of the source
+within a team; RLGym calls them `blue-0` ... `orange-3`.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.game import (
+    DODGE_DEADLINE_SECONDS,
+    FLIP_TORQUE_SECONDS,
+    GOAL_THRESHOLD_Y,
+    PAD_COUNT,
+)
+
+
+class Field(NamedTuple):
+    """A named part of the buffer: its shape for one match (or one car), and its number format."""
+
+    name: str
+    shape: tuple[int, ...] = ()
+    format: str = "f"  # "f" float32, "i" the bits of an int32
+
+
+MATCH_FIELDS: Final = (
+    Field("frame", (), "i"),  # physics tick of the game, counted on over goals
+    Field("phase"),  # game.Phase
+    Field("clock"),  # s left, or s played in overtime
+    Field("overtime"),  # 0 or 1
+    Field("score", (2,)),  # goals of blue, orange
+    Field("goal_scored"),  # 0 or 1: |ball y| > 5215.5 uu, RLGym's test
+    Field("gravity"),  # times 650 uu/s^2 downwards
+    Field("boost_consumption"),  # times 33.3 a second, RLGym's unit
+    Field("dodge_deadzone"),  # stick sum from which a second jump is a dodge
+    Field("ball_known"),  # 0 while the source shows no ball; its fields then keep the last value
+    Field("ball_position", (3,)),  # uu
+    Field("ball_rotation", (3, 3)),  # columns forward, right, up
+    Field("ball_linear_velocity", (3,)),  # uu/s
+    Field("ball_angular_velocity", (3,)),  # rad/s, world axes
+    Field("pad_timer", (PAD_COUNT,)),  # s until the pad is back, 0 while it can be taken; RLGym's order
+)
+
+KNOWN_FIELDS: Final = (
+    "wheels_with_contact", "supersonic_time", "boost_active_time", "handbrake", "jump_time",
+    "air_time_since_jump", "is_autoflipping", "bump_victim", "ball_touches",
+)  # fmt: skip
+"""Car fields that a packet does not carry, in the order of `MatchState.known`.
+
+`is_autoflipping` stands for the three auto-flip fields.
+"""
+
+CAR_FIELDS: Final = (
+    Field("player_id", (), "i"),  # RLBot's identifier; in the simulator the car's row
+    Field("team"),  # 0 blue, 1 orange
+    Field("hitbox"),  # game.HITBOXES
+    Field("position", (3,)),  # uu
+    Field("rotation", (3, 3)),  # columns forward, right, up in world axes; RLGym's rotation_mtx
+    Field("linear_velocity", (3,)),  # uu/s
+    Field("angular_velocity", (3,)),  # rad/s, world axes
+    Field("boost_amount"),  # 0..100
+    Field("demo_respawn_timer"),  # s until respawn, 0 while alive
+    Field("wheels_with_contact", (4,)),  # 0 or 1: front left, front right, back left, back right
+    Field("supersonic_time"),  # s since the car became supersonic, 0 while it is not
+    Field("boost_active_time"),  # s since boosting began, 0 while not boosting
+    Field("handbrake"),  # 0..1, ramps up and down with the button
+    Field("has_jumped"),  # 0 or 1, since last on the ground
+    Field("is_holding_jump"),  # 0 or 1, the jump button on the last tick
+    Field("is_jumping"),  # 0 or 1, while the jump still pushes
+    Field("jump_time"),  # s since the jump, at most 0.2, as RocketSim keeps it
+    Field("has_flipped"),  # 0 or 1, since last on the ground
+    Field("has_double_jumped"),  # 0 or 1, since last on the ground
+    Field("air_time_since_jump"),  # s since the jump ended, 0 on the ground or without a jump
+    Field("flip_time"),  # s since the dodge began, 0 on the ground
+    Field("flip_torque", (3,)),  # -1..1, car axes
+    Field("is_autoflipping"),  # 0 or 1
+    Field("autoflip_timer"),  # s of auto-flip left
+    Field("autoflip_direction"),  # 1 or -1, 0 before the first
+    Field("bump_victim"),  # row of the car last bumped while that bump cools down, else -1
+    Field("ball_touches"),  # ticks with ball contact since the last decision
+    Field("controls", (8,)),  # game.CONTROL_NAMES as applied on the last tick
+    Field("on_ground"),  # 0 or 1: three wheels or more touch
+    Field("is_demoed"),  # 0 or 1
+    Field("is_boosting"),  # 0 or 1
+    Field("is_supersonic"),  # 0 or 1
+    Field("is_flipping"),  # 0 or 1
+    Field("has_flip"),  # 0 or 1: a dodge or double jump is left
+    Field("can_flip"),  # 0 or 1: has one, is in the air and has let go of jump
+    Field("known", (len(KNOWN_FIELDS),)),  # 0 or 1 for each of KNOWN_FIELDS
+)
+
+
+class Layout:
+    """Where each field lies in a row of the buffer, for one pair of team sizes.
+
+    Attributes:
+        blue, orange: Cars in each team.
+        size: Numbers in a row.
+        format: The `struct` format of a row.
+    """
+
+    def __init__(self, blue: int, orange: int) -> None:
+        self.blue, self.orange, self.cars = blue, orange, blue + orange
+        self.agents = tuple(f"blue-{i}" for i in range(blue)) + tuple(f"orange-{i}" for i in range(orange))
+        self._match, self.car_start = _offsets(MATCH_FIELDS)
+        self._car, self.car_stride = _offsets(CAR_FIELDS)
+        self.size = self.car_start + self.cars * self.car_stride
+        self.format = "<" + _format(MATCH_FIELDS) + self.cars * _format(CAR_FIELDS)
+
+    def column(self, name: str, element: int = 0, car: int | None = None) -> int:
+        """Return the column of one number of a field.
+
+        Args:
+            name: Field name; of `CAR_FIELDS` where `car` is given, else of `MATCH_FIELDS`.
+            element: Which number of the field, counted in C order.
+            car: Row of the car.
+
+        Raises:
+            KeyError: There is no such field.
+        """
+        if car is None:
+            return self._match[name][0] + element
+        return self.car_start + car * self.car_stride + self._car[name][0] + element
+
+
+def _offsets(fields: Sequence[Field]) -> tuple[dict[str, tuple[int, Field]], int]:
+    offsets, position = {}, 0
+    for field in fields:
+        offsets[field.name] = (position, field)
+        position += prod(field.shape)
+    return offsets, position
+
+
+def _format(fields: Sequence[Field]) -> str:
+    return "".join(field.format * prod(field.shape) for field in fields)
+
+
+@cache
+def layout_of(blue: int, orange: int) -> Layout:
+    """Return the (shared) layout for two team sizes.
+
+    Raises:
+        ValueError: A team has fewer than 0 or more than 4 cars.
+    """
+    if not (0 <= blue <= 4 and 0 <= orange <= 4):
+        raise ValueError(f"team sizes are {blue} and {orange}, expected 0 to 4 each")
+    return Layout(blue, orange)
+
+
+class MatchState:
+    r"""One tick of N matches: a contiguous float32 buffer `(matches, size)` with named views.
+
+    Every field of `MATCH_FIELDS` is an attribute of shape `(matches, *shape)`, and every field of
+    `CAR_FIELDS` an attribute `car_<name>` of shape `(matches, cars, *shape)`. All are float32 views
+    into `buffer` but `frame` and `car_player_id`, which are int32 views of the same bytes. Writing to
+    a view writes the state.
+
+    Args:
+        blue: Cars in the blue team, 0..4.
+        orange: Cars in the orange team, 0..4.
+        matches: Number of matches N.
+        buffer: Use this `(matches, size)` float32 array instead of a new one.
+    """
+
+    frame: np.ndarray
+    phase: np.ndarray
+    clock: np.ndarray
+    overtime: np.ndarray
+    score: np.ndarray
+    goal_scored: np.ndarray
+    gravity: np.ndarray
+    boost_consumption: np.ndarray
+    dodge_deadzone: np.ndarray
+    ball_known: np.ndarray
+    ball_position: np.ndarray
+    ball_rotation: np.ndarray
+    ball_linear_velocity: np.ndarray
+    ball_angular_velocity: np.ndarray
+    pad_timer: np.ndarray
+    car_player_id: np.ndarray
+    car_team: np.ndarray
+    car_hitbox: np.ndarray
+    car_position: np.ndarray
+    car_rotation: np.ndarray
+    car_linear_velocity: np.ndarray
+    car_angular_velocity: np.ndarray
+    car_boost_amount: np.ndarray
+    car_demo_respawn_timer: np.ndarray
+    car_wheels_with_contact: np.ndarray
+    car_supersonic_time: np.ndarray
+    car_boost_active_time: np.ndarray
+    car_handbrake: np.ndarray
+    car_has_jumped: np.ndarray
+    car_is_holding_jump: np.ndarray
+    car_is_jumping: np.ndarray
+    car_jump_time: np.ndarray
+    car_has_flipped: np.ndarray
+    car_has_double_jumped: np.ndarray
+    car_air_time_since_jump: np.ndarray
+    car_flip_time: np.ndarray
+    car_flip_torque: np.ndarray
+    car_is_autoflipping: np.ndarray
+    car_autoflip_timer: np.ndarray
+    car_autoflip_direction: np.ndarray
+    car_bump_victim: np.ndarray
+    car_ball_touches: np.ndarray
+    car_controls: np.ndarray
+    car_on_ground: np.ndarray
+    car_is_demoed: np.ndarray
+    car_is_boosting: np.ndarray
+    car_is_supersonic: np.ndarray
+    car_is_flipping: np.ndarray
+    car_has_flip: np.ndarray
+    car_can_flip: np.ndarray
+    car_known: np.ndarray
+
+    def __init__(self, blue: int, orange: int, matches: int = 1, buffer: np.ndarray | None = None) -> None:
+        self.layout = layout_of(blue, orange)
+        self.matches = matches
+        shape = (matches, self.layout.size)
+        if buffer is None:
+            buffer = np.zeros(shape, np.float32)
+        elif buffer.shape != shape or buffer.dtype != np.float32 or not buffer.flags.c_contiguous:
+            raise ValueError(
+                f"buffer is {buffer.dtype}{buffer.shape}, expected contiguous float32{shape} for "
+                f"{matches} matches of {blue} against {orange}"
+            )
+        self.buffer = buffer
+        cars = (matches, self.layout.cars, self.layout.car_stride)
+        self._add_views(buffer, MATCH_FIELDS, "")
+        self._add_views(buffer[:, self.layout.car_start :].reshape(cars), CAR_FIELDS, "car_")
+
+    def _add_views(self, block: np.ndarray, fields: Sequence[Field], prefix: str) -> None:
+        position = 0
+        for field in fields:
+            width = prod(field.shape)
+            view = block[..., position : position + width].reshape(block.shape[:-1] + field.shape)
+            setattr(self, prefix + field.name, view.view(np.int32) if field.format == "i" else view)
+            position += width
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Names of the cars, row by row: `blue-0` ... `orange-3`."""
+        return self.layout.agents
+
+    def copy(self) -> "MatchState":
+        """Return an independent copy."""
+        return MatchState(self.layout.blue, self.layout.orange, self.matches, self.buffer.copy())
+
+
+def derive(state: MatchState) -> None:
+    """Fill the fields that follow from others, in place, for all matches at once.
+
+    The formulas are RLGym's properties of `Car` and `GameState`; `live/decoder.py` has them a second
+    time for single numbers, and a test holds the two equal.
+    """
+    state.goal_scored[:] = np.abs(state.ball_position[:, 1]) > GOAL_THRESHOLD_Y
+    state.car_on_ground[:] = state.car_wheels_with_contact.sum(-1) >= 3
+    state.car_is_demoed[:] = state.car_demo_respawn_timer > 0
+    state.car_is_boosting[:] = state.car_boost_active_time > 0
+    state.car_is_supersonic[:] = state.car_supersonic_time > 0
+    flipped = state.car_has_flipped > 0
+    # float32(0.65) is below 0.65, so <= is RLGym's < in double precision.
+    state.car_is_flipping[:] = flipped & (state.car_flip_time <= np.float32(FLIP_TORQUE_SECONDS))
+    spent = flipped | (state.car_has_double_jumped > 0)
+    has_flip = ~spent & (state.car_air_time_since_jump < np.float32(DODGE_DEADLINE_SECONDS))
+    state.car_has_flip[:] = has_flip
+    state.car_can_flip[:] = has_flip & (state.car_on_ground == 0) & (state.car_is_holding_jump == 0)

@@ -1,0 +1,71 @@
+"""Control rows are checked where a parser hands them over."""
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.controls import ControlsError, checked_rows
+from rlgym_bridge.game import CONTROL_NAMES
+
+ROW = [1.0, -1.0, 0.5, 0.0, -0.25, 1, 0, 1]
+
+
+def test_one_row_is_held_for_the_tick_skip() -> None:
+    rows = checked_rows(ROW, 8, "parser")
+    assert rows.shape == (8, 8) and rows.dtype == np.float32
+    assert (rows == np.float32(ROW)).all()
+
+
+def test_rows_for_each_tick_are_played_as_they_are() -> None:
+    assert checked_rows(np.tile(np.float64(ROW), (3, 1)), 8, "parser").shape == (3, 8)
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (0, 8), (2, 9), (1, 2, 8)])
+def test_another_shape_is_refused_with_the_shape_that_is_expected(shape: tuple[int, ...]) -> None:
+    with pytest.raises(
+        ControlsError, match=r"parser gave an array of shape .* expected \(8,\) or \(ticks, 8\)"
+    ):
+        checked_rows(np.zeros(shape), 8, "parser")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.01, -2.0])
+@pytest.mark.parametrize("control", range(5))
+def test_a_stick_out_of_range_is_refused_by_name(control: int, value: float) -> None:
+    rows = np.tile(np.float32(ROW), (4, 1))
+    rows[2, control] = value
+    with pytest.raises(
+        ControlsError, match=rf"{CONTROL_NAMES[control]} = .* in row 2 of 4, expected a finite"
+    ):
+        checked_rows(rows, 8, "parser")
+
+
+@pytest.mark.parametrize("control", [5, 6, 7])
+def test_a_button_between_0_and_1_is_refused_by_name(control: int) -> None:
+    row = list(ROW)
+    row[control] = 0.5
+    with pytest.raises(ControlsError, match=rf"{CONTROL_NAMES[control]} = 0.5 in row 0 .* expected 0 or 1"):
+        checked_rows(row, 8, "parser")
+
+
+def test_what_is_no_number_is_refused() -> None:
+    with pytest.raises(ControlsError, match="expected numbers"):
+        checked_rows(["a"] * 8, 8, "parser")
+
+
+def test_the_controls_have_the_order_in_which_rlgyms_engine_reads_them() -> None:
+    from rlgym.rocket_league.sim import RocketSimEngine
+    from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
+
+    engine = RocketSimEngine(rlbot_delay=False)
+    state = engine.create_base_state()
+    FixedTeamSizeMutator(1, 0).apply(state, {})
+    KickoffMutator().apply(state, {})
+    engine.set_state(state, {})
+    (car,) = engine._cars.values()
+    for index, name in enumerate(CONTROL_NAMES):
+        row = np.zeros((1, 8), np.float32)
+        row[0, index] = 1
+        engine.step({"blue-0": row}, {})
+        applied = car.get_state().last_controls
+        assert [bool(getattr(applied, one)) for one in CONTROL_NAMES] == [
+            one == name for one in CONTROL_NAMES
+        ]
