@@ -1,0 +1,275 @@
+"""Action parsers: from a policy's numbers to control rows, for one match or for many at once.
+
+    actions (matches, cars[, numbers]) -> parse_batch -> rows (matches, cars, ticks, 8) float32
+
+Each parser is an RLGym `ActionParser`; its dict form and its batch form are one calculation. A control
+row holds `game.CONTROL_NAMES` in that order.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import product
+from typing import Any, NoReturn
+
+import numpy as np
+from rlgym.api import ActionParser
+
+from rlgym_bridge.game import CONTROL_NAMES
+
+STICKS = 5
+"""The first five controls are sticks in [-1, 1]; the other three are buttons, 0 or 1."""
+
+_WIDTH = len(CONTROL_NAMES)
+
+
+class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
+    """What the parsers here share: the two forms over one `_rows`, and no memory."""
+
+    def reset(self, agents: Sequence[Hashable], initial_state: object, shared_info: dict[str, Any]) -> None:
+        """Do nothing: rows depend on the actions alone."""
+
+    def parse_actions(
+        self, actions: Mapping[Hashable, np.ndarray], state: object, shared_info: dict[str, Any]
+    ) -> dict[Hashable, np.ndarray]:
+        """Return control rows for each agent.
+
+        Args:
+            actions: For each agent one action, or several on a leading axis of ticks.
+            state: Not read.
+            shared_info: Not read.
+
+        Returns:
+            For each agent `(8,)` float32, or `(ticks, 8)` where the action had an axis of ticks.
+
+        Raises:
+            ValueError: An action has another shape or type, or is not in the action space.
+        """
+        return {agent: self._one(np.asarray(action), agent) for agent, action in actions.items()}
+
+    def parse_batch(self, actions: np.ndarray) -> np.ndarray:
+        """Return control rows for every car of every match.
+
+        Args:
+            actions: `(matches, cars)` whole numbers for one choice a car, else `(matches, cars, k)`.
+
+        Returns:
+            `(matches, cars, 1, 8)` float32.
+
+        Raises:
+            ValueError: An action has another shape or type, or is not in the action space.
+        """
+        actions = np.asarray(actions)
+        if actions.ndim != self._batch_axes or (self._batch_axes == 3 and actions.shape[2] != _WIDTH):
+            expected = "(matches, cars)" if self._batch_axes == 2 else f"(matches, cars, {_WIDTH})"
+            raise ValueError(
+                f"{type(self).__name__}: actions have shape {actions.shape}, expected {expected}"
+            )
+        return self._rows(actions, None)[:, :, None, :]
+
+    _batch_axes = 3
+
+    def _one(self, action: np.ndarray, agent: Hashable) -> np.ndarray:
+        if action.ndim not in (1, 2) or action.shape[-1] != _WIDTH:
+            self._refuse_shape(action, f"({_WIDTH},) or (ticks, {_WIDTH})", agent)
+        return self._rows(action, agent)
+
+    def _rows(self, actions: np.ndarray, agent: Hashable) -> np.ndarray:
+        """Return `(..., 8)` float32 rows; `agent` is None for `(matches, cars, ...)`."""
+        raise NotImplementedError
+
+    def _refuse_shape(self, action: np.ndarray, expected: str, agent: Hashable) -> NoReturn:
+        raise ValueError(
+            f"{type(self).__name__}: the action of agent {agent!r} has shape {action.shape}, "
+            f"expected {expected}"
+        )
+
+    def _refuse(self, actions: np.ndarray, wrong: np.ndarray, expected: str, agent: Hashable) -> NoReturn:
+        """Raise for the first element that is `wrong`."""
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = f"agent {agent!r}" if agent is not None else f"match {index[0]}, car {index[1]}"
+        raise ValueError(
+            f"{type(self).__name__}: the action of {where} holds {actions[index]}, expected {expected}"
+        )
+
+    def _check_choices(self, actions: np.ndarray, sizes: np.ndarray | int, agent: Hashable) -> None:
+        """Raise unless all are whole numbers from 0 to below their size."""
+        if actions.dtype.kind not in "iu":
+            where = "the batch" if agent is None else f"agent {agent!r}"
+            raise ValueError(
+                f"{type(self).__name__}: the action of {where} has dtype {actions.dtype}, "
+                "expected whole numbers (an integer dtype)"
+            )
+        wrong = (actions < 0) | (actions >= sizes)
+        if wrong.any():
+            self._refuse(actions, wrong, f"0 to below {sizes}", agent)
+
+
+class LookupTableAction(_Parser):
+    """One of 90 rows: RLGym's table, row by row.
+
+    24 rows for the ground, where yaw follows steer, then 66 for the air, where throttle follows boost.
+    An action is a whole number of shape () or (1,), or of shape (ticks,) or (ticks, 1).
+    """
+
+    _batch_axes = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table = self.make_lookup_table()
+
+    def get_action_space(self, agent: Hashable) -> tuple[str, int]:
+        """Return `("discrete", 90)`."""
+        return "discrete", len(self._table)
+
+    @staticmethod
+    def make_lookup_table() -> np.ndarray:
+        """Return the table, (90, 8) float32; one may be made for every kind of parser by overriding this."""
+        signs, button = (-1, 0, 1), (0, 1)
+        ground = [
+            (throttle, steer, 0, steer, 0, 0, boost, handbrake)
+            for throttle, steer, boost, handbrake in product(signs, signs, button, button)
+            if throttle == 1 or not boost
+        ]
+        air = [
+            # The handbrake with a dodge allows a wavedash on landing.
+            (boost, yaw, pitch, yaw, roll, jump, boost, int(jump and (pitch, roll) != (0, 0)))
+            for pitch, yaw, roll, jump, boost in product(signs, signs, signs, button, button)
+            if not (jump and yaw)  # a sideways dodge comes from roll
+            and (pitch or roll or jump)  # else it is a ground row
+        ]
+        return np.array(ground + air, np.float32)
+
+    def _one(self, action: np.ndarray, agent: Hashable) -> np.ndarray:
+        if action.ndim == 2 and action.shape[1] == 1:
+            action = action[:, 0]
+        if action.ndim > 1:
+            self._refuse_shape(action, "(), (ticks,) or (ticks, 1)", agent)
+        return self._rows(action, agent)
+
+    def _rows(self, actions: np.ndarray, agent: Hashable) -> np.ndarray:
+        size = len(self._table)
+        # A live bot decides for one car: one comparison instead of four array operations.
+        if actions.size != 1 or actions.dtype.kind not in "iu" or not 0 <= actions.item() < size:
+            self._check_choices(actions, size, agent)
+        return self._table.take(actions, axis=0)
+
+
+class ContinuousAction(_Parser):
+    """Eight real numbers: five sticks, clipped to [-1, 1], and three buttons, pressed above 0.
+
+    An action has shape (8,) or (ticks, 8).
+    """
+
+    def get_action_space(self, agent: Hashable) -> tuple[str, int]:
+        """Return `("continuous", 8)`."""
+        return "continuous", _WIDTH
+
+    def _rows(self, actions: np.ndarray, agent: Hashable) -> np.ndarray:
+        try:
+            values = actions.astype(np.float32)
+        except (TypeError, ValueError) as error:
+            where = "the batch" if agent is None else f"agent {agent!r}"
+            raise ValueError(
+                f"{type(self).__name__}: the action of {where} has dtype {actions.dtype}, expected numbers"
+            ) from error
+        finite = np.isfinite(values)
+        if not finite.all():
+            self._refuse(values, ~finite, "a finite number", agent)
+        rows = np.empty_like(values)
+        np.clip(values[..., :STICKS], -1.0, 1.0, out=rows[..., :STICKS])
+        np.greater(values[..., STICKS:], 0.0, out=rows[..., STICKS:], casting="unsafe")
+        return rows
+
+
+class MultiDiscreteAction(_Parser):
+    """Eight choices of 3, 3, 3, 3, 3, 2, 2, 2: each stick -1, 0 or 1, each button 0 or 1.
+
+    An action has shape (8,) or (ticks, 8); 0, 1, 2 stand for -1, 0, 1 of a stick.
+    """
+
+    _SIZES = np.array([3] * STICKS + [2] * (_WIDTH - STICKS))
+    _LOWEST = np.array([1] * STICKS + [0] * (_WIDTH - STICKS), np.float32)
+
+    def get_action_space(self, agent: Hashable) -> tuple[str, tuple[int, ...]]:
+        """Return `("multi_discrete", (3, 3, 3, 3, 3, 2, 2, 2))`."""
+        return "multi_discrete", tuple(int(size) for size in self._SIZES)
+
+    def _rows(self, actions: np.ndarray, agent: Hashable) -> np.ndarray:
+        self._check_choices(actions, self._SIZES, agent)
+        return actions.astype(np.float32) - self._LOWEST
+
+
+class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
+    """Holds every row of another parser for some ticks: RLGym's way to a tick skip.
+
+    Args:
+        parser: Any RLGym parser that gives one row an agent. Its batch form, where it has one, is used for
+            `parse_batch`.
+        repeats: Ticks that an action lasts, 1 or more.
+
+    Raises:
+        ValueError: `repeats` is not a whole number of 1 or more.
+    """
+
+    def __init__(self, parser: ActionParser[Any, Any, np.ndarray, Any, Any], repeats: int = 8) -> None:
+        super().__init__()
+        if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
+            raise ValueError(f"repeats is {repeats!r}, expected a whole number of ticks, 1 or more")
+        self.parser = parser
+        self.repeats = repeats
+
+    def get_action_space(self, agent: Hashable) -> Any:
+        """Return the wrapped parser's action space."""
+        return self.parser.get_action_space(agent)
+
+    def reset(self, agents: Sequence[Hashable], initial_state: object, shared_info: dict[str, Any]) -> None:
+        """Reset the wrapped parser."""
+        self.parser.reset(list(agents), initial_state, shared_info)
+
+    def parse_actions(
+        self, actions: Mapping[Hashable, Any], state: object, shared_info: dict[str, Any]
+    ) -> dict[Hashable, np.ndarray]:
+        """Return each agent's row, repeated.
+
+        Returns:
+            For each agent `(repeats, 8)`, with the dtype of the wrapped parser.
+
+        Raises:
+            ValueError: The wrapped parser gave an agent something other than one row of 8, or refused an
+                action.
+        """
+        rows = self.parser.parse_actions(dict(actions), state, shared_info)
+        for agent, row in rows.items():
+            if np.shape(row) not in ((_WIDTH,), (1, _WIDTH)):
+                raise ValueError(
+                    f"{type(self.parser).__name__} gave agent {agent!r} rows of shape {np.shape(row)}, "
+                    f"expected ({_WIDTH},) or (1, {_WIDTH}): one row to repeat"
+                )
+        return {
+            agent: np.repeat(np.reshape(row, (1, _WIDTH)), self.repeats, 0) for agent, row in rows.items()
+        }
+
+    def parse_batch(self, actions: np.ndarray) -> np.ndarray:
+        """Return control rows for every car of every match.
+
+        Args:
+            actions: As the wrapped parser takes them, `(matches, cars)` or `(matches, cars, k)`.
+
+        Returns:
+            `(matches, cars, repeats, 8)` float32.
+
+        Raises:
+            TypeError: The wrapped parser has no `parse_batch`; its dict form, `parse_actions`, works.
+            ValueError: The wrapped parser refused an action, or gave more than one row a car.
+        """
+        batch = getattr(self.parser, "parse_batch", None)
+        if batch is None:
+            raise TypeError(
+                f"{type(self.parser).__name__} has no parse_batch; use parse_actions, one match at a time"
+            )
+        rows: np.ndarray = batch(actions)
+        if rows.ndim != 4 or rows.shape[2:] != (1, _WIDTH):
+            raise ValueError(
+                f"{type(self.parser).__name__} gave rows of shape {rows.shape}, expected "
+                f"(matches, cars, 1, {_WIDTH}): one row to repeat"
+            )
+        return rows.repeat(self.repeats, axis=2)
