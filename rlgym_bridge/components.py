@@ -1,0 +1,288 @@
+"""Components by name, and one way to call them: ours over batches, all others over RLGym objects.
+
+A policy folder names its components; only modules the user trusts are imported for it.
+"""
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from rlgym.api import (
+    ActionParser,
+    DoneCondition,
+    ObsBuilder,
+    RewardFunction,
+    RLGym,
+    SharedInfoProvider,
+)  # fmt: skip
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.actions import RepeatAction
+from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.state import MatchState
+
+TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
+"""Packages that a policy folder may always name components of."""
+
+
+@dataclass(frozen=True)
+class ComponentSpec:
+    """A component by name, so that a file can hold it.
+
+    Attributes:
+        path: `"module:Class"`.
+        args: Keyword arguments; JSON values only.
+        nested: A component given as the first argument, as `RepeatAction` takes a parser.
+    """
+
+    path: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    nested: "ComponentSpec | None" = None
+
+    @classmethod
+    def of(cls, component: type, nested: "ComponentSpec | None" = None, **args: Any) -> "ComponentSpec":
+        """Return the spec that makes `component(nested, **args)`.
+
+        Raises:
+            ValueError: The class cannot be imported by name, or an argument is no JSON value.
+        """
+        where = f"{component.__module__}:{component.__qualname__}"
+        if component.__module__ == "__main__" or "." in component.__qualname__:
+            raise ValueError(
+                f"{where} cannot be imported by name; put the class at the top level of a module"
+            )
+        try:
+            same = json.loads(json.dumps(args, allow_nan=False)) == args
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise ValueError(
+                f"arguments of {where} are {args!r}, expected JSON values (no tuples, no arrays)"
+            )
+        return cls(where, args, nested)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        nested = None if self.nested is None else self.nested.to_json()
+        return {"class": self.path, "args": dict(self.args), "nested": nested}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ComponentSpec":
+        """Return the spec of a checked JSON form."""
+        nested = data.get("nested")
+        return cls(data["class"], data["args"], None if nested is None else cls.from_json(nested))
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components of one match; they keep state, so another match needs its own.
+
+    Attributes:
+        obs_builder: Observation builder; None for a policy that reads the state alone.
+        parser: Action parser.
+        shared_info_provider: None where the dict of shared info starts empty.
+        action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
+        reward_fn, termination_cond, truncation_cond: Asked in a match as in training; optional.
+    """
+
+    obs_builder: ObsBuilder[Any, Any, Any, Any] | None
+    parser: ActionParser[Any, Any, Any, Any, Any]
+    shared_info_provider: SharedInfoProvider[Any, Any] | None = None
+    action_delay: int | None = None
+    reward_fn: RewardFunction[Any, Any, Any] | None = None
+    termination_cond: DoneCondition[Any, Any] | None = None
+    truncation_cond: DoneCondition[Any, Any] | None = None
+
+
+def component_factory(
+    obs: ComponentSpec | None, parser: ComponentSpec | None, env: str | None, allow: Sequence[str] | None = ()
+) -> Callable[[], Components]:
+    """Return a function that makes the components of one match.
+
+    Args:
+        obs: Observation builder, where `env` is None.
+        parser: Action parser, where `env` is None.
+        env: `"module:function"` that returns an `RLGym`; builder, parser, provider and delay are its own.
+        allow: Modules that may be imported besides `TRUSTED`, each with what lies in it; None for all.
+            An environment's module must be named here, `TRUSTED` does not do.
+
+    Raises:
+        ValueError: A name may not be imported, does not exist or is something else; neither an
+            environment nor both components are given.
+    """
+    if env is not None:
+        function = _import(env, () if allow is not None else None, allow)
+        if not callable(function):
+            raise ValueError(f"{env} is {function!r}, expected a function that returns an RLGym")
+        return lambda: _from_env(env, function)
+    if obs is None or parser is None:
+        raise ValueError("expected an observation builder and a parser, or an environment")
+    make_obs = _factory(obs, ObsBuilder, allow)
+    make_parser = _factory(parser, ActionParser, allow)
+    return lambda: Components(make_obs(), make_parser())
+
+
+def _from_env(name: str, function: Callable[[], Any]) -> Components:
+    env = function()
+    if not isinstance(env, RLGym):
+        raise ValueError(f"{name} returned {type(env).__name__}, expected an RLGym")
+    delay = env.transition_engine.config.get("rlbot_delay")
+    return Components(
+        env.obs_builder, env.action_parser, env.shared_info_provider, None if delay is None else int(delay)
+    )
+
+
+def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:
+    """Return a function that makes the component; names are imported now, so that errors come early."""
+    component: Any = _import(spec.path, TRUSTED, allow)
+    if not (isinstance(component, type) and issubclass(component, kind)):
+        raise ValueError(f"{spec.path} is {component!r}, expected a subclass of rlgym.api.{kind.__name__}")
+    make_nested = None if spec.nested is None else _factory(spec.nested, kind, allow)
+
+    def make() -> Any:
+        try:
+            return component(**spec.args) if make_nested is None else component(make_nested(), **spec.args)
+        except TypeError as error:
+            raise ValueError(f"{spec.path} cannot be made with {dict(spec.args)}: {error}") from error
+
+    return make
+
+
+def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | None) -> Any:
+    module_name, _, name = path.partition(":")
+    if not (name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
+        raise ValueError(f'"{path}" is no name of the form "package.module:Name"')
+    if trusted is not None and allow is not None:
+        allowed = (*trusted, *allow)
+        if not any(module_name == entry or module_name.startswith(entry + ".") for entry in allowed):
+            known = ", ".join(allowed) or "nothing"
+            raise ValueError(
+                f"the policy names {path}, and importing it would run code of {module_name}; if you "
+                f'trust it, give allow_modules=("{module_name}",). Allowed now: {known}'
+            )
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(
+            f"{module_name} (for {path}) cannot be imported: {error}; is its folder on the Python path?"
+        ) from error
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise ValueError(f"{module_name} has no {name}; was it renamed since the policy was saved?") from None
+
+
+# --- calling them ------------------------------------------------------------------------------------
+
+
+def works_in_batches(component: object) -> bool:
+    """Say whether a builder or parser has a batch form that stands for its dict form.
+
+    A subclass that overrides the dict form alone has none: its inherited batch form would bypass it.
+    """
+    if isinstance(component, RepeatAction) and not works_in_batches(component.parser):
+        return False
+    kind: Any = type(component)
+    return _has_batch_form(kind)
+
+
+@cache
+def _has_batch_form(component: Any) -> bool:
+    for batch, single in (("build_batch", "build_obs"), ("parse_batch", "parse_actions")):
+        definers = [
+            next((i for i, c in enumerate(component.__mro__) if n in vars(c)), None) for n in (batch, single)
+        ]
+        if definers[0] is not None and definers[1] is not None:
+            return definers[0] <= definers[1]
+    return False
+
+
+def observe(
+    builder: ObsBuilder[Any, Any, Any, Any],
+    seats: Sequence[int],
+    state: MatchState,
+    game: GameState[Any] | None = None,
+    shared_info: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """Return what any observation builder shows some cars.
+
+    Args:
+        builder: Ours, which works on `state`; or another, which gets `game`, one match at a time.
+        seats: Rows of the observing cars.
+        state: The state; N matches for a builder with a batch form, else one.
+        game: The same match for a foreign builder; made from `state` when None.
+        shared_info: The match's dict for a foreign builder; an empty one when None.
+
+    Returns:
+        `(matches, seats, size)` float32.
+
+    Raises:
+        ValueError: The builder refuses the match; a foreign one is given several matches, or gives
+            something other than vectors of one length.
+    """
+    if works_in_batches(builder):
+        batch: np.ndarray = builder.build_batch(state, seats)
+        return batch
+    agents, game = _one_match(type(builder).__name__, seats, state, game)
+    built = builder.build_obs(agents, game, {} if shared_info is None else shared_info)
+    _check_agents(type(builder).__name__, agents, built)
+    vectors = [np.asarray(built[agent], np.float32) for agent in agents]
+    shapes = {vector.shape for vector in vectors}
+    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise ValueError(
+            f"{type(builder).__name__} gave observations of shape {sorted(shapes)}, "
+            "expected vectors of one length for all agents"
+        )
+    return np.stack(vectors)[None]
+
+
+def control_rows(
+    parser: ActionParser[Any, Any, Any, Any, Any],
+    actions: np.ndarray,
+    seats: Sequence[int],
+    state: MatchState,
+    game: GameState[Any] | None = None,
+    shared_info: dict[str, Any] | None = None,
+) -> list[np.ndarray]:
+    """Return what any action parser makes of the actions of one match.
+
+    Args:
+        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,).
+        actions: `(1, seats)` or `(1, seats, k)`, as `Policy.act` gives them.
+        seats: Rows of the acting cars.
+        state: One match.
+        game: The same match for a foreign parser; made from `state` when None.
+        shared_info: The match's dict for a foreign parser; an empty one when None.
+
+    Returns:
+        For each seat what the parser gave: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another.
+        Nothing is checked but that each seat has rows.
+
+    Raises:
+        ValueError: An action is not in the action space; there are several matches; an agent has no rows.
+    """
+    if works_in_batches(parser):
+        return list(parser.parse_batch(actions)[0])
+    agents, game = _one_match(type(parser).__name__, seats, state, game)
+    given = {agent: actions[0, i].reshape(-1) for i, agent in enumerate(agents)}
+    rows = parser.parse_actions(given, game, {} if shared_info is None else shared_info)
+    _check_agents(type(parser).__name__, agents, rows)
+    return [np.asarray(rows[agent]) for agent in agents]
+
+
+def _one_match(
+    who: str, seats: Sequence[int], state: MatchState, game: GameState[Any] | None
+) -> tuple[list[str], GameState[Any]]:
+    if state.matches != 1:
+        raise ValueError(f"{who} has no batch form and takes one match at a time, not {state.matches}")
+    return [state.agents[seat] for seat in seats], to_rlgym(state) if game is None else game
+
+
+def _check_agents(who: str, agents: Sequence[str], given: Mapping[Any, Any]) -> None:
+    for agent in agents:
+        if agent not in given:
+            raise ValueError(f"{who} gave nothing for agent {agent!r}, only for {list(given)}")

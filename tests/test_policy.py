@@ -1,0 +1,284 @@
+"""The policy folder: plays as it was trained, with components of whatever making."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rlgym.rocket_league.action_parsers import LookupTableAction as RLGymLookupTableAction
+from rlgym.rocket_league.obs_builders import DefaultObs as RLGymDefaultObs
+from rlgym_tools.rocket_league.action_parsers.queued_action import QueuedAction
+from rlgym_tools.rocket_league.obs_builders.relative_default_obs import RelativeDefaultObs
+
+import rlgym_bridge
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components import control_rows, observe, works_in_batches
+from rlgym_bridge.network import NetworkPolicy
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.policy import Normalisation, PolicyMismatch, load_policy
+from rlgym_bridge.probe_states import probe_states
+from rlgym_bridge.rlgym_view import to_rlgym
+from tests.policy_folders import (
+    KINDS,
+    OBS_1V1,
+    make_module,
+    observations,
+    random_weights,
+    save,
+    spec,
+)
+
+# --- saved and loaded --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distribution", KINDS)
+@pytest.mark.parametrize("selection", ["sample", "argmax"])
+def test_a_loaded_policy_acts_as_the_one_that_was_saved(tmp_path, distribution, selection):
+    _, sizes, outputs = KINDS[distribution]
+    weights = random_weights(OBS_1V1, 32, outputs)
+    save(tmp_path / "p", distribution, weights=weights, selection=selection, seed=11)
+    loaded = load_policy(tmp_path / "p")
+    original = NetworkPolicy(weights, distribution, sizes, selection, 11)
+    for policy in (original, loaded.policy):
+        policy.reset([0, 1], 4)
+    obs = observations()
+    actions = loaded.policy.act(obs)
+    np.testing.assert_array_equal(actions, original.act(obs))
+    assert loaded.parser().parse_batch(actions).shape == (6, 2, 8, 8)
+
+
+def test_the_manifest_read_is_the_manifest_saved(tmp_path):
+    scaling = Normalisation((0.5,) * OBS_1V1, (2.0,) * OBS_1V1, 5.0)
+    saved = save(tmp_path / "p", obs_normalisation=scaling, training={"steps": 7}, hitbox="merc")
+    assert load_policy(tmp_path / "p").manifest == saved
+    assert saved.obs_size == OBS_1V1
+    assert saved.obs_names == DefaultObs(None).names(1, 1, 0)
+    assert (saved.tick_skip, saved.action_delay) == (8, 1)
+
+
+def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
+    save(tmp_path)
+    data = json.loads((tmp_path / "policy.json").read_text())
+    assert list(data) == [
+        "format", "obs", "parser", "env", "tick_skip", "action_delay", "input_latency", "distribution",
+        "selection", "seed", "obs_size", "obs_names", "obs_normalisation", "team_sizes", "hitbox", "probe",
+        "versions", "training", "weights_sha256",
+    ]  # fmt: skip
+    assert data["parser"] == {
+        "class": "rlgym_bridge.actions:RepeatAction",
+        "args": {"repeats": 8},
+        "nested": {"class": "rlgym_bridge.actions:LookupTableAction", "args": {}, "nested": None},
+    }
+
+
+def test_each_match_gets_components_of_its_own(tmp_path):
+    save(tmp_path)
+    loaded = load_policy(tmp_path)
+    assert loaded.obs_builder() is not loaded.obs_builder()
+    assert loaded.parser().parser is not loaded.parser().parser
+
+
+def test_the_selection_can_be_overridden(tmp_path):
+    save(tmp_path, selection="sample")
+    loaded = load_policy(tmp_path, selection="argmax")
+    assert loaded.manifest.selection == loaded.policy.selection == "argmax"
+    with pytest.raises(ValueError, match=r"selection is 'best', expected one of sample, argmax"):
+        load_policy(tmp_path, selection="best")
+
+
+def test_one_padded_policy_may_know_several_team_sizes(tmp_path):
+    weights = random_weights(172, 8, 90)
+    manifest = save(
+        tmp_path, weights=weights, obs=spec(DefaultObs), team_sizes=[(1, 1), (2, 2), (3, 3), (1, 2)]
+    )
+    assert (
+        load_policy(tmp_path).manifest.team_sizes == manifest.team_sizes == ((1, 1), (2, 2), (3, 3), (1, 2))
+    )
+    with pytest.raises(ValueError, match=r"observation sizes differ: 92 .*pad them"):
+        save(tmp_path, team_sizes=[(1, 1), (2, 2)])
+
+
+def test_saving_over_a_policy_replaces_it_and_leaves_nothing_else(tmp_path):
+    save(tmp_path, seed=1)
+    save(tmp_path, seed=2, weights=random_weights(OBS_1V1, 90, seed=5))
+    assert load_policy(tmp_path).manifest.seed == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["policy.json", "weights.safetensors"]
+
+
+def test_a_failed_save_leaves_the_old_policy_playable(tmp_path, monkeypatch):
+    save(tmp_path, seed=1)
+
+    def fail(self, target):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save(tmp_path, seed=2)
+    assert load_policy(tmp_path).manifest.seed == 1
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_weights_turned_or_in_double_precision_are_saved_as_they_are_meant(tmp_path):
+    weights = random_weights(OBS_1V1, 90)
+    turned = weights | {"layers.0.weight": np.asfortranarray(weights["layers.0.weight"].astype(np.float64))}
+    save(tmp_path / "a", weights=weights)
+    save(tmp_path / "b", weights=turned)
+    obs = observations()
+    np.testing.assert_array_equal(
+        load_policy(tmp_path / "a", selection="argmax").policy.act(obs),
+        load_policy(tmp_path / "b", selection="argmax").policy.act(obs),
+    )
+
+
+# --- components that are not ours --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("builder", [RLGymDefaultObs, RelativeDefaultObs])
+def test_foreign_builders_and_parsers_are_saved_and_played(tmp_path, builder):
+    manifest = save(
+        tmp_path,
+        obs=spec(builder, zero_padding=None),
+        parser=spec(
+            QueuedAction, spec(RepeatAction, spec(RLGymLookupTableAction), repeats=4), action_queue_size=2
+        ),
+    )
+    assert manifest.obs_names is None
+    assert manifest.tick_skip == 4
+    loaded = load_policy(tmp_path)
+    state = probe_states(1, 1, 0)[0]
+    obs = observe(loaded.obs_builder(), [1], state)
+    expected = builder(zero_padding=None).build_obs(["orange-0"], to_rlgym(state), {})["orange-0"]
+    np.testing.assert_allclose(obs[0, 0], expected, atol=1e-6)
+    parser = loaded.parser()
+    parser.reset(["orange-0"], to_rlgym(state), {})
+    rows = control_rows(parser, loaded.policy.act(obs), [1], state)
+    assert [row.shape for row in rows] == [(4, 8)]
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 2)])
+def test_one_call_observes_through_our_builders_and_rlgyms_alike(sizes):
+    for state in probe_states(*sizes, 0):
+        seats = range(sum(sizes))
+        np.testing.assert_allclose(
+            observe(DefaultObs(), seats, state), observe(RLGymDefaultObs(), seats, state), rtol=0, atol=1e-6
+        )
+
+
+def test_one_call_parses_through_our_parsers_and_rlgyms_alike():
+    state, actions = probe_states(2, 2, 0)[0], np.array([[5, 80, 33]])
+    ours = control_rows(RepeatAction(LookupTableAction()), actions, [0, 2, 3], state)
+    theirs = control_rows(RepeatAction(RLGymLookupTableAction()), actions, [0, 2, 3], state)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_subclass_that_overrides_the_dict_form_alone_is_called_by_it():
+    class Doubled(DefaultObs):
+        def build_obs(self, agents, state, shared_info):
+            return {agent: 2 * row for agent, row in super().build_obs(agents, state, shared_info).items()}
+
+    class Still(LookupTableAction):
+        def parse_actions(self, actions, state, shared_info):
+            return {agent: np.zeros((1, 8)) for agent in actions}
+
+    state = probe_states(1, 1, 0)[0]
+    assert not works_in_batches(Doubled())
+    assert not works_in_batches(RepeatAction(Still()))
+    np.testing.assert_array_equal(observe(Doubled(), [0], state), 2 * observe(DefaultObs(), [0], state))
+    assert not control_rows(RepeatAction(Still()), np.array([[5]]), [0], state)[0].any()
+
+
+def test_a_foreign_builder_takes_one_match_at_a_time_and_vectors_of_one_length():
+    class Ragged(RLGymDefaultObs):
+        def build_obs(self, agents, state, shared_info):
+            return {agent: np.zeros(3 + i) for i, agent in enumerate(agents)}
+
+    state = probe_states(1, 1, 0)[0]
+    with pytest.raises(ValueError, match=r"Ragged gave observations of shape \[\(3,\), \(4,\)\]"):
+        observe(Ragged(), [0, 1], state)
+    two = type(state)(1, 1, 2)
+    with pytest.raises(ValueError, match=r"Ragged has no batch form and takes one match at a time, not 2"):
+        observe(Ragged(), [0], two)
+
+
+ENV = """
+from rlgym.api import RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.done_conditions import GoalCondition
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+from rlgym.api import SharedInfoProvider
+
+DELAY = {delay}
+
+class Counter(SharedInfoProvider):
+    def create(self, shared_info):
+        return {{"steps": 0}}
+    def set_state(self, agents, initial_state, shared_info):
+        return shared_info
+    def step(self, agents, state, shared_info):
+        shared_info["steps"] += 1
+        return shared_info
+
+class Counted(DefaultObs):
+    def build_obs(self, agents, state, shared_info):
+        obs = super().build_obs(agents, state, shared_info)
+        return {{agent: [*row[:-1], shared_info["steps"]] for agent, row in obs.items()}}
+
+def make():
+    return RLGym(
+        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), Counted(None),
+        RepeatAction(LookupTableAction(), 6), GoalReward(), RocketSimEngine(rlbot_delay=DELAY),
+        GoalCondition(), shared_info_provider=Counter(),
+    )
+"""
+
+
+@pytest.mark.parametrize("delay", [True, False])
+def test_a_whole_environment_gives_builder_parser_provider_tick_skip_and_delay(tmp_path, monkeypatch, delay):
+    make_module(tmp_path, monkeypatch, "my_env", ENV.format(delay=delay))
+    manifest = save(tmp_path / "p", obs=None, parser=None, env="my_env:make")
+    assert (manifest.tick_skip, manifest.action_delay) == (6, int(delay))
+    assert manifest.obs is manifest.parser is None
+    components = load_policy(tmp_path / "p", ["my_env"]).components()
+    assert type(components.obs_builder).__name__ == "Counted"
+    assert type(components.shared_info_provider).__name__ == "Counter"
+    assert [row[-1] for row in manifest.probe["observations"]] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+
+    sys.modules["my_env"].DELAY = not delay
+    with pytest.raises(
+        PolicyMismatch, match=rf"action_delay is {int(delay)} and the environment's engine has"
+    ):
+        load_policy(tmp_path / "p", ["my_env"])
+    with pytest.raises(ValueError, match=r"my_env:make, and importing .* allow_modules=\(\"my_env\",\)"):
+        load_policy(tmp_path / "p")
+
+
+# --- what it stands on -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "actions",
+        "observations",
+        "components",
+        "manifest",
+        "mismatch",
+        "network",
+        "policy",
+        "policy_files",
+        "probe",
+        "probe_states",
+    ],
+)
+def test_playing_needs_neither_torch_nor_pickle_nor_either_world(name):
+    tree = ast.parse((Path(rlgym_bridge.__file__).parent / f"{name}.py").read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    roots = {module.split(".")[0] for module in imported}
+    assert not roots & {"torch", "rlbot", "rlbot_flatbuffers", "RocketSim", "pickle", "rlgym_tools"}
+    assert not any(module.startswith("rlgym.rocket_league.sim") for module in imported)
