@@ -14,8 +14,7 @@ from pathlib import Path
 from rlbot import flat
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT, SocketRelay
 
-from rlgym_bridge.clock import Timing
-from rlgym_bridge.episode import Components
+from rlgym_bridge.episode import Brain
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.pilot import Faults, Override, Pilot
 
@@ -34,9 +33,8 @@ class Agent:
     """Plays the cars that an RLBot server gives to one agent id, match after match of one server.
 
     Args:
-        components: What to play with; made anew for every session.
+        brain: What to play with; its instances are made anew for every session.
         agent_id: Used where `RLBOT_AGENT_ID` is not set.
-        timing: Action delay and input latency.
         override: See `pilot.Override`.
         seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` goes before it.
 
@@ -46,9 +44,8 @@ class Agent:
 
     def __init__(
         self,
-        components: Components,
+        brain: Brain,
         agent_id: str | None = None,
-        timing: Timing | None = None,
         override: Override | None = None,
         seed: int | None = None,
     ) -> None:
@@ -68,18 +65,16 @@ class Agent:
         self.answered = 0
         self.lost = 0
         self.disconnects = 0
-        self._components = components
-        self._timing = timing if timing is not None else Timing()
+        self._brain = brain
         self._override = override
         named = _whole_number(SEED_VARIABLE)
         self._seed = seed if named is None else named
-        if self._timing.unreachable_ticks:
+        timing = brain.timing
+        if timing.unreachable_ticks:
             _LOG.warning(
                 "actions act %d ticks later than in training: input latency %d, action delay %d",
-                self._timing.unreachable_ticks,
-                self._timing.input_latency,
-                self._timing.action_delay,
-            )
+                timing.unreachable_ticks, timing.input_latency, timing.action_delay,
+            )  # fmt: skip
 
     def run(self) -> int:
         """Play until the server says goodbye.
@@ -91,7 +86,7 @@ class Agent:
         """
         wait = CONNECT_SECONDS
         while True:
-            session = _Session(self, self._components, self._timing, self._override, self._seed)
+            session = _Session(self, self._brain, self._override, self._seed)
             try:
                 session.connect(wait)
             except (OSError, TimeoutError) as error:
@@ -144,13 +139,12 @@ class _Session:
     def __init__(
         self,
         agent: Agent,
-        components: Components,
-        timing: Timing,
+        brain: Brain,
         override: Override | None,
         seed: int | None,
     ) -> None:
         self._agent = agent
-        self._components, self._timing = components, timing
+        self._brain = brain
         self._override, self._seed = override, seed
         self._relay = SocketRelay(agent.agent_id, logger=_LOG)
         self._field: flat.FieldInfo | None = None
@@ -253,7 +247,7 @@ class _Session:
             return
         ids = [one.identifier for one in self._team.controllables]
         self._pilot = Pilot(
-            self._components, self._timing, self._field, self._config, ids,
+            self._brain, self._field, self._config, ids,
             self._agent.faults, self._override, self._seed,
         )  # fmt: skip
         self._relay.send_msg(flat.InitComplete())

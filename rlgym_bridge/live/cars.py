@@ -17,6 +17,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.live.rotation import matrix
+from rlgym_bridge.live.wheels import floor_contact
 
 _ON_GROUND = int(flat.AirState.OnGround)
 _JUMPING = int(flat.AirState.Jumping)
@@ -37,8 +38,8 @@ class CarCounters:
 
     __slots__ = (
         "_air_known", "_air_ticks", "_boost", "_boost_known", "_boost_ticks", "_demolished", "_hand_high",
-        "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_supersonic_known",
-        "_supersonic_ticks", "_touch_seconds", "_touches_known", "touches",
+        "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose", "_supersonic_known",
+        "_supersonic_ticks", "_touch_seconds", "_touches_known", "_wheels", "_wheels_known", "touches",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,6 +50,9 @@ class CarCounters:
     def forget(self) -> None:
         """Start anew: what was counted no longer holds."""
         self._new = True
+        self._pose: tuple[float, ...] | None = None  # one tick ago
+        self._wheels: tuple[float, ...] = _AIRBORNE
+        self._wheels_known = False
         self._demolished = False
         self._supersonic_ticks, self._supersonic_known = 0, False
         self._boost_ticks, self._boost_known, self._boost = 0, False, 0.0
@@ -87,16 +91,22 @@ class CarCounters:
         demolished = player.demolished_timeout >= 0
         if at_rest:
             self.rest()
+            self._wheels = _GROUNDED
         elif demolished or self._demolished:
             # RocketSim lets a demolished car's counters stand; it comes back with all at rest.
             if not demolished:
                 self.rest()
+                self._wheels_known = True
             self._demolished = demolished
         elif ticks:
             self._count(player, controls, air_state, ticks)
+            self._count_wheels(air_state, hitbox, ticks)
         self._boost = player.boost
         self._count_touch(player, ticks)
         self._new = False
+        physics = player.physics
+        place = physics.location
+        self._pose = (place.x, place.y, place.z, *matrix(physics.rotation))
         return self._row(player, controls, air_state, victim, hitbox)
 
     def _count(
@@ -157,6 +167,18 @@ class CarCounters:
         elif timeout > 0 and self._air_ticks > _DODGE_TICKS:
             self._air_ticks = _ticks_since_jump(timeout)
 
+    def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
+        """Take the wheels from geometry where the floor is flat, else all or none from the air state."""
+        grounded = air_state == _ON_GROUND
+        if self._pose is not None and ticks == 1:
+            wheels = floor_contact(self._pose, hitbox)
+            # The packet's own word on the ground goes first; a jump's push says nothing of it.
+            if wheels is not None and (air_state == _JUMPING or (sum(wheels) >= 3) == grounded):
+                self._wheels, self._wheels_known = wheels, True
+                return
+        lifting = air_state == _JUMPING and self._jump_ticks <= _WHEELS_TOUCH_TICKS
+        self._wheels, self._wheels_known = (_GROUNDED if grounded or lifting else _AIRBORNE), False
+
     def _count_touch(self, player: flat.PlayerInfo, ticks: int) -> None:
         touch = player.latest_touch
         if touch is not None and touch.game_seconds != self._touch_seconds:
@@ -174,11 +196,11 @@ class CarCounters:
         victim: float,
         hitbox: int,
     ) -> tuple[float, ...]:
+        assert self._pose is not None  # set by values
         physics, dodge = player.physics, player.dodge_dir
-        place, velocity, spin = physics.location, physics.velocity, physics.angular_velocity
-        grounded = air_state == _ON_GROUND or (
-            air_state == _JUMPING and 0 < self._jump_ticks <= _WHEELS_TOUCH_TICKS
-        )
+        velocity, spin = physics.velocity, physics.angular_velocity
+        wheels = self._wheels
+        grounded = sum(wheels) >= 3
         flipped, double_jumped = player.has_dodged, player.has_double_jumped
         elapsed = player.dodge_elapsed
         has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
@@ -186,10 +208,9 @@ class CarCounters:
         respawn = player.demolished_timeout
         demolished = respawn > 0
         return (
-            player.player_id, player.team, hitbox, place.x, place.y, place.z,
-            *matrix(physics.rotation),
+            player.player_id, player.team, hitbox, *self._pose,
             velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
-            player.boost, respawn if demolished else 0.0, *(_GROUNDED if grounded else _AIRBORNE),
+            player.boost, respawn if demolished else 0.0, *wheels,
             self._supersonic_ticks * TICK_SECONDS, self._boost_ticks * TICK_SECONDS,
             0.5 * (self._hand_low + self._hand_high), player.has_jumped, holding,
             air_state == _JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
@@ -199,7 +220,7 @@ class CarCounters:
             grounded, demolished, self._boost_ticks > 0, self._supersonic_ticks > 0,
             flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
             has_flip and not grounded and not holding,
-            0.0, self._supersonic_known, self._boost_known,
+            self._wheels_known, self._supersonic_known, self._boost_known,
             self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
             self._touches_known,
         )  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.clock import Clock, Event, Timing
+from rlgym_bridge.clock import Clock, Event
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
-from rlgym_bridge.episode import Components, Episode
+from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.state import MatchState
@@ -43,8 +43,7 @@ class Pilot:
     """Plays one or more cars of one match.
 
     Args:
-        components: What to play with.
-        timing: Action delay and input latency.
+        brain: What to play with.
         field: The match's field info.
         config: The match's configuration.
         player_ids: RLBot's identifiers of the cars to play.
@@ -59,8 +58,7 @@ class Pilot:
 
     def __init__(
         self,
-        components: Components,
-        timing: Timing,
+        brain: Brain,
         field: flat.FieldInfo,
         config: flat.MatchConfiguration | None,
         player_ids: Sequence[int],
@@ -70,10 +68,10 @@ class Pilot:
     ) -> None:
         self.decisions = 0
         self.resets = 0
-        self.episode = Episode(components)
-        self.clock = Clock(timing, len(player_ids))
+        self.episode = Episode(brain)
+        self.clock = Clock(brain.timing, len(player_ids))
         self._decoder = Decoder(field, config)
-        self._tick_skip = components.tick_skip
+        self._tick_skip = brain.tick_skip
         self._ids = list(player_ids)
         self._seats: list[int] = []
         self._seating: list[tuple[int, int]] | None = None
@@ -140,12 +138,12 @@ class Pilot:
     def _decide(self, state: MatchState, event: Event) -> None:
         rows = self._idle_rows()
         try:
-            if event is Event.RESET:
+            if event is Event.RESET or not self._open:
                 seed = None if self._seed is None else self._seed + self.resets
                 self.resets += 1
                 self.episode.reset(state, self._seats, seed)
                 self._open = True
-            elif self._open:
+            else:
                 self.episode.step(state)
             if state.goal_scored[0]:
                 self._open = False  # over the line already: the game's own test is half a uu further

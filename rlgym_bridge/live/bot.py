@@ -1,0 +1,85 @@
+"""What `bot.py` calls: load a policy, play the match that RLBot started this process for."""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.clock import Timing
+from rlgym_bridge.components import Components
+from rlgym_bridge.episode import Brain
+from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.pilot import Override
+from rlgym_bridge.policy import load_policy
+
+CHASER = "chaser"
+"""Name of the hand-written policy, in place of a folder."""
+
+SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
+"""Environment variable that overrides how actions are chosen: `sample` or `argmax`."""
+
+_TICK_SKIP = 8  # Chaser's
+
+
+def brain_of(policy: str | Path, allow_modules: Sequence[str] = (), selection: str | None = None) -> Brain:
+    """Load what a bot plays with.
+
+    Args:
+        policy: A policy folder, or `"chaser"`.
+        allow_modules: Modules of yours that the folder may name, besides `rlgym_bridge`, `rlgym` and
+            `rlgym_tools`.
+        selection: `"sample"` or `"argmax"` in place of the folder's own choice.
+
+    Raises:
+        FileNotFoundError: A file of the folder is missing.
+        ValueError: The folder cannot be read, names a module that is not allowed, or does not fit this
+            checkout (`PolicyMismatch`).
+    """
+    if str(policy) == CHASER:
+        return Brain(
+            policy=Chaser,
+            components=lambda: Components(None, RepeatAction(LookupTableAction(), _TICK_SKIP)),
+            tick_skip=_TICK_SKIP,
+        )
+    loaded = load_policy(policy, allow_modules, selection)
+    manifest = loaded.manifest
+    return Brain(
+        policy=lambda: loaded.policy,
+        components=loaded.components,
+        tick_skip=manifest.tick_skip,
+        timing=Timing(manifest.action_delay, manifest.input_latency),
+    )
+
+
+def play(
+    policy: str | Path,
+    *,
+    agent_id: str | None = None,
+    allow_modules: Sequence[str] = (),
+    override: Override | None = None,
+) -> int:
+    """Play a match; returns when the server says goodbye.
+
+    Args:
+        policy: A policy folder, or `"chaser"`.
+        agent_id: Used where RLBot did not set `RLBOT_AGENT_ID`: the one of your `bot.toml`.
+        allow_modules: See `brain_of`.
+        override: Called with the state on every packet in play; the rows it returns, `(8,)` for one tick
+            or `(ticks, 8)`, are sent in place of the policy's: a hard-coded kickoff, for example.
+
+    Returns:
+        The exit code: 0 after a goodbye, 1 without a server, 2 when the policy cannot be played.
+    """
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        selection = os.environ.get(SELECTION_VARIABLE) or None
+        agent = Agent(brain_of(policy, allow_modules, selection), agent_id, override)
+    except (OSError, ValueError) as error:
+        logging.getLogger("rlgym_bridge").error("%s", error)
+        return 2
+    return agent.run()

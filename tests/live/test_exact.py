@@ -1,0 +1,143 @@
+"""A bot process over TCP plays tick for tick what the same policy plays in RLGym's own loop."""
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.game import Phase
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
+from rlgym_bridge.state import MatchState
+from tests.live.logged import CallLog, logged_components
+from tests.live.reference import Watcher, play, rlgym_env, rlgym_loop
+
+BOT = Path(__file__).parent / "bots" / "recording_bot.py"
+ROOT = Path(__file__).parents[2]
+
+
+def bot(policy: str, log: Path, *more: str) -> str:
+    words = ["python", "-m", "tests.live.bots.recording_bot", policy, str(log), *more]
+    return f'cd "{ROOT}" && ' + " ".join(f'"{word}"' for word in words)
+
+
+def network_folder(folder: Path, team_size: int) -> Path:
+    """A random network of fixed weights: 2 x 64, sampled."""
+    rng = np.random.default_rng(7)
+    size = DefaultObs(zero_padding=None).size(team_size, team_size)
+    sizes = [size, 64, 64, 90]
+    weights = {}
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        weights[f"layers.{i}.weight"] = rng.normal(0, 1.5 / inputs**0.5, (outputs, inputs))
+        weights[f"layers.{i}.bias"] = rng.normal(0, 0.1, outputs)
+    save_policy(
+        folder,
+        weights,
+        distribution="categorical",
+        team_sizes=[(team_size, team_size)],
+        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
+        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
+        selection="sample",
+        seed=3,
+    )
+    return folder
+
+
+def rotation_elements(team_size: int) -> np.ndarray:
+    names = DefaultObs(zero_padding=None).names(team_size, team_size, 0)
+    return np.array(["/forward/" in name or "/up/" in name for name in names])
+
+
+class Standing:
+    """Takes the one of the 90 actions that presses nothing."""
+
+    def __init__(self) -> None:
+        (self.neutral,) = np.flatnonzero((LookupTableAction.make_lookup_table() == 0).all(1))
+
+    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+        self.seats = len(seats)
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        return np.full((state.matches, self.seats), self.neutral)
+
+
+def compare(watcher: Watcher, logs: list[Path], make_policies: Callable[[], list], team_size: int) -> int:
+    """Hold every kickoff of the match against RLGym's loop; return the ticks compared."""
+    seen = [np.load(log.with_suffix(".npz")) for log in logs]
+    turned = rotation_elements(team_size)
+    compared = 0
+    policies, env = make_policies(), rlgym_env()
+    for number, kickoff in enumerate(watcher.kickoffs):
+        ticks = len(kickoff.rows)
+        if ticks == 0:
+            continue
+        rows, observations = rlgym_loop(env, kickoff.start, policies, ticks, seed=number)
+        if kickoff.demolished:
+            raise AssertionError("a demolition: choose a seed without, RLGym's respawns are random")
+        ticks = min(ticks, len(rows))
+        for tick in range(ticks):
+            np.testing.assert_array_equal(
+                kickoff.rows[tick], rows[tick], err_msg=f"kickoff {number}, tick {tick}"
+            )
+        for row, log in enumerate(seen):
+            agent = f"{('blue', 'orange')[row // team_size]}-{row % team_size}"
+            for step, theirs in enumerate(observations):
+                at = np.flatnonzero(log["frames"] == kickoff.frame + 8 * step)
+                if 8 * step >= ticks or not len(at):
+                    continue
+                difference = np.abs(log["obs"][at[0], 0] - theirs[agent])
+                assert difference[~turned].max() < 1e-5, (number, step, agent)
+                assert difference[turned].max() < 3e-4, (number, step, agent)
+        compared += ticks
+    return compared
+
+
+@pytest.mark.parametrize("team_size", [1, 2])
+def test_chaser_plays_the_same_control_row_on_every_tick(team_size: int, tmp_path: Path) -> None:
+    logs = [tmp_path / f"bot{i}" for i in range(2 * team_size)]
+    players = [(i // team_size, bot("chaser", log)) for i, log in enumerate(logs)]
+
+    def enough(watcher: Watcher) -> bool:
+        return watcher.ticks >= 3600 and watcher.touches >= 20 and len(watcher.kickoffs) > 3
+
+    watcher = play(players, seed=1, enough=enough)
+    compared = compare(watcher, logs, lambda: [Chaser() for _ in logs], team_size)
+    assert compared >= 3600
+    assert watcher.touches >= 20
+    assert sum(len(kickoff.rows) > 0 for kickoff in watcher.kickoffs) >= 3
+
+
+@pytest.mark.parametrize("team_size", [1, 2])
+def test_a_sampled_network_plays_the_same_control_row_on_every_tick(team_size: int, tmp_path: Path) -> None:
+    folder = network_folder(tmp_path / "policy", team_size)
+    logs = [tmp_path / f"bot{i}" for i in range(2 * team_size)]
+    players = [(i // team_size, bot(str(folder), log)) for i, log in enumerate(logs)]
+    watcher = play(players, seed=2, enough=lambda watcher: watcher.ticks >= 3600)
+    compared = compare(watcher, logs, lambda: [load_policy(folder).policy for _ in logs], team_size)
+    assert compared >= 3600
+
+
+def test_components_get_the_calls_that_rlgym_makes_over_twenty_goals(tmp_path: Path) -> None:
+    standing = f'cd "{ROOT}" && python -m tests.live.bots.standing_bot'
+    players = [(0, bot("chaser", tmp_path / "blue", "calls")), (1, standing)]
+
+    def enough(watcher: Watcher) -> bool:  # the bots must have seen the last goal too
+        return watcher.goals >= 20 and watcher.phase == Phase.COUNTDOWN
+
+    watcher = play(players, seed=4, enough=enough)
+    log = json.loads((tmp_path / "blue.json").read_text())
+    reference = CallLog()
+    env = rlgym_env(logged_components(reference))
+    policies = [Chaser(), Standing()]
+    for number, kickoff in enumerate(watcher.kickoffs):
+        if kickoff.rows:
+            rlgym_loop(env, kickoff.start, policies, len(kickoff.rows) + 8, seed=number)
+    theirs = json.loads(json.dumps(reference.entries))
+    assert [entry[0] for entry in log] == [entry[0] for entry in theirs]
+    for ours, their in zip(log, theirs, strict=True):
+        assert ours[2] == pytest.approx(their[2], abs=2e-3) or ours[1] != their[1], (ours, their)
