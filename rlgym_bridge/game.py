@@ -117,6 +117,25 @@ HITBOXES: Final = (
 RocketSim's own boxes are 2.5 uu larger in each dimension.
 """
 
+
+class Wheels(NamedTuple):
+    """Mounts of a car's wheels: (x, |y|, z) in car coordinates and the reach downwards, uu."""
+
+    front: tuple[float, float, float, float]
+    back: tuple[float, float, float, float]
+
+
+WHEELS: Final = (
+    Wheels((51.25, 25.9, 20.755, 48.755), (-33.75, 29.5, 20.755, 49.555)),  # octane
+    Wheels((50.3, 31.1, 15.75, 43.45), (-34.75, 33.0, 15.75, 44.85)),  # dominus
+    Wheels((49.97, 27.8, 12.0942, 41.9242), (-35.43, 20.28, 12.0942, 42.4242)),  # plank
+    Wheels((51.5, 26.67, 11.75, 40.7), (-35.75, 35.0, 11.75, 42.166)),  # breakout
+    Wheels((51.25, 25.9, 20.755, 48.755), (-34.0, 29.5, 20.755, 49.555)),  # hybrid
+    Wheels((51.25, 25.9, 21.505, 52.005), (-33.75, 29.5, 21.505, 51.605)),  # merc
+)
+"""Wheels of the six hitboxes [RS, `CarConfig`]. A wheel touches what lies within its reach of the mount,
+against the car's up direction: suspension rest length + wheel radius - 2.5 (measured to 0.01 uu)."""
+
 HITBOX_OF_BODY: Final = {23: 0, 29: 1, 403: 1, 24: 2, 803: 2, 22: 3, 28: 4, 31: 4, 30: 5}
 """Hitbox number of the common `car_id`s of a loadout; any other body plays as an Octane here."""
 

@@ -6,6 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+# One thread for numpy's matrix products, before numpy is loaded: a bot's are small, and threads that
+# wait for each other on the game's cores cost milliseconds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
 from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Timing

@@ -1,0 +1,40 @@
+"""The command line: one file per command, each with `add_to` (its options) and `run`."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from rlgym_bridge.cli import match, server
+
+_COMMANDS = (match, server)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge`.
+
+    Args:
+        arguments: The words after the program's name; those of this process when None.
+
+    Returns:
+        The exit code: 0 fine, 1 a failure was found, 2 bad usage or input.
+    """
+    parser = argparse.ArgumentParser(
+        prog="rlgym-bridge",
+        description="Play RLGym-trained bots in RLBot v5 matches, with or without the game.",
+        epilog="exit status: 0 fine, 1 a failure was found, 2 bad usage or input",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in _COMMANDS:
+        command.add_to(commands)
+    options = parser.parse_args(arguments)
+    logging.basicConfig(
+        level=logging.WARNING if options.quiet else logging.INFO,
+        format="%(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 1

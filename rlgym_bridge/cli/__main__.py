@@ -1,0 +1,7 @@
+"""`python -m rlgym_bridge.cli` is `rlgym-bridge`."""
+
+import sys
+
+from rlgym_bridge.cli import main
+
+sys.exit(main())

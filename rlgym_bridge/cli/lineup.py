@@ -1,0 +1,96 @@
+"""Who plays: BOT arguments of the command line put into a match."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rlbot import flat
+
+from rlgym_bridge.game import BLUE, ORANGE
+from rlgym_bridge.live.bot import CHASER
+from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.bot_files import read_bot
+
+
+def empty_match() -> flat.MatchConfiguration:
+    """Return a five-minute match of standard soccar without players or goal replays."""
+    return flat.MatchConfiguration(
+        auto_start_agents=True,
+        wait_for_agents=True,
+        game_map_upk="Stadium_P",
+        skip_replays=True,
+        mutators=flat.MutatorSettings(),
+    )
+
+
+def with_line_up(
+    match: flat.MatchConfiguration,
+    blue: Sequence[str] | None,
+    orange: Sequence[str] | None,
+    real_game: bool = False,
+) -> flat.MatchConfiguration:
+    """Return the match with the cars of one or both teams replaced.
+
+    Args:
+        match: The match.
+        blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or for the real game `human` or
+            `psyonix:SKILL`; None keeps blue's cars.
+        orange: Likewise.
+        real_game: Whether humans and Psyonix bots can play.
+
+    Raises:
+        ConfigError: A BOT is nothing that can be played.
+    """
+    players = list(match.player_configurations)
+    for team, bots in ((BLUE, blue), (ORANGE, orange)):
+        if bots is not None:
+            players = [player for player in players if player.team != team]
+            players += [_player(bot, team, real_game) for bot in bots]
+    match.player_configurations = sorted(players, key=lambda player: player.team)
+    return match
+
+
+def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping[str, str]]) -> None:
+    """Give each bot's process further environment variables, player by player."""
+    for player, its in zip(match.player_configurations, variables, strict=True):
+        if isinstance(player.variety, flat.CustomBot):
+            added = [flat.EnvironmentVariable(name, value) for name, value in its.items()]
+            player.variety.environment = [*(player.variety.environment or []), *added]
+
+
+def _player(bot: str, team: int, real_game: bool) -> flat.PlayerConfiguration:
+    path = Path(bot)
+    if bot == CHASER or (path / "policy.json").is_file():
+        return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team)
+    if path.suffix == ".toml":
+        return read_bot(path, team, "", None)
+    if bot == "human" or bot.startswith("psyonix:"):
+        if not real_game:
+            raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot")
+        return _game_player(bot, team)
+    what = "a folder without policy.json" if path.is_dir() else "no file or folder"
+    raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a bot.toml, or {CHASER}")
+
+
+def _policy_player(policy: str, team: int) -> flat.PlayerConfiguration:
+    name = "Chaser" if policy == CHASER else Path(policy).name
+    command = [sys.executable, "-m", "rlgym_bridge.live", policy]
+    joined = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
+    bot = flat.CustomBot(
+        name=name, root_dir=str(Path.cwd()), run_command=joined, agent_id=f"rlgym_bridge/{policy}"
+    )
+    return flat.PlayerConfiguration(bot, team)
+
+
+def _game_player(bot: str, team: int) -> flat.PlayerConfiguration:
+    if bot == "human":
+        return flat.PlayerConfiguration(flat.Human(), team)
+    skills = {
+        name.lower(): getattr(flat.PsyonixSkill, name) for name in ("Beginner", "Rookie", "Pro", "AllStar")
+    }
+    skill = bot.removeprefix("psyonix:").lower()
+    if skill not in skills:
+        raise ConfigError(f"BOT {bot!r} has skill {skill!r}, expected one of {', '.join(skills)}")
+    return flat.PlayerConfiguration(flat.PsyonixBot("", None, skills[skill]), team)

@@ -1,0 +1,240 @@
+"""`rlgym-bridge match`: play a match; who won, how fast the bots answered."""
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rlbot import flat
+from rlbot.config import ConfigParsingException, load_match_config
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
+from rlgym_bridge.cli.real_match import play_real_match
+from rlgym_bridge.game import Phase
+from rlgym_bridge.live.agent import REPORT_VARIABLE, SEED_VARIABLE
+from rlgym_bridge.live.bot import SELECTION_VARIABLE
+from rlgym_bridge.server import (
+    ConfigError,
+    MatchCalledOff,
+    MatchResult,
+    MatchServer,
+    MatchStatus,
+    ServerError,
+    read_match_file,
+)  # fmt: skip
+
+_PHASES = {
+    Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
+    Phase.GOAL_SCORED: "goal", Phase.REPLAY: "replay", Phase.ENDED: "over",
+}  # fmt: skip
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "match",
+        help="play a match",
+        description="Play a match between RLBot v5 bots, on the embedded server or in the real game.",
+    )
+    parser.add_argument(
+        "config", nargs="?", type=Path, help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg)"
+    )
+    bots = "BOT: a policy folder, a bot.toml, or chaser; in the real game also human, psyonix:allstar"
+    parser.add_argument(
+        "--blue", nargs="+", metavar="BOT", help=f"blue's cars in place of the match file's. {bots}"
+    )
+    parser.add_argument("--orange", nargs="+", metavar="BOT", help="orange's cars, likewise")
+    parser.add_argument(
+        "--server",
+        choices=("sim", "rlbot"),
+        default="sim",
+        help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
+    )
+    shared.add_match_options(parser)
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--deterministic", dest="selection", action="store_const", const="argmax",
+        help="policies take their most likely action",
+    )  # fmt: skip
+    choice.add_argument(
+        "--sample", dest="selection", action="store_const", const="sample",
+        help="policies draw their actions (default: as the policy folder says)",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play the match and print how it went."""
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        real_game = options.server == "rlbot"
+        configuration = with_line_up(_match_of(options), options.blue, options.orange, real_game)
+        with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
+            reports = [Path(folder) / f"{i}.json" for i in range(len(configuration.player_configurations))]
+            with_environment(configuration, [_environment(options, path) for path in reports])
+            if real_game:
+                result = play_real_match(configuration, console)
+            else:
+                result = _play(configuration, options, console)
+            lost = [_lost(path) for path in reports]
+    except (ConfigError, ServerError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except MatchCalledOff as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    shared.write_json(options.json, summary(result, lost))
+    _print_result(console, result, lost)
+    return 1 if any(bot.crashed for bot in result.bots) else 0
+
+
+def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
+    path = options.config
+    if path is None:
+        if options.blue or options.orange:
+            return empty_match()
+        path = Path("rlbot.cfg")
+        if not path.is_file():
+            raise ConfigError(
+                f"there is no rlbot.cfg in {Path.cwd()}; name a match file, or give --blue and --orange"
+            )
+    if options.server == "rlbot" and path.suffix == ".toml":
+        try:
+            return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
+        except (OSError, ValueError, ConfigParsingException) as error:
+            raise ConfigError(f"{path}: {error}") from error
+    return read_match_file(path)
+
+
+def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
+    variables = {REPORT_VARIABLE: str(report), SEED_VARIABLE: str(options.seed)}
+    if options.selection:
+        variables[SELECTION_VARIABLE] = options.selection
+    return variables
+
+
+def _lost(report: Path) -> int | None:
+    """Return the packets that a bot says it never answered; None for a bot that does not say.
+
+    Bots of ours write the number whenever play stops, and when they leave.
+    """
+    try:
+        return int(json.loads(report.read_text())["lost"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _play(
+    configuration: flat.MatchConfiguration, options: argparse.Namespace, console: Console
+) -> MatchResult:
+    log_dir = Path("logs")
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+
+        def show(status: MatchStatus) -> None:
+            live.update(_line(status))
+
+        with MatchServer(
+            pace=options.pace,
+            seed=options.seed,
+            seconds=options.seconds,
+            max_overtime=options.max_overtime,
+            on_progress=show,
+            log_dir=log_dir / str(os.getpid()),
+        ) as server:
+            return server.play(configuration)
+
+
+def _line(status: MatchStatus) -> str:
+    clock = math.ceil(status.clock)
+    sign = "+" if status.overtime else ""
+    replies = ", ".join("-" if math.isnan(ms) else f"{ms:.2f}" for ms in status.reply_p50_ms)
+    return (
+        f"{status.score[0]} : {status.score[1]}   {sign}{clock // 60}:{clock % 60:02d}   "
+        f"{_PHASES.get(status.phase, ''):9}   {status.ticks_per_second:,.0f} ticks/s   reply {replies} ms"
+    )
+
+
+def summary(result: MatchResult, lost: list[int | None]) -> dict[str, Any]:
+    """Return the result as other programs read it: the keys of `--json`."""
+    return {
+        "score": list(result.score),
+        "winner": result.winner,
+        "overtime": result.overtime,
+        "ended_by": result.ended_by,
+        "ticks": result.ticks,
+        "seed": result.seed,
+        "recording": None,
+        "server_late": result.server_late,
+        "seconds": round(result.seconds, 3),
+        "bots": [
+            {
+                "name": bot.name,
+                "team": bot.team,
+                "agent_id": bot.agent_id,
+                "touches": bot.touches,
+                "goals": bot.goals,
+                "demolitions": bot.demolitions,
+                "bumps": bot.bumps,
+                "boost_used": round(bot.boost_used, 1),
+                "replies": bot.replies,
+                "late": bot.late,
+                "lost": lost[bot.index],
+                "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
+                "crashed": bot.crashed,
+                "exit_code": bot.exit_code,
+            }
+            for bot in result.bots
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 4)
+
+
+def _print_result(console: Console, result: MatchResult, lost: list[int | None]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("bot")
+    for heading in ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "lost"):
+        table.add_column(heading, justify="right")
+    for bot in result.bots:
+        values = (bot.goals, bot.touches, bot.demolitions, round(bot.boost_used))
+        replies = ("-" if math.isnan(ms) else f"{ms:.2f}" for ms in (bot.reply_p50_ms, bot.reply_p99_ms))
+        missing = lost[bot.index]
+        table.add_row(
+            f"[{('blue', 'dark_orange')[bot.team]}]{bot.name}[/]",
+            *map(str, values), *replies, str(bot.late), "-" if missing is None else str(missing),
+        )  # fmt: skip
+    console.print(table)
+    for bot in result.bots:
+        _print_troubles(console, bot)
+    played = result.ticks / 120
+    console.print(
+        f"blue {result.score[0]} : {result.score[1]} orange   "
+        f"{'a draw' if result.winner == 'draw' else result.winner + ' wins'} ({result.ended_by})   "
+        f"{result.ticks:,} ticks = {played:.0f} s of game in {result.seconds:.1f} s, "
+        f"{result.server_late} sent late"
+    )
+
+
+def _print_troubles(console: Console, bot: Any) -> None:
+    if bot.crashed:
+        code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
+        console.print(f"[red]{bot.name} left before the end{code}; its car stood still from then on[/]")
+        for line in bot.log_tail.splitlines():
+            console.print(f"    {line}", markup=False)
+        if bot.log_path:
+            console.print(f"    whole log: {bot.log_path}", markup=False)
+    if bot.invalid_inputs:
+        console.print(
+            f"[red]{bot.name} sent {bot.invalid_inputs} inputs that are no finite numbers; dropped[/]"
+        )

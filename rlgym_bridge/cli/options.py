@@ -1,0 +1,62 @@
+"""Options that several commands have."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def port(text: str) -> int:
+    """Return a TCP port, for argparse."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no TCP port, expected 0 (any free one) to 65535")
+    return number
+
+
+def seconds(text: str) -> float:
+    """Return a time of 0 s or more, for argparse."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no time, expected seconds, 0 or more")
+    return value
+
+
+def add_match_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a match is played."""
+    parser.add_argument(
+        "--pace",
+        choices=("realtime", "lockstep"),
+        default="realtime",
+        help="120 ticks a second, or as fast as the bots answer (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=seconds,
+        metavar="N",
+        help="playing time in game seconds (default: the match file's)",
+    )
+    parser.add_argument(
+        "--max-overtime",
+        type=seconds,
+        default=300.0,
+        metavar="N",
+        help="game seconds of overtime after which it is a draw (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="of kickoffs, respawns and policies (default: 0)"
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> None:
+    """Add what says how much is printed, and where to."""
+    if json:
+        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+
+
+def write_json(path: Path | None, result: Mapping[str, Any]) -> None:
+    """Write a result where `--json` says."""
+    if path is not None:
+        path.write_text(json.dumps(result, indent=2) + "\n")

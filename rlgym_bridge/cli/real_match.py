@@ -1,0 +1,205 @@
+"""A match on an RLBotServer, which has the real game behind it: started, watched, stopped.
+
+Nothing but what the packets say is known here: how late inputs act, or how fast a bot answers, a server
+like ours measures and RLBotServer does not.
+"""
+
+import logging
+import math
+import os
+import socket
+import time
+from dataclasses import dataclass
+
+from rich.console import Console
+from rlbot import flat
+from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT, SocketRelay
+from rlbot.managers import MatchManager
+
+from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.server import BotResult, MatchResult, ServerError
+
+_LOG = logging.getLogger("rlgym_bridge.rlbot")
+_LOG.setLevel(logging.WARNING)  # the relay tells of every connection
+
+_FIRST_PACKET_SECONDS = 180.0  # the game has to start and load the map
+
+
+@dataclass
+class _Watched:
+    """What is counted of one car."""
+
+    touches: int = 0
+    touch_seconds: float = -1.0
+    boost: float = 0.0
+    boost_used: float = 0.0
+
+
+def play_real_match(configuration: flat.MatchConfiguration, console: Console) -> MatchResult:
+    """Play a match on a running or installed RLBotServer.
+
+    Args:
+        configuration: The match; RLBotServer launches its bots.
+        console: Where the score is shown when it changes.
+
+    Returns:
+        The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
+
+    Raises:
+        ServerError: No RLBotServer can be found, it sends no packets, or the connection breaks.
+    """
+    ip = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
+    port = _port(ip)
+    relay = SocketRelay("", logger=_LOG)
+    began = time.perf_counter()
+    try:
+        relay.connect(
+            wants_match_communications=False,
+            wants_ball_predictions=False,
+            close_between_matches=False,
+            rlbot_server_ip=ip,
+            rlbot_server_port=port,
+        )
+        relay.start_match(configuration)
+        relay.send_msg(flat.InitComplete())
+        watch = _Watch(console)
+        watch.follow(relay)
+        relay.stop_match()
+        relay.send_msg(flat.DisconnectSignal())
+    except (EOFError, OSError) as error:
+        raise ServerError(f"the RLBotServer at {ip}:{port} went away: {error or 'it closed'}") from error
+    finally:
+        if relay.socket is not None:
+            relay.socket.close()
+    return watch.result(configuration, time.perf_counter() - began)
+
+
+def _port(ip: str) -> int:
+    """Return the port of a running RLBotServer, starting an installed one where none runs."""
+    port = int(os.environ.get("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT)
+    try:
+        with socket.create_connection((ip, port), timeout=2.0):
+            return port
+    except OSError:
+        pass  # none there: look for one that is installed
+    manager = MatchManager()
+    try:
+        manager.ensure_server_started()  # type: ignore[no-untyped-call]
+    except (OSError, TypeError) as error:  # TypeError: rlbot without LOCALAPPDATA
+        raise ServerError(
+            f"no RLBotServer runs at {ip}:{port}, and none is installed here ({error}). The real game needs "
+            f"Rocket League and RLBot v5 (rlbot.org): start RLBotServer first, or set RLBOT_SERVER_IP and "
+            f"RLBOT_SERVER_PORT. Without the game, play with --server sim"
+        ) from error
+    return int(manager.rlbot_server_port)
+
+
+class _Watch:
+    """Follows a match packet by packet."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._packet: flat.GamePacket | None = None
+        self._cars: dict[int, _Watched] = {}
+        self._first_frame: int | None = None
+        self._was_active = False
+
+    def follow(self, relay: SocketRelay) -> None:
+        """Take in messages until the match has ended."""
+        assert relay.socket is not None  # connected
+        relay.socket.settimeout(_FIRST_PACKET_SECONDS)
+        while True:
+            relay.socket.settimeout(_FIRST_PACKET_SECONDS)
+            header = _exactly(relay.socket, 2)
+            message = flat.CorePacket.unpack(_exactly(relay.socket, int.from_bytes(header, "big"))).message
+            if isinstance(message, flat.DisconnectSignal):
+                raise EOFError("it said goodbye")
+            if isinstance(message, flat.GamePacket) and self._take(message):
+                return
+
+    def _take(self, packet: flat.GamePacket) -> bool:
+        """Count one packet; tell whether the match is over."""
+        before, self._packet = self._packet, packet
+        info = packet.match_info
+        phase = int(info.match_phase)
+        if self._first_frame is None:
+            self._first_frame = info.frame_num
+        self._was_active |= phase in PLAYING_PHASES
+        for player in packet.players:
+            car = self._cars.setdefault(player.player_id, _Watched(boost=player.boost))
+            if phase in PLAYING_PHASES:
+                car.boost_used += max(0.0, car.boost - player.boost)
+                touch = player.latest_touch
+                if touch is not None and touch.game_seconds != car.touch_seconds:
+                    car.touch_seconds = touch.game_seconds
+                    car.touches += 1
+            car.boost = player.boost
+        if before is None or _score(before) != _score(packet):
+            clock = math.ceil(info.game_time_remaining)
+            self._console.print(f"{_score(packet)[0]} : {_score(packet)[1]}   {clock // 60}:{clock % 60:02d}")
+        return self._was_active and phase == Phase.ENDED
+
+    def result(self, configuration: flat.MatchConfiguration, seconds: float) -> MatchResult:
+        """Return what was seen."""
+        packet = self._packet
+        assert packet is not None  # followed to its end
+        blue, orange = _score(packet)
+        winner = "draw" if blue == orange else ("blue" if blue > orange else "orange")
+        ticks = packet.match_info.frame_num - (self._first_frame or 0) + 1
+        overtime = packet.match_info.is_overtime
+        return MatchResult(
+            score=(blue, orange),
+            winner=winner,
+            overtime=overtime,
+            ended_by="overtime goal" if overtime else "time",
+            ticks=ticks,
+            seed=0,
+            server_late=0,
+            seconds=seconds,
+            bots=tuple(
+                self._bot(index, player, configuration) for index, player in enumerate(packet.players)
+            ),
+        )
+
+    def _bot(self, index: int, player: flat.PlayerInfo, configuration: flat.MatchConfiguration) -> BotResult:
+        car = self._cars[player.player_id]
+        known = configuration.player_configurations
+        variety = known[index].variety if index < len(known) else None
+        return BotResult(
+            name=player.name,
+            team=player.team,
+            index=index,
+            agent_id=variety.agent_id if isinstance(variety, flat.CustomBot) else "",
+            connected=True,
+            crashed=False,
+            exit_code=None,
+            log_path=None,
+            log_tail="",
+            touches=car.touches,
+            goals=player.score_info.goals,
+            demolitions=player.score_info.demolitions,
+            bumps=0,
+            boost_used=car.boost_used,
+            replies=0,
+            late=0,
+            reply_p50_ms=math.nan,
+            reply_p99_ms=math.nan,
+            invalid_inputs=0,
+            dropped_messages=0,
+        )
+
+
+def _score(packet: flat.GamePacket) -> tuple[int, int]:
+    scores = [team.score for team in packet.teams] or [0, 0]
+    return scores[0], scores[-1]
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    """Read `size` bytes."""
+    data = bytearray()
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise EOFError("it closed the connection")
+        data += part
+    return bytes(data)

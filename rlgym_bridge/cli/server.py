@@ -1,0 +1,49 @@
+"""`rlgym-bridge server`: RLBotServer's place, without the game."""
+
+import argparse
+import sys
+from typing import Any
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.server import MatchServer, ServerError
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "server",
+        help="take RLBotServer's place, without the game",
+        description="Speak RLBot v5 in front of RocketSim: match managers start matches, bots connect.",
+    )
+    parser.add_argument(
+        "port", nargs="?", type=shared.port, default=23234, help="TCP port (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
+    )
+    shared.add_match_options(parser)
+    shared.add_output_options(parser, json=False)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until a client asks to shut down."""
+    try:
+        server = MatchServer(
+            options.host,
+            options.port,
+            pace=options.pace,
+            seed=options.seed,
+            seconds=options.seconds,
+            max_overtime=options.max_overtime,
+        )
+    except ServerError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    with server:
+        if not options.quiet:
+            print(
+                f"listening on {server.host}:{server.port} at {options.pace} pace; Ctrl-C ends it", flush=True
+            )
+        server.serve_forever()
+    return 0

@@ -1,0 +1,48 @@
+"""Every benchmark: `python -m tests.benchmarks.bench [NAME...]` writes `benchmarks.json`.
+
+A list of `{name, value, unit, peer, peer_value, ratio}`; value and peer are measured in turns in one run,
+and the medians given. `ratio` above 1 means faster than the peer.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.live_path import live_vs_compat
+from tests.benchmarks.lockstep import server_lockstep
+
+_ROUNDS = 5
+
+BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
+    "live_vs_compat_1v1": lambda: live_vs_compat(1, _ROUNDS),
+    "live_vs_compat_3v3": lambda: live_vs_compat(3, _ROUNDS),
+    "server_lockstep_1v1": lambda: server_lockstep(1, _ROUNDS),
+    "server_lockstep_3v3": lambda: server_lockstep(3, 3),
+}
+
+
+def main() -> int:
+    names = sys.argv[1:] or list(BENCHMARKS)
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        print(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+        return 2
+    results = []
+    for name in names:
+        began = time.perf_counter()
+        result = {"name": name, **BENCHMARKS[name]()}
+        results.append(result)
+        print(
+            f"{name}: {result['value']:,.1f} {result['unit']} against {result['peer_value']:,.1f} "
+            f"({result['peer']}): ratio {result['ratio']:.2f}   [{time.perf_counter() - began:.0f} s]",
+            flush=True,
+        )
+    Path("benchmarks.json").write_text(json.dumps(results, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

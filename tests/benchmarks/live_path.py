@@ -1,0 +1,88 @@
+"""From a packet's bytes to control rows: ours against rlgym-compat with RLGym's own components."""
+
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+from rlbot import flat
+from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
+from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
+from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
+from rlgym_compat import GameState as PeerState
+
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.network import NetworkPolicy
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.server.packer import field_info
+from tests.benchmarks.parity import drive, make_match
+
+_PACKETS = 2000
+_CONFIG = flat.MatchConfiguration(mutators=flat.MutatorSettings())
+
+
+def live_vs_compat(team_size: int, rounds: int) -> dict[str, Any]:
+    """Time both paths on the same packets, every one a decision of one car, with the same network."""
+    packets = _packets(team_size)
+    network = _network(DefaultObs(zero_padding=None).size(team_size, team_size))
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(_ours(packets, network))
+        theirs.append(_peers(packets, network))
+    value, peer_value = statistics.median(ours) * 1e6, statistics.median(theirs) * 1e6
+    return {
+        "value": value,
+        "unit": "us a packet, bytes to controls",
+        "peer": "rlgym-compat 2.3.6, RLGym's DefaultObs and parser, the same numpy network",
+        "peer_value": peer_value,
+        "ratio": peer_value / value,
+    }
+
+
+def _packets(team_size: int) -> list[bytes]:
+    match = make_match(team_size, seed=0, seconds=1e6)
+    packets = []
+    for packet in drive(match, seed=0):
+        packets.append(flat.CorePacket(packet).pack())
+        if len(packets) >= _PACKETS:
+            break
+    return packets
+
+
+def _network(size: int) -> NetworkPolicy:
+    rng = np.random.default_rng(0)
+    weights = {}
+    for i, (inputs, outputs) in enumerate(((size, 256), (256, 256), (256, 90))):
+        weights[f"layers.{i}.weight"] = rng.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
+        weights[f"layers.{i}.bias"] = np.zeros(outputs, np.float32)
+    policy = NetworkPolicy(weights, "categorical", (90,), "argmax")
+    policy.reset([0])
+    return policy
+
+
+def _ours(packets: list[bytes], network: NetworkPolicy) -> float:
+    decoder, obs = Decoder(field_info(), _CONFIG), DefaultObs(zero_padding=None)
+    parser = RepeatAction(LookupTableAction(), 8)
+    began = time.perf_counter()
+    for data in packets:
+        state = decoder.update(flat.CorePacket.unpack(data).message)
+        parser.parse_batch(network.act(obs.build_batch(state, (0,)), state))
+        decoder.clear_touches()
+    return (time.perf_counter() - began) / len(packets)
+
+
+def _peers(packets: list[bytes], network: NetworkPolicy) -> float:
+    game = PeerState.create_compat_game_state(field_info(), _CONFIG)
+    obs, parser = PeerObs(zero_padding=None), PeerRepeat(PeerLookup(), 8)
+    agent = None
+    began = time.perf_counter()
+    for data in packets:
+        game.update(flat.CorePacket.unpack(data).message)
+        if agent is None:
+            agent = next(iter(game.cars))
+        seen = obs.build_obs([agent], game, {})[agent].astype(np.float32)
+        action = network.act(seen[None, None], None)[0]
+        parser.parse_actions({agent: action}, game, {})
+        game.reset_car_ball_touches()
+    return (time.perf_counter() - began) / len(packets)

@@ -1,0 +1,86 @@
+"""Ticks a second of a lockstep match, against a socket echo of the same bytes."""
+
+import select
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+from rlbot import flat
+
+from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.server import MatchServer
+from tests.benchmarks.parity import make_match
+
+_SECONDS = 40.0  # of game time
+_ECHOES = 5000
+
+_ECHO = """
+import socket, sys
+port, answer = int(sys.argv[1]), bytes.fromhex(sys.argv[2])
+peer = socket.create_connection(("127.0.0.1", port))
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+size = int(sys.argv[3])
+while True:
+    left = size
+    while left:
+        part = peer.recv(left)
+        if not part:
+            sys.exit()
+        left -= len(part)
+    peer.sendall(answer)
+"""
+
+
+def server_lockstep(team_size: int, rounds: int) -> dict[str, Any]:
+    """Time matches of Chaser processes, and bare echoes of a packet and an input between processes."""
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(_match(team_size))
+        theirs.append(_echo(team_size))
+    value, peer_value = statistics.median(ours), statistics.median(theirs)
+    return {
+        "value": value,
+        "unit": "ticks/s, every car a Chaser process",
+        "peer": "socket echo of a packet and an input, blocking sockets",
+        "peer_value": peer_value,
+        "ratio": value / peer_value,
+    }
+
+
+def _match(team_size: int) -> float:
+    bots = ["chaser"] * team_size
+    match = with_line_up(empty_match(), bots, bots)
+    with MatchServer(pace="lockstep", seconds=_SECONDS, max_overtime=0.0) as server:
+        result = server.play(match)
+    return result.ticks / result.seconds
+
+
+def _echo(team_size: int) -> float:
+    packet = flat.CorePacket(make_match(team_size, 0, 300.0).packet()).pack()
+    data = len(packet).to_bytes(2, "big") + packet
+    answer = flat.InterfacePacket(flat.PlayerInput(0, flat.ControllerState(throttle=1.0))).pack()
+    answer = len(answer).to_bytes(2, "big") + answer
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        words = [str(listener.getsockname()[1]), answer.hex(), str(len(data))]
+        clients = [subprocess.Popen([sys.executable, "-c", _ECHO, *words]) for _ in range(2 * team_size)]
+        peers = [listener.accept()[0] for _ in clients]
+        for peer in peers:
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        began = time.perf_counter()
+        for _ in range(_ECHOES):
+            for peer in peers:
+                peer.sendall(data)
+            waiting = list(peers)
+            while waiting:
+                for peer in select.select(waiting, (), ())[0]:
+                    peer.recv(len(answer))
+                    waiting.remove(peer)
+        seconds = time.perf_counter() - began
+        for peer in peers:
+            peer.close()
+        for client in clients:
+            client.wait()
+    return _ECHOES / seconds
