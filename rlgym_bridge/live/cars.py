@@ -5,10 +5,13 @@ estimate until something fixes it again (the car lands, lets go of boost, the ha
 ramp to its end). The thresholds were read off RocketSim 2.2.1, tick by tick.
 """
 
+from operator import attrgetter
+
 import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.game import (
+    CONTROL_NAMES,
     DODGE_DEADLINE_SECONDS,
     FLIP_TORQUE_SECONDS,
     HANDBRAKE_FALL_PER_SECOND,
@@ -29,6 +32,14 @@ _WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many tick
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
 """Seconds after 1, 2, ... ticks as the simulator adds them up: after 150 a hair below 1.25, so that a
 dodge is still there on that tick."""
+_PLAYER = attrgetter(
+    "player_id", "team", "physics", "boost", "air_state", "has_jumped", "has_double_jumped",
+    "has_dodged", "dodge_elapsed", "dodge_dir", "dodge_timeout", "demolished_timeout",
+    "is_supersonic", "latest_touch", "last_input",
+)  # fmt: skip
+_PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
+_XYZ = attrgetter("x", "y", "z")
+_CONTROLS = attrgetter(*CONTROL_NAMES)
 _AIRBORNE = (0.0,) * 4
 _GROUNDED = (1.0,) * 4
 
@@ -37,7 +48,7 @@ class CarCounters:
     """One car of a live match, packet by packet."""
 
     __slots__ = (
-        "_air_known", "_air_ticks", "_boost", "_boost_known", "_boost_ticks", "_demolished", "_hand_high",
+        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_demolished", "_hand_high",
         "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose", "_supersonic_known",
         "_supersonic_ticks", "_touch_seconds", "_touches_known", "_wheels", "_wheels_known", "touches",
     )  # fmt: skip
@@ -55,7 +66,7 @@ class CarCounters:
         self._wheels_known = False
         self._demolished = False
         self._supersonic_ticks, self._supersonic_known = 0, False
-        self._boost_ticks, self._boost_known, self._boost = 0, False, 0.0
+        self._boost_ticks, self._boost_doubt, self._boost = 0, _BOOST_MIN_TICKS, 0.0
         self._hand_low, self._hand_high = 0.0, 1.0
         self._jump_ticks, self._jump_known, self._jumping = 0, False, False
         self._air_ticks, self._air_known = 0, False
@@ -69,7 +80,8 @@ class CarCounters:
         """Take the car as new: it stands on its kickoff spot, or has just come back."""
         self.forget()
         self._hand_high = 0.0
-        self._supersonic_known = self._boost_known = self._jump_known = self._air_known = True
+        self._supersonic_known = self._jump_known = self._air_known = True
+        self._boost_doubt = 0
 
     def values(
         self, player: flat.PlayerInfo, ticks: int, victim: float, hitbox: int, at_rest: bool
@@ -86,52 +98,87 @@ class CarCounters:
         Returns:
             The numbers of `state.CAR_FIELDS` in their order.
         """
-        controls = player.last_input
-        air_state = int(player.air_state)
-        demolished = player.demolished_timeout >= 0
+        # One call each into the flatbuffer's objects: attribute by attribute takes half as long again.
+        (
+            player_id, team, physics, boost, air, has_jumped, double_jumped, flipped, elapsed, dodge,
+            timeout, respawn, supersonic, touch, inputs,
+        ) = _PLAYER(player)  # fmt: skip
+        place, rotation, velocity, spin = _PHYSICS(physics)
+        controls = _CONTROLS(inputs)
+        holding, boosting, handbrake = controls[5:]
+        air_state = int(air)
+        demolished = respawn > 0
         if at_rest:
             self.rest()
             self._wheels = _GROUNDED
-        elif demolished or self._demolished:
+        elif respawn >= 0 or self._demolished:
             # RocketSim lets a demolished car's counters stand; it comes back with all at rest.
-            if not demolished:
+            if respawn < 0:
                 self.rest()
                 self._wheels_known = True
-            self._demolished = demolished
+            self._demolished = respawn >= 0
         elif ticks:
-            self._count(player, controls, air_state, ticks)
+            gap = ticks > 1 or self._new
+            if supersonic or self._supersonic_ticks or gap:
+                self._count_supersonic(supersonic, ticks, gap)
+            if boosting or self._boost_ticks or self._boost_doubt or gap:
+                self._count_boost(boost, boosting, ticks, gap)
+            if handbrake or self._hand_high or gap:
+                self._count_handbrake(handbrake, ticks)
+            if has_jumped or self._jump_ticks or gap:
+                spent = flipped or double_jumped
+                self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
             self._count_wheels(air_state, hitbox, ticks)
-        self._boost = player.boost
-        self._count_touch(player, ticks)
+        self._boost = boost
+        if touch is not None:
+            self._count_touch(touch.game_seconds)
+        if ticks > 1:
+            self._touches_known = False
         self._new = False
-        physics = player.physics
-        place = physics.location
-        self._pose = (place.x, place.y, place.z, *matrix(physics.rotation))
-        return self._row(player, controls, air_state, victim, hitbox)
+        self._pose = pose = (*_XYZ(place), *matrix(rotation))
+        wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
+        grounded = sum(wheels) >= 3
+        has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
+        return (
+            player_id, team, hitbox, *pose, *_XYZ(velocity), *_XYZ(spin),
+            boost, respawn if demolished else 0.0, *wheels,
+            supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS,
+            0.5 * (self._hand_low + self._hand_high), has_jumped, holding, air_state == _JUMPING,
+            self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
+            _seconds(self._air_ticks), elapsed, -dodge.y, dodge.x, 0.0, 0.0, 0.0, 0.0, victim,
+            self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
+            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
+            has_flip and not grounded and not holding,
+            self._wheels_known, self._supersonic_known, self._boost_doubt == 0,
+            self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
+            self._touches_known,
+        )  # fmt: skip
 
-    def _count(
-        self, player: flat.PlayerInfo, controls: flat.ControllerState, air_state: int, ticks: int
-    ) -> None:
-        gap = ticks > 1 or self._new
-        if not player.is_supersonic:
+    def _count_supersonic(self, supersonic: bool, ticks: int, gap: bool) -> None:
+        if not supersonic:
             self._supersonic_ticks, self._supersonic_known = 0, True
-        else:
-            if self._supersonic_ticks == 0 and gap:
-                self._supersonic_known = False
-            self._supersonic_ticks += ticks
-        self._count_boost(player, controls.boost, ticks, gap)
-        self._count_handbrake(controls.handbrake, ticks)
-        self._count_jump(player, air_state, ticks, gap)
+            return
+        if self._supersonic_ticks == 0:
+            self._supersonic_known = not gap
+        self._supersonic_ticks += ticks
 
-    def _count_boost(self, player: flat.PlayerInfo, pressed: bool, ticks: int, gap: bool) -> None:
-        burning = 0 < self._boost_ticks < _BOOST_MIN_TICKS
-        if (pressed or burning) and (self._boost > 0 or (self._new and player.boost > 0)):
-            if gap:
-                self._boost_known = False
+    def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
+        """Count how long boost has burnt.
+
+        After a gap it may burn on from a tap that was not seen, or from an earlier press: in doubt until
+        the button has been up for the shortest burn, or the tank is empty.
+        """
+        # A tank that was empty before the tick does not burn, even where a pad fills it on that tick.
+        fuel = self._boost > 0 or (self._new and boost > 0)
+        if gap:
+            self._boost_doubt = _BOOST_MIN_TICKS
+        elif self._boost_doubt:
+            self._boost_doubt = _BOOST_MIN_TICKS if pressed else self._boost_doubt - 1
+        if not fuel and not gap:
+            self._boost_doubt = 0
+        if (pressed or 0 < self._boost_ticks < _BOOST_MIN_TICKS) and fuel:
             self._boost_ticks += ticks
         else:
-            # A tap in a gap may still burn; only boost not spent says that nothing does.
-            self._boost_known = not gap or (self._boost_known and player.boost >= self._boost)
             self._boost_ticks = 0
 
     def _count_handbrake(self, pressed: bool, ticks: int) -> None:
@@ -143,26 +190,27 @@ class CarCounters:
         self._hand_low = min(1.0, max(0.0, self._hand_low + change))
         self._hand_high = min(1.0, max(0.0, self._hand_high + change))
 
-    def _count_jump(self, player: flat.PlayerInfo, air_state: int, ticks: int, gap: bool) -> None:
+    def _count_jump(
+        self, has_jumped: bool, air_state: int, timeout: float, spent: bool, ticks: int, gap: bool
+    ) -> None:
         jumping = air_state == _JUMPING
-        if not player.has_jumped:
+        if not has_jumped:
             self._jump_ticks, self._jump_known = 0, True
         elif self._jump_ticks == 0 or (jumping and not self._jumping):
             self._jump_ticks, self._jump_known = ticks, not gap
         else:
             self._jump_ticks += ticks
         self._jumping = jumping
-        if jumping or air_state == _ON_GROUND or not player.has_jumped:
+        if jumping or air_state == _ON_GROUND or not has_jumped:
             self._air_ticks, self._air_known = 0, True
             return
-        timeout = player.dodge_timeout
         if gap and timeout >= 0:
             self._air_ticks, self._air_known = _ticks_since_jump(timeout), True
             return
         self._air_ticks += ticks
         self._air_known = self._air_known and not gap
         # The packet decides whether a dodge is left, whatever was counted.
-        if timeout < 0 and not player.has_dodged and not player.has_double_jumped:
+        if timeout < 0 and not spent:
             self._air_ticks = max(self._air_ticks, _DODGE_TICKS + 1)
         elif timeout > 0 and self._air_ticks > _DODGE_TICKS:
             self._air_ticks = _ticks_since_jump(timeout)
@@ -179,51 +227,11 @@ class CarCounters:
         lifting = air_state == _JUMPING and self._jump_ticks <= _WHEELS_TOUCH_TICKS
         self._wheels, self._wheels_known = (_GROUNDED if grounded or lifting else _AIRBORNE), False
 
-    def _count_touch(self, player: flat.PlayerInfo, ticks: int) -> None:
-        touch = player.latest_touch
-        if touch is not None and touch.game_seconds != self._touch_seconds:
-            self._touch_seconds = touch.game_seconds
+    def _count_touch(self, seconds: float) -> None:
+        if seconds != self._touch_seconds:
+            self._touch_seconds = seconds
             if not self._new:
                 self.touches += 1
-        if ticks > 1:
-            self._touches_known = False
-
-    def _row(
-        self,
-        player: flat.PlayerInfo,
-        controls: flat.ControllerState,
-        air_state: int,
-        victim: float,
-        hitbox: int,
-    ) -> tuple[float, ...]:
-        assert self._pose is not None  # set by values
-        physics, dodge = player.physics, player.dodge_dir
-        velocity, spin = physics.velocity, physics.angular_velocity
-        wheels = self._wheels
-        grounded = sum(wheels) >= 3
-        flipped, double_jumped = player.has_dodged, player.has_double_jumped
-        elapsed = player.dodge_elapsed
-        has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
-        holding = controls.jump
-        respawn = player.demolished_timeout
-        demolished = respawn > 0
-        return (
-            player.player_id, player.team, hitbox, *self._pose,
-            velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
-            player.boost, respawn if demolished else 0.0, *wheels,
-            self._supersonic_ticks * TICK_SECONDS, self._boost_ticks * TICK_SECONDS,
-            0.5 * (self._hand_low + self._hand_high), player.has_jumped, holding,
-            air_state == _JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
-            _seconds(self._air_ticks), elapsed, -dodge.y, dodge.x, 0.0, 0.0, 0.0, 0.0, victim, self.touches,
-            controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
-            holding, controls.boost, controls.handbrake,
-            grounded, demolished, self._boost_ticks > 0, self._supersonic_ticks > 0,
-            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
-            has_flip and not grounded and not holding,
-            self._wheels_known, self._supersonic_known, self._boost_known,
-            self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
-            self._touches_known,
-        )  # fmt: skip
 
 
 def _seconds(ticks: int) -> float:

@@ -7,6 +7,7 @@ restarted frame numbers are expected.
 
 import logging
 import struct
+from operator import attrgetter
 
 from rlbot import flat
 
@@ -31,6 +32,8 @@ GAP_TICKS = 120
 
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
 _DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
+_XYZ = attrgetter("x", "y", "z")
+_SEAT = attrgetter("team", "player_id")
 _BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
 
 
@@ -79,7 +82,7 @@ class Decoder:
         phase = int(info.match_phase)
         players = packet.players
         ticks = self._elapsed(info.frame_num)
-        seating = [(player.team, player.player_id) for player in players]
+        seating = list(map(_SEAT, players))
         if seating != self.seating or self.state is None:
             self._seat(seating)
         state = self.state
@@ -148,10 +151,9 @@ def _boost_consumption(config: flat.MatchConfiguration | None) -> float:
 
 
 def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
-    place, velocity, spin = ball.location, ball.velocity, ball.angular_velocity
     return (
-        place.x, place.y, place.z, *matrix(ball.rotation),
-        velocity.x, velocity.y, velocity.z, spin.x, spin.y, spin.z,
+        *_XYZ(ball.location), *matrix(ball.rotation),
+        *_XYZ(ball.velocity), *_XYZ(ball.angular_velocity),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from math import hypot
+from operator import attrgetter
 
 from rlbot import flat
 
@@ -16,6 +17,7 @@ from rlgym_bridge.game import (
 )
 
 _LOG = logging.getLogger(__name__)
+_IS_ACTIVE = attrgetter("is_active")
 _NOT_YET = 1e-4  # s; an inactive pad is never 0, however late the server brings it back
 _MATCH_DISTANCE = 100.0  # uu; pads lie at least 700 uu apart, maps differ by a few
 
@@ -52,7 +54,7 @@ class PadTimers:
             ticks: Ticks since the last packet; 0 for a repeated frame.
         """
         states = packet.boost_pads
-        active = [state.is_active for state in states]
+        active = list(map(_IS_ACTIVE, states))
         if active == self._active and not self._fresh:
             if ticks and not all(active):
                 step = ticks * TICK_SECONDS

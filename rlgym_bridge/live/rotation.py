@@ -1,8 +1,11 @@
 """RLBot's rotator to the rotation matrix that RLGym uses."""
 
 from math import cos, sin
+from operator import attrgetter
 
 from rlbot import flat
+
+_ANGLES = attrgetter("pitch", "yaw", "roll")
 
 
 def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
@@ -16,10 +19,11 @@ def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
         Rows x, y, z of the columns forward, right, up. Angles in float32 cost up to 3e-4 in an element
         within a degree of vertical, elsewhere 1e-5.
     """
-    pitch, yaw, roll = rotation.pitch, rotation.yaw, rotation.roll
+    pitch, yaw, roll = _ANGLES(rotation)
     cp, sp, cy, sy, cr, sr = cos(pitch), sin(pitch), cos(yaw), sin(yaw), cos(roll), sin(roll)
+    crsp, srsp = cr * sp, sr * sp
     return (
-        cp * cy, cy * sp * sr - cr * sy, -cr * cy * sp - sr * sy,
-        cp * sy, sy * sp * sr + cr * cy, -cr * sy * sp + sr * cy,
+        cp * cy, cy * srsp - cr * sy, -cy * crsp - sr * sy,
+        cp * sy, sy * srsp + cr * cy, -sy * crsp + sr * cy,
         sp, -cp * sr, cp * cr,
     )  # fmt: skip

@@ -35,7 +35,10 @@ def floor_contact(pose: tuple[float, ...], hitbox: int) -> tuple[float, ...] | N
     if abs(x) + abs(y) > _FLAT_CORNER:
         return None
     forward, right = pose[9], pose[10]
-    return tuple(
-        1.0 if z + forward * mx + right * my + up * mz <= up * reach else 0.0
-        for mx, my, mz, reach in _MOUNTS[hitbox]
+    a, b, c, d = _MOUNTS[hitbox]
+    return (
+        1.0 if z + forward * a[0] + right * a[1] + up * a[2] <= up * a[3] else 0.0,
+        1.0 if z + forward * b[0] + right * b[1] + up * b[2] <= up * b[3] else 0.0,
+        1.0 if z + forward * c[0] + right * c[1] + up * c[2] <= up * c[3] else 0.0,
+        1.0 if z + forward * d[0] + right * d[1] + up * d[2] <= up * d[3] else 0.0,
     )

@@ -131,9 +131,16 @@ def play(players: Sequence[tuple[int, str]], seed: int, enough: Callable[[Watche
         skip_replays=True,
         mutators=flat.MutatorSettings(),
     )
-    with MatchServer(
-        pace="lockstep", seed=seed, seconds=3600, on_kickoff=watcher.on_kickoff, on_packet=watcher.on_packet
-    ) as server, contextlib.suppress(Enough):
+    with (
+        MatchServer(
+            pace="lockstep",
+            seed=seed,
+            seconds=3600,
+            on_kickoff=watcher.on_kickoff,
+            on_packet=watcher.on_packet,
+        ) as server,
+        contextlib.suppress(Enough),
+    ):
         server.play(config)
     return watcher
 

@@ -1,0 +1,56 @@
+"""Data flows one way, and the two ends of the wire share nothing but constants."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rlgym_bridge
+
+ROOT = Path(rlgym_bridge.__file__).parent
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules a file imports, by their full names."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def modules(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules("server"), ids=lambda path: path.name)
+def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
+    ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
+    allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.sim.arena")
+    assert all(name.startswith(allowed) for name in ours), ours
+
+
+@pytest.mark.parametrize("path", modules("live"), ids=lambda path: path.name)
+def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
+    found = imports(path)
+    assert not any(
+        name.startswith(("rlgym_bridge.server", "rlgym_bridge.sim", "RocketSim")) for name in found
+    )
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("*.py")), ids=lambda path: path.name)
+def test_between_the_two_worlds_nothing_imports_rlbot_or_rocketsim(path: Path) -> None:
+    assert not any(name.split(".")[0] in ("rlbot", "RocketSim") for name in imports(path))
+
+
+def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['RocketSim'] = None;"
+        "from rlgym_bridge.live.bot import brain_of; brain_of('chaser').components()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
