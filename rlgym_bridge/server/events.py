@@ -1,0 +1,91 @@
+"""What happens in a physics tick, as RocketSim's callbacks tell it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import RocketSim as rsim
+
+
+@dataclass
+class TickEvents:
+    """What happened in one physics tick; cars are named by their slot.
+
+    Attributes:
+        touches: Cars that touched the ball.
+        goal_for: Team for which the ball is in the goal, None where it is not.
+        shots: Cars that RocketSim credits with a shot on goal.
+        saves: Cars that it credits with a save.
+        assists: Cars that it credits with an assist; comes one tick after the goal.
+        demolitions: Cars that demolished another one.
+        bumps: Cars that bumped another one.
+        pads: Indices into the arena's pads that were picked up.
+    """
+
+    touches: list[int] = field(default_factory=list)
+    goal_for: int | None = None
+    shots: list[int] = field(default_factory=list)
+    saves: list[int] = field(default_factory=list)
+    assists: list[int] = field(default_factory=list)
+    demolitions: list[int] = field(default_factory=list)
+    bumps: list[int] = field(default_factory=list)
+    pads: list[int] = field(default_factory=list)
+
+
+class EventRecorder:
+    """Fills in the events of the present tick.
+
+    It knows the arena only by numbers: an arena whose callbacks led back to it would never be
+    freed, for the garbage collector does not see into RocketSim.
+
+    Attributes:
+        events: What has happened since the last `clear`.
+    """
+
+    def __init__(self, arena: rsim.Arena) -> None:
+        """Listen to an arena; `know` has to tell the cars' slots."""
+        self.events = TickEvents()
+        self._slots: dict[int, int] = {}
+        pads = arena.get_boost_pads()
+        self._pads = {pad.get_pos().as_tuple(): number for number, pad in enumerate(pads)}
+        arena.set_ball_touch_callback(self._on_touch)
+        arena.set_goal_score_callback(self._on_goal)
+        arena.set_shot_event_callback(self._on_shot)
+        arena.set_save_event_callback(self._on_save)
+        arena.set_goal_event_callback(self._on_credited_goal)
+        arena.set_car_bump_callback(self._on_bump)
+        arena.set_car_demo_callback(self._on_demolition)
+        arena.set_boost_pickup_callback(self._on_pickup)
+
+    def know(self, cars: Sequence[rsim.Car]) -> None:
+        """Take the cars' ids, which are new after every kickoff."""
+        self._slots = {car.id: slot for slot, car in enumerate(cars)}
+
+    def clear(self) -> None:
+        """Begin a tick."""
+        self.events = TickEvents()
+
+    def _on_touch(self, car: rsim.Car, **_: object) -> None:
+        self.events.touches.append(self._slots[car.id])
+
+    def _on_goal(self, team: int, **_: object) -> None:
+        self.events.goal_for = team
+
+    def _on_shot(self, shooter: rsim.Car, **_: object) -> None:
+        self.events.shots.append(self._slots[shooter.id])
+
+    def _on_save(self, saver: rsim.Car, **_: object) -> None:
+        self.events.saves.append(self._slots[saver.id])
+
+    def _on_credited_goal(self, passer: rsim.Car | None, **_: object) -> None:
+        if passer is not None:
+            self.events.assists.append(self._slots[passer.id])
+
+    def _on_bump(self, bumper: rsim.Car, is_demo: bool, **_: object) -> None:
+        if not is_demo:
+            self.events.bumps.append(self._slots[bumper.id])
+
+    def _on_demolition(self, bumper: rsim.Car, **_: object) -> None:
+        self.events.demolitions.append(self._slots[bumper.id])
+
+    def _on_pickup(self, boost_pad: rsim.BoostPad, **_: object) -> None:
+        self.events.pads.append(self._pads[boost_pad.get_pos().as_tuple()])

@@ -1,0 +1,263 @@
+"""One match with its bots: launched, gathered, played, ended."""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from rlbot import flat
+
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server.errors import MatchCalledOff
+from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
+from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.pace import Lockstep, RealTime, fine_timer, short_collections
+from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
+from rlgym_bridge.server.roster import Seat, seat_players
+from rlgym_bridge.server.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.wire import framed
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 0.05  # between two looks at processes that have not connected yet
+_STATUS_SECONDS: Final = 0.25  # of wall time
+_STATUS_REPLIES: Final = 512  # a look at all of them would take milliseconds towards the end
+_LEAVE_SECONDS: Final = 3.0  # bots have this long to end by themselves after a match
+_NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How matches are hosted; see `MatchServer` for what each of these means."""
+
+    host: str
+    port: int
+    pace: Literal["realtime", "lockstep"]
+    seed: int
+    max_overtime: float
+    max_kickoff: float
+    seconds: float | None
+    connect_timeout: float
+    on_progress: Callable[[MatchStatus], None] | None
+    on_kickoff: OnKickoff | None
+    on_packet: Callable[[bytes], None] | None
+    log_dir: Path | None
+
+
+class HostedMatch:
+    """A match and everyone who takes part in it."""
+
+    def __init__(self, lobby: Lobby, settings: Settings, configuration: flat.MatchConfiguration) -> None:
+        """Set the match up and offer its seats; nothing is launched yet.
+
+        Raises:
+            ConfigError: The match cannot be played here.
+        """
+        check_rules(configuration)
+        self._roster = seat_players(configuration)
+        self._lobby = lobby
+        self._settings = settings
+        course = course_of(configuration, settings.seconds, settings.max_overtime, settings.max_kickoff)
+        self._match = Match(
+            self._roster.cars, course, physics_of(configuration), settings.seed,
+            settings.on_kickoff,
+        )  # fmt: skip
+        self._pace = RealTime() if settings.pace == "realtime" else Lockstep()
+        self._processes: list[BotProcess] = []
+        self._given_up: set[int] = set()  # pids of bots whose early end has been logged
+        self._began = time.perf_counter()
+        self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
+        lobby.open_match(self._roster)
+        lobby.take_input = self._match.hold
+        lobby.release = self._match.release
+
+    # --- before ------------------------------------------------------------------------------
+
+    def gather(self, patient: bool) -> None:
+        """Launch the bots and wait until all are ready, or until a client has an order.
+
+        In lockstep a bot is launched when the one before it has taken its seat, so that equal
+        bots always sit in the same order.
+
+        Args:
+            patient: Wait for ever, as RLBot's core does, instead of `connect_timeout`.
+
+        Raises:
+            MatchCalledOff: A bot did not connect or did not get ready in time.
+        """
+        configuration = self._roster.configuration
+        groups = processes_needed(self._roster.agents) if configuration.auto_start_agents else []
+        log_dir = self._log_dir() if groups else Path()
+        for group in groups:
+            process = launch(group, self._settings.host, self._settings.port, log_dir)
+            self._processes.append(process)
+            if self._settings.pace == "lockstep":
+                self._wait_until_none(partial(self._not_taken, group), patient)
+            if self._lobby.order is not None:
+                return
+        if configuration.wait_for_agents or not patient:
+            self._wait_until_none(self._lobby.missing, patient)
+        for process in self._processes:
+            process.watch_family()
+
+    def _log_dir(self) -> Path:
+        if self._settings.log_dir is None:
+            return Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
+        self._settings.log_dir.mkdir(parents=True, exist_ok=True)
+        return self._settings.log_dir
+
+    def _not_taken(self, seats: list[Seat]) -> list[Seat]:
+        return [seat for seat in seats if not self._lobby.is_taken(seat)]
+
+    def _wait_until_none(self, missing: Callable[[], list[Seat]], patient: bool) -> None:
+        deadline = time.perf_counter() + self._settings.connect_timeout
+        while (seats := missing()) and self._lobby.order is None:
+            failed = [
+                one for one in self._processes
+                if one.exit_code not in (None, 0) and any(seat in seats for seat in one.seats)
+            ]  # fmt: skip
+            if not patient and (failed or time.perf_counter() > deadline):
+                why = self._why_not(failed[0].seats if failed else seats)
+                raise MatchCalledOff(f"the match was called off: {why}")
+            for process in failed:
+                if process.popen.pid not in self._given_up:
+                    self._given_up.add(process.popen.pid)
+                    _log.error("the match waits: %s", self._why_not(process.seats))
+            self._lobby.clients.pump(_LOOK_SECONDS)
+
+    def _why_not(self, seats: list[Seat]) -> str:
+        """Say who is missing, with all that is known about it."""
+        timeout = self._settings.connect_timeout
+        lines = []
+        for seat in seats:
+            connected = self._lobby.is_taken(seat)
+            what = "did not say that it is ready" if connected else "did not connect"
+            process = self._process_of(seat)
+            code = process.exit_code if process else None
+            if code is not None:
+                lines.append(f"{seat.label} {what}: its process ended with exit code {code}")
+            else:
+                lines.append(f"{seat.label} {what} within {timeout:g} s")
+            if process is None:
+                lines.append("  it was to be started by hand: has it been, with this agent_id?")
+                continue
+            lines.append(f"  started with {seat.run_command!r} in {seat.root_dir}")
+            tail = process.log_tail or "(nothing)"
+            lines.append(f"  its log {process.log_path} ends with:")
+            lines += [f"    {line}" for line in tail.splitlines()]
+        lines.append("Run the command by hand in that folder to see what is wrong.")
+        return "\n".join(lines)
+
+    def _process_of(self, seat: Seat) -> BotProcess | None:
+        return next((one for one in self._processes if seat in one.seats), None)
+
+    # --- during ------------------------------------------------------------------------------
+
+    def run(self, forever: bool) -> None:
+        """Play, until the match has ended or a client has an order.
+
+        Args:
+            forever: Go on sending Ended, as RLBot's core does, until there is an order.
+        """
+        match, lobby, pace = self._match, self._lobby, self._pace
+        referee, on_packet = match.referee, self._settings.on_packet
+        ended_pace = RealTime()
+        self._began = time.perf_counter()
+        self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
+        with fine_timer(), short_collections():
+            while lobby.order is None:
+                data = framed(match.packet())
+                if on_packet is not None:
+                    on_packet(data[2:])
+                sent_at = lobby.send_packet(data)
+                if sent_at >= self._next_status[0]:
+                    self._report(sent_at)
+                ended = referee.phase == Phase.ENDED
+                (ended_pace if ended and forever else pace).wait(lobby, sent_at)
+                lobby.book_late()
+                if ended and not forever:
+                    return
+                match.advance()
+                if not forever and not any(account.ready for account in lobby.accounts):
+                    referee.end("no bots left")
+
+    def _report(self, now: float) -> None:
+        _, before, ticks_before = self._next_status
+        ticks = self._match.frame + 1
+        self._next_status = (now + _STATUS_SECONDS, now, ticks)
+        if self._settings.on_progress is None:
+            return
+        referee = self._match.referee
+        self._settings.on_progress(
+            MatchStatus(
+                phase=referee.phase,
+                score=(referee.score[0], referee.score[1]),
+                clock=self._match.clock,
+                overtime=referee.overtime,
+                ticks=ticks,
+                ticks_per_second=(ticks - ticks_before) / (now - before),
+                reply_p50_ms=tuple(
+                    one.reply_ms(50.0, latest=_STATUS_REPLIES)[0] for one in self._lobby.accounts
+                ),
+            )
+        )
+
+    # --- after -------------------------------------------------------------------------------
+
+    def end(self) -> MatchResult:
+        """Send the bots home, end their processes, and say how it was."""
+        seconds = time.perf_counter() - self._began
+        accounts = list(self._lobby.accounts)
+        left_early = {one.seat.index for one in accounts if not one.ready}
+        codes = {
+            seat.identifier: process.exit_code for process in self._processes
+            for seat in process.seats
+        }  # fmt: skip
+        self._lobby.note_dropped()
+        self._lobby.close_match()
+        end_all(self._processes, _LEAVE_SECONDS if self._match.frame else _NEVER_PLAYED_SECONDS)
+        referee = self._match.referee
+        return MatchResult(
+            score=(referee.score[0], referee.score[1]),
+            winner=referee.winner,
+            overtime=referee.overtime,
+            ended_by=referee.ended_by or "stopped",
+            ticks=self._match.frame + 1,
+            seed=self._settings.seed,
+            server_late=self._pace.late,
+            seconds=seconds,
+            bots=tuple(self._bot_result(one, one.seat.index in left_early, codes) for one in accounts),
+        )
+
+    def _bot_result(self, account: BotAccount, crashed: bool, codes: dict[int, int | None]) -> BotResult:
+        seat, scores = account.seat, self._match.scores
+        process = self._process_of(seat)
+        p50, p99 = account.reply_ms(50.0, 99.0)
+        return BotResult(
+            name=seat.name,
+            team=seat.team,
+            index=seat.index,
+            agent_id=seat.agent_id,
+            connected=not crashed,
+            crashed=crashed,
+            exit_code=codes.get(seat.identifier),
+            log_path=str(process.log_path) if process else None,
+            log_tail=process.log_tail if process and crashed else "",
+            touches=scores.touches[seat.index],
+            goals=scores.goals[seat.index],
+            demolitions=scores.demolitions[seat.index],
+            bumps=scores.bumps[seat.index],
+            boost_used=self._match.simulation.boost_used[seat.index],
+            replies=account.replies,
+            late=account.late,
+            reply_p50_ms=p50,
+            reply_p99_ms=p99,
+            invalid_inputs=account.invalid,
+            dropped_messages=account.dropped,
+        )

@@ -1,0 +1,174 @@
+"""Bot processes: started as RLBot starts them, watched, and ended with all their children."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from rlgym_bridge.server.roster import Seat
+
+_log = logging.getLogger(__name__)
+
+_LOCAL: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Where a server that listens on all addresses is found from this machine."""
+
+_TAIL_LINES: Final = 12
+_TAIL_BYTES: Final = 8192
+_TERMINATE_SECONDS: Final = 2.0  # a process has this long to end after it was asked to
+
+
+@dataclass
+class BotProcess:
+    """One started agent process.
+
+    Attributes:
+        seats: Seats it is to fill: one, or all cars of a hivemind.
+        log_path: File with everything it prints.
+        popen: The shell that runs its command.
+    """
+
+    seats: list[Seat]
+    log_path: Path
+    popen: subprocess.Popen[bytes]
+    _family: dict[int, psutil.Process] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return its exit code, None while it runs."""
+        return self.popen.poll()
+
+    @property
+    def log_tail(self) -> str:
+        """Return the last lines it has printed."""
+        with self.log_path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+        return "\n".join(text.splitlines()[-_TAIL_LINES:])
+
+    def watch_family(self) -> None:
+        """Remember its children now, so that they are found when their parent has gone."""
+        try:
+            parent = psutil.Process(self.popen.pid)
+            for process in (parent, *parent.children(recursive=True)):
+                self._family[process.pid] = process
+        except psutil.Error:
+            return  # it has gone, or is not ours to look at
+
+    def living(self) -> list[psutil.Process]:
+        """List those of its processes that still run."""
+        self.watch_family()
+        self.popen.poll()  # else the shell stays as a zombie
+        return [one for one in self._family.values() if _is_alive(one)]
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def processes_needed(agents: list[Seat]) -> list[list[Seat]]:
+    """Group the seats that are driven by one process.
+
+    Args:
+        agents: All seats of a match.
+
+    Returns:
+        A list of groups: a hivemind is one for each folder, command, name and team; every other
+        bot and script is alone. Agents without a command are left out: the user starts them.
+    """
+    groups: dict[tuple[object, ...], list[Seat]] = {}
+    for seat in agents:
+        if not seat.run_command:
+            continue
+        key: tuple[object, ...] = (seat.team, seat.index)
+        if seat.hivemind:
+            key = (seat.root_dir, seat.run_command, seat.agent_id, seat.team)
+        groups.setdefault(key, []).append(seat)
+    return list(groups.values())
+
+
+def launch(seats: list[Seat], host: str, port: int, log_dir: Path) -> BotProcess:
+    """Start the process for a group of seats.
+
+    Its command is given to the shell in the bot's folder; `python` is the one that runs this
+    server, unless the bot's own environment says otherwise.
+
+    Args:
+        seats: Seats that the process is to fill; the first one says how to start it.
+        host: Address of this server.
+        port: Port of this server.
+        log_dir: Folder for its log.
+
+    Returns:
+        The process. A command that cannot be run ends it at once, with the shell's words in its
+        log.
+    """
+    seat = seats[0]
+    environment = dict(os.environ)
+    scripts = str(Path(sys.executable).parent)
+    environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
+    environment.update(seat.environment)
+    environment["RLBOT_AGENT_ID"] = seat.agent_id
+    environment["RLBOT_SERVER_IP"] = _LOCAL.get(host, host)
+    environment["RLBOT_SERVER_PORT"] = str(port)
+    safe_name = re.sub(r"[^\w.-]+", "_", seat.name)
+    log_path = log_dir / f"{seat.team}-{seat.index}-{safe_name}.log"
+    with log_path.open("wb") as log:
+        try:
+            popen = subprocess.Popen(
+                seat.run_command, shell=True, cwd=seat.root_dir or None, env=environment,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        except OSError as error:  # most likely the folder does not exist
+            log.write(f"cannot be started: {error}\n".encode())
+            log.flush()
+            popen = subprocess.Popen(
+                [sys.executable, "-c", "raise SystemExit(127)"], stdin=subprocess.DEVNULL
+            )
+    _log.info("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
+    return BotProcess(seats, log_path, popen)
+
+
+def end_all(processes: list[BotProcess], patience: float) -> None:
+    """End bot processes with everything they have started.
+
+    Args:
+        processes: The bots; those that have ended already are fine.
+        patience: Seconds in which they may leave by themselves.
+    """
+    _wait(processes, patience)
+    for process in _living(processes):
+        _try(process.terminate)
+    _wait(processes, _TERMINATE_SECONDS)
+    for process in _living(processes):
+        _log.warning("process %d does not end, killed", process.pid)
+        _try(process.kill)
+    _wait(processes, _TERMINATE_SECONDS)
+
+
+def _living(processes: list[BotProcess]) -> list[psutil.Process]:
+    return [one for process in processes for one in process.living()]
+
+
+def _wait(processes: list[BotProcess], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while _living(processes) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _try(action: Callable[[], None]) -> None:
+    try:
+        action()
+    except psutil.Error:
+        return  # it ended meanwhile

@@ -1,0 +1,262 @@
+"""The seats of a match and who sits in them: handshake, inputs, orders.
+
+What clients are sent and what happens to those that misbehave follows RLBot's core.
+"""
+
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.server.clients import Client, Clients
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.result import BotAccount
+from rlgym_bridge.server.roster import SCRIPT_TEAM, Roster, Seat
+from rlgym_bridge.server.wire import framed
+
+_log = logging.getLogger(__name__)
+
+_MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a client has told the server to do.
+
+    Attributes:
+        start: Match to play: a configuration, or the path of a file; None to stop.
+        shut_down: Leave `serve_forever`.
+    """
+
+    start: flat.MatchConfiguration | str | None = None
+    shut_down: bool = False
+
+
+class Lobby:
+    """The seats of the present match.
+
+    Attributes:
+        clients: The connections.
+        accounts: One for each car, in packet order.
+        awaited: Cars whose answer to the present packet is still waited for.
+        order: The latest order of a client; whoever acts on it sets it to None.
+        takes_matches: Whether clients may start a match; stop they always may.
+        take_input: Called with a car's index and its input; returns False for an invalid one.
+        release: Called with the index of a car that nobody drives any more.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        """Serve those who connect to `listener`."""
+        self.clients = Clients(
+            listener,
+            {
+                flat.PlayerInput: self._on_input,
+                flat.ConnectionSettings: self._on_settings,
+                flat.InitComplete: self._on_ready,
+                flat.DisconnectSignal: self._on_disconnect,
+                flat.StartCommand: self._on_start,
+                flat.MatchConfiguration: self._on_configuration,
+                flat.StopCommand: self._on_stop,
+                flat.PingRequest: self._on_ping,
+            },
+            self._on_gone,
+        )
+        self.accounts: list[BotAccount] = []
+        self.awaited = 0
+        self.order: Order | None = None
+        self.takes_matches = False
+        self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
+        self.release: Callable[[int], None] | None = None
+        self._roster: Roster | None = None
+        self._free: list[Seat] = []
+        self._sent_at = 0.0
+
+    # --- the match ---------------------------------------------------------------------------
+
+    def open_match(self, roster: Roster) -> None:
+        """Offer the seats of a match, to those who are connected and those who will be."""
+        self._roster = roster
+        self._free = list(roster.agents)
+        self.accounts = [BotAccount(seat) for seat in roster.cars]
+        for client in self.clients.everyone:
+            if client.agent_id is not None:
+                self._welcome(client, roster)
+
+    def close_match(self) -> None:
+        """Take the seats away and send those home who do not stay between matches."""
+        self._roster = None
+        self._free = []
+        self.take_input = self.release = None
+        for client in self.clients.everyone:
+            client.sit(())
+            if client.agent_id is not None and client.closes_between_matches:
+                self.clients.dismiss(client, "the match is over")
+        self.clients.see_off()
+
+    def note_dropped(self) -> None:
+        """Book the messages that those who are still here have missed."""
+        for client in self.clients.everyone:
+            for account in self._driven(client):
+                account.dropped += client.session.dropped
+
+    def missing(self) -> list[Seat]:
+        """List the seats for which no agent is ready."""
+        ready = {seat.identifier for client in self.clients.audience for seat in client.seats}
+        agents = self._roster.agents if self._roster else []
+        return [seat for seat in agents if seat.identifier not in ready]
+
+    def is_taken(self, seat: Seat) -> bool:
+        """Tell whether an agent has come for a seat."""
+        return seat not in self._free
+
+    # --- a tick ------------------------------------------------------------------------------
+
+    def send_packet(self, data: bytes) -> float:
+        """Send a packet; answers count for it from now on.
+
+        Args:
+            data: The packet, framed.
+
+        Returns:
+            When it had been sent, on `time.perf_counter`'s clock.
+        """
+        if any(account.misses and account.ready for account in self.accounts):
+            self.clients.pump(0.0)  # an answer to an earlier packet is none to this one
+        self.awaited = 0
+        for account in self.accounts:
+            account.answered = False
+            if account.ready and account.misses < _MISSES_FORGIVEN:
+                self.awaited += 1
+        self._sent_at = time.perf_counter()
+        self.clients.broadcast(data)
+        return time.perf_counter()
+
+    def book_late(self) -> None:
+        """Count the answers that have not come before the tick."""
+        for account in self.accounts:
+            if account.ready and not account.answered:
+                account.late += 1
+                account.misses += 1
+
+    # --- messages ----------------------------------------------------------------------------
+
+    def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
+        index = message.player_index
+        if index not in client.cars:
+            if not client.warned:
+                client.warned = True
+                name = client.session.name
+                _log.warning("%s drives car %d, which is not its own: ignored", name, index)
+            return
+        account = self.accounts[index]
+        if account.ready and not account.answered:
+            if account.misses < _MISSES_FORGIVEN:
+                self.awaited -= 1
+            account.reply(time.perf_counter() - self._sent_at)
+        take = self.take_input
+        if take is not None and not take(index, message.controller_state):
+            account.invalid += 1
+            if account.invalid == 1:
+                label = account.seat.label
+                _log.warning("%s sent controls that are not finite: the last ones stay", label)
+
+    def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
+        if client.agent_id is not None:
+            return  # only the first one counts
+        agent_id = message.agent_id.strip()
+        if agent_id and not message.close_between_matches:
+            _log.error("agent %r does not close between matches; disconnected", agent_id)
+            self.clients.dismiss(client, "agents must close between matches")
+            return
+        client.agent_id = agent_id
+        client.closes_between_matches = message.close_between_matches
+        if agent_id:
+            client.session.name = f"agent {agent_id!r}"
+        if self._roster is not None:
+            self._welcome(client, self._roster)
+
+    def _welcome(self, client: Client, roster: Roster) -> None:
+        """Tell a client of the match and give it its seats.
+
+        A client that has seen one match is not sent the configuration of the next one.
+        """
+        if not client.informed:
+            client.session.send(framed(roster.configuration))
+        self._reserve(client, roster)
+        if not client.informed:
+            client.session.send(framed(field_info()))
+        client.informed = True
+        self._note_ready(client)
+
+    def _reserve(self, client: Client, roster: Roster) -> None:
+        """Give a client the first free seat with its agent id; a hivemind all of its team."""
+        if not client.agent_id:
+            return
+        first = next((seat for seat in self._free if seat.agent_id == client.agent_id), None)
+        if first is None:
+            known = sorted({seat.agent_id for seat in roster.agents})
+            _log.error("no free seat for agent_id %r; the match has %s", client.agent_id, known)
+            return
+        seats = [first]
+        if first.hivemind:
+            seats = [
+                seat for seat in self._free
+                if seat.agent_id == first.agent_id and seat.team == first.team
+            ]  # fmt: skip
+        self._free = [seat for seat in self._free if seat not in seats]
+        client.sit(seats)
+        client.session.name = f"agent {first.label}"
+        driven = [flat.ControllableInfo(seat.index, seat.identifier) for seat in seats]
+        client.session.send(framed(flat.ControllableTeamInfo(first.team, driven)))
+
+    def _on_ready(self, client: Client, _: flat.InitComplete) -> None:
+        client.ready = True
+        self.clients.refresh()
+        self._note_ready(client)
+
+    def _note_ready(self, client: Client) -> None:
+        for account in self._driven(client):
+            if client.ready and not account.ready:
+                account.ready, account.misses = True, 0
+                account.answered = True  # the present packet was not sent to it
+
+    def _on_gone(self, client: Client, reason: str) -> None:
+        for account in self._driven(client):
+            _log.warning("nobody drives %s any more: %s", account.seat.label, reason)
+            account.dropped += client.session.dropped
+            if account.ready and not account.answered and account.misses < _MISSES_FORGIVEN:
+                self.awaited -= 1
+            account.ready = False
+            if self.release is not None:
+                self.release(account.seat.index)
+        self._free += client.seats
+        self._free.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
+        client.sit(())
+
+    def _driven(self, client: Client) -> list[BotAccount]:
+        return [self.accounts[index] for index in sorted(client.cars)]
+
+    def _on_disconnect(self, client: Client, _: flat.DisconnectSignal) -> None:
+        self.clients.dismiss(client, "it said goodbye")
+
+    def _on_start(self, client: Client, message: flat.StartCommand) -> None:
+        self._take_match(client, message.config_path)
+
+    def _on_configuration(self, client: Client, message: flat.MatchConfiguration) -> None:
+        self._take_match(client, message)
+
+    def _take_match(self, client: Client, match: flat.MatchConfiguration | str) -> None:
+        if self.takes_matches:
+            self.order = Order(start=match)
+        else:
+            _log.warning("%s asks for another match: ignored, this one was begun here", client.session.name)
+
+    def _on_stop(self, _: Client, message: flat.StopCommand) -> None:
+        self.order = Order(shut_down=message.shutdown_server)
+
+    def _on_ping(self, client: Client, message: flat.PingRequest) -> None:
+        client.session.send(framed(flat.PingResponse(message.cookie)))

@@ -1,0 +1,156 @@
+"""One match, tick by tick, without a network: controls in, packets out."""
+
+import math
+
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.server.packer import Packer
+from rlgym_bridge.server.referee import Course, Referee
+from rlgym_bridge.server.roster import Seat
+from rlgym_bridge.server.scores import Scores
+from rlgym_bridge.server.simulation import OnKickoff, Physics, Simulation
+
+_NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
+
+
+class Match:
+    """A match of standard soccar.
+
+    The order of a tick: `packet` shows frame N, inputs come in by `hold`, `advance` goes on to
+    N + 1 with the inputs that are held then.
+
+    Attributes:
+        frame: Number of the frame that `packet` shows; one more with every tick of any phase.
+        referee: Phase, clock, score, end.
+        scores: The scoreboard.
+        simulation: Arena, cars, ball.
+    """
+
+    def __init__(
+        self,
+        seats: list[Seat],
+        course: Course | None = None,
+        physics: Physics | None = None,
+        seed: int = 0,
+        on_kickoff: OnKickoff | None = None,
+    ) -> None:
+        """Line the cars up for the first countdown.
+
+        Args:
+            seats: The cars.
+            course: How long the match goes on; five minutes when None.
+            physics: Mutators; standard soccar when None.
+            seed: Decides kickoff and respawn spots.
+            on_kickoff: Called with the RocketSim arena and its cars (by slot) at every GO,
+                before the first Kickoff packet is built.
+        """
+        teams = [seat.team for seat in seats]
+        self.frame = 0
+        self.referee = Referee(course or Course())
+        self.scores = Scores(teams)
+        self.simulation = Simulation(teams, [seat.hitbox for seat in seats], physics or Physics(), seed)
+        self.simulation.on_kickoff = on_kickoff
+        self._packer = Packer(self.simulation, self.referee, self.scores, seats)
+        self._inputs = [_NEUTRAL_INPUT] * len(seats)
+        self._given = list(self._inputs)  # as they came, to see when the same one comes again
+        self.simulation.line_up()
+
+    @property
+    def clock(self) -> float:
+        """Return the seconds on the in-game clock."""
+        return self.referee.clock / TICKS_PER_SECOND
+
+    def packet(self) -> flat.GamePacket:
+        """Build the packet of the present frame; to be called once a frame."""
+        return self._packer.packet(self.frame, self._inputs)
+
+    def hold(self, slot: int, controls: flat.ControllerState) -> bool:
+        """Take an input: it acts from the next tick on, until another one comes.
+
+        Args:
+            slot: The car.
+            controls: Clamped to -1..1; `use_item` is ignored.
+
+        Returns:
+            False where a value is not finite; the input before is kept then.
+        """
+        if controls is self._given[slot]:
+            return True
+        axes = (controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll)
+        if not math.isfinite(sum(axes)):
+            return False
+        if min(axes) < -1.0 or max(axes) > 1.0:
+            throttle, steer, pitch, yaw, roll = (min(1.0, max(-1.0, value)) for value in axes)
+            axes = (throttle, steer, pitch, yaw, roll)
+        self._given[slot] = controls
+        buttons = (controls.jump, controls.boost, controls.handbrake)
+        self._inputs[slot] = flat.ControllerState(*axes, *buttons, False)
+        # By name: the wheel takes boost before jump, whatever its stub file says (measured, 2.2.1).
+        jump, boost, handbrake = buttons
+        held = rsim.CarControls(*axes, jump=jump, boost=boost, handbrake=handbrake)
+        self.simulation.hold(slot, held)
+        return True
+
+    def release(self, slot: int) -> None:
+        """Let go of all controls of a car that nobody drives any more."""
+        self.hold(slot, _NEUTRAL_INPUT)
+
+    def advance(self) -> None:
+        """Go on by one tick."""
+        before = self.referee.phase
+        self.frame += 1
+        if before in (Phase.ACTIVE, Phase.KICKOFF):
+            self._play()
+        else:
+            if before == Phase.GOAL_SCORED:
+                self.simulation.step()
+                self._note_events(counted=False)
+            elif before == Phase.COUNTDOWN:
+                self.simulation.settle()
+            self.referee.advance(touched=False, goal_for=None, on_floor=False)
+        if self.referee.phase != before:
+            self._phase_changed(self.referee.phase)
+
+    def _play(self) -> None:
+        simulation = self.simulation
+        simulation.step()
+        events = simulation.events
+        self._note_events(counted=True)
+        if events.goal_for is not None:
+            self.scores.goal(events.goal_for, self.frame)
+        floor = self.referee.waits_for_floor and simulation.ball_on_floor()
+        self.referee.advance(bool(events.touches), events.goal_for, floor)
+
+    def _note_events(self, counted: bool) -> None:
+        """Book what happened in a tick.
+
+        Args:
+            counted: False after a goal, when touches do not count any more.
+        """
+        events = self.simulation.events
+        if counted:
+            for slot in events.touches:
+                self.scores.touch(slot, self.frame)
+                self._packer.touched(slot, self.frame)
+            for slot in events.shots:
+                self.scores.shot(slot)
+            for slot in events.saves:
+                self.scores.save(slot)
+        for slot in events.assists:  # comes a tick after the goal
+            self.scores.assist(slot)
+        for slot in events.demolitions:
+            self.scores.demolition(slot)
+        for slot in events.bumps:
+            self.scores.bumps[slot] += 1
+        if events.pads:
+            self._packer.pads_taken(events.pads)
+
+    def _phase_changed(self, phase: int) -> None:
+        if phase == Phase.COUNTDOWN:
+            self.simulation.line_up()
+            self.scores.kickoff()
+            self._packer.kickoff()
+        elif phase == Phase.KICKOFF:
+            self.simulation.go([controls.jump for controls in self._inputs])

@@ -1,0 +1,109 @@
+"""When the next tick comes: by the clock, or as soon as every bot has answered."""
+
+import ctypes
+import gc
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server.lobby import Lobby
+
+_ANSWER_SECONDS: Final = 1.0  # lockstep waits this long for an answer
+_LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it was due is late
+_GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up for
+
+# `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
+# period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
+_SPIN_SECONDS: Final = 0.002 if sys.platform == "win32" else 0.0004
+
+
+@contextmanager
+def fine_timer() -> Iterator[None]:
+    """Make Windows sleep in steps of 1 ms instead of 15; elsewhere nothing is needed."""
+    timer = getattr(ctypes, "windll").winmm if sys.platform == "win32" else None  # noqa: B009
+    if timer is not None:
+        timer.timeBeginPeriod(1)
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.timeEndPeriod(1)
+
+
+@contextmanager
+def short_collections() -> Iterator[None]:
+    """Keep the garbage collector from looking through everything that is there already.
+
+    A full collection of a program with numpy and its like takes 20 ms and more, which is two
+    ticks and more.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+class RealTime:
+    """120 ticks a second; every tick is due at a fixed time after the first one.
+
+    Attributes:
+        late: Packets sent more than a quarter of a tick after they were due.
+    """
+
+    def __init__(self) -> None:
+        """Begin with the first packet."""
+        self.late = 0
+        self._due: float | None = None
+
+    def wait(self, lobby: Lobby, sent_at: float) -> None:
+        """Take in what comes until the next tick is due.
+
+        Args:
+            lobby: Whose clients are served meanwhile.
+            sent_at: When the present packet was sent, on `time.perf_counter`'s clock.
+        """
+        if self._due is None:
+            self._due = sent_at
+        behind = sent_at - self._due
+        if behind > _LATE_SECONDS:
+            self.late += 1
+        if behind > _GIVE_UP_SECONDS:
+            self._due = sent_at
+        self._due += TICK_SECONDS
+        while (left := self._due - time.perf_counter()) > 0.0:
+            lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
+
+    def pause(self) -> None:
+        """Forget the schedule; it begins anew with the next packet."""
+        self._due = None
+
+
+class Lockstep:
+    """The next tick comes when every bot has answered, or after a second.
+
+    Where there is nobody to wait for, time goes on as in real time.
+
+    Attributes:
+        late: Always 0: nothing is ever due.
+    """
+
+    def __init__(self) -> None:
+        """Begin with the first packet."""
+        self.late = 0
+        self._alone = RealTime()
+
+    def wait(self, lobby: Lobby, sent_at: float) -> None:
+        """Take in what comes until all have answered; see `RealTime.wait`."""
+        if lobby.awaited <= 0:
+            self._alone.wait(lobby, sent_at)
+            return
+        self._alone.pause()
+        left = _ANSWER_SECONDS
+        while lobby.awaited > 0 and left > 0.0:
+            lobby.clients.pump(left)
+            left = sent_at + _ANSWER_SECONDS - time.perf_counter()

@@ -1,0 +1,162 @@
+"""The course of a match: phases, clock, score and end. Pure logic on whole ticks.
+
+    Countdown 480 -> Kickoff until touched -> Active until a goal or the end of time
+        ^                                        |
+        +---- Replay 1080 <- GoalScored 360 <----+------> Ended
+
+The clock starts at the first touch after a kickoff and stands still in every phase but Active
+[measured in real replays]. At zero the ball is played until it meets the floor.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from rlgym_bridge.game import (
+    BLUE,
+    COUNTDOWN_TICKS,
+    GOAL_SCORED_TICKS,
+    ORANGE,
+    REPLAY_TICKS,
+    TICKS_PER_SECOND,
+    Phase,
+)
+
+TEAM_NAMES = ("blue", "orange")
+
+
+@dataclass(frozen=True)
+class Course:
+    """How long a match goes on.
+
+    Attributes:
+        regulation: Playing time in seconds; None for no end, the clock then counts up.
+        max_score: Goals that end the match at once; 0 for no limit.
+        skip_replays: Go from GoalScored to Countdown directly.
+        max_overtime: Overtime in seconds after which it is a draw.
+        max_kickoff: Seconds a kickoff may stay untouched before the match is ended as it stands;
+            without it two idle cars would play for ever.
+    """
+
+    regulation: float | None = 300.0
+    max_score: int = 0
+    skip_replays: bool = False
+    max_overtime: float = math.inf
+    max_kickoff: float = math.inf
+
+
+@dataclass
+class Referee:
+    """Decides the phase of every tick.
+
+    Attributes:
+        course: How long the match goes on.
+        phase: One of `game.Phase`.
+        score: Goals of blue and orange.
+        overtime: Whether the match is in overtime.
+        clock: The in-game clock in ticks: counts down in regulation, up in overtime and in
+            unlimited matches.
+        ended_by: Why the match is over, or will be after this GoalScored; None before that.
+    """
+
+    course: Course
+    phase: int = Phase.COUNTDOWN
+    score: list[int] = field(default_factory=lambda: [0, 0])
+    overtime: bool = False
+    clock: int = 0
+    ended_by: str | None = None
+    _ticks: int = field(default=0, init=False, repr=False)  # in this phase
+
+    def __post_init__(self) -> None:
+        """Set the clock."""
+        if self.course.regulation is not None:
+            self.clock = round(self.course.regulation * TICKS_PER_SECOND)
+
+    @property
+    def timed(self) -> bool:
+        """Tell whether the clock counts down now."""
+        return self.course.regulation is not None and not self.overtime
+
+    @property
+    def waits_for_floor(self) -> bool:
+        """Tell whether time is up and the ball has yet to meet the floor."""
+        return self.phase == Phase.ACTIVE and self.timed and self.clock <= 1
+
+    @property
+    def winner(self) -> str:
+        """Name the team that leads: "blue", "orange" or "draw"."""
+        blue, orange = self.score
+        return "draw" if blue == orange else TEAM_NAMES[ORANGE if orange > blue else BLUE]
+
+    def advance(self, touched: bool, goal_for: int | None, on_floor: bool) -> None:
+        """Go on by one tick.
+
+        Args:
+            touched: A car touched the ball in this tick.
+            goal_for: Team for which the ball went in during this tick, None for none.
+            on_floor: The ball met the floor in this tick; read only while `waits_for_floor`.
+        """
+        self._ticks += 1
+        if self.phase == Phase.ACTIVE:
+            self._play(goal_for, on_floor)
+        elif self.phase == Phase.KICKOFF:
+            self._kick_off(touched, goal_for)
+        elif self.phase == Phase.COUNTDOWN and self._ticks >= COUNTDOWN_TICKS:
+            self._enter(Phase.KICKOFF)
+        elif self.phase == Phase.GOAL_SCORED and self._ticks >= GOAL_SCORED_TICKS:
+            self._after_goal()
+        elif self.phase == Phase.REPLAY and self._ticks >= REPLAY_TICKS:
+            self._enter(Phase.COUNTDOWN)
+
+    def end(self, reason: str) -> None:
+        """End the match now, whatever its phase."""
+        self.ended_by = reason
+        self._enter(Phase.ENDED)
+
+    def _kick_off(self, touched: bool, goal_for: int | None) -> None:
+        if goal_for is not None:
+            self._goal(goal_for)
+        elif touched:
+            self._enter(Phase.ACTIVE)
+        elif self._ticks >= self.course.max_kickoff * TICKS_PER_SECOND:
+            self.end("kickoff not touched")
+
+    def _play(self, goal_for: int | None, on_floor: bool) -> None:
+        if not self.timed:
+            self.clock += 1
+        elif self.clock > 0:
+            self.clock -= 1
+        if goal_for is not None:
+            self._goal(goal_for)
+        elif self.overtime:
+            if self.clock >= self.course.max_overtime * TICKS_PER_SECOND:
+                self.end("max overtime: draw")
+        elif self.timed and self.clock == 0 and on_floor:
+            if self.score[BLUE] != self.score[ORANGE]:
+                self.end("time")
+            else:
+                self._enter(Phase.COUNTDOWN)
+
+    def _goal(self, team: int) -> None:
+        self.score[team] += 1
+        limit = self.course.max_score
+        if self.overtime:
+            self.ended_by = "overtime goal"
+        elif limit and self.score[team] >= limit:
+            self.ended_by = "max score"
+        elif self.timed and self.clock == 0 and self.score[BLUE] != self.score[ORANGE]:
+            self.ended_by = "time"
+        self._enter(Phase.GOAL_SCORED)
+
+    def _after_goal(self) -> None:
+        if self.ended_by is not None:
+            self._enter(Phase.ENDED)
+        elif self.course.skip_replays:
+            self._enter(Phase.COUNTDOWN)
+        else:
+            self._enter(Phase.REPLAY)
+
+    def _enter(self, phase: int) -> None:
+        self.phase = phase
+        self._ticks = 0
+        if phase == Phase.COUNTDOWN and self.timed and self.clock == 0:
+            self.overtime = True  # shown from the first packet of the countdown on [replays]

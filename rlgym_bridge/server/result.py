@@ -1,0 +1,163 @@
+"""What a match was, and how well its bots kept up."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.server.roster import Seat
+
+_FIRST_SIZE: Final = 65536  # reply times; nine minutes of ticks
+
+
+@dataclass(frozen=True)
+class BotResult:
+    """How one car did.
+
+    Attributes:
+        name: Name in the match.
+        team: 0 blue, 1 orange.
+        index: Place in the packets.
+        agent_id: Its agent id.
+        connected: Whether it was there until the end.
+        crashed: Whether it left before the end: its process died or its connection broke.
+        exit_code: Exit code of its process where that ended before the match did.
+        log_path: File with what it printed; None where this server did not start it.
+        log_tail: The last lines of that file, for a bot that has crashed.
+        touches: Contacts with the ball.
+        goals: Goals scored.
+        demolitions: Cars demolished.
+        bumps: Cars bumped.
+        boost_used: Boost used, 100 a full tank.
+        replies: Packets answered.
+        late: Packets that the match went on from without an answer.
+        reply_p50_ms: Median time from sending a packet to reading its answer, NaN without any.
+        reply_p99_ms: 99th percentile of it.
+        invalid_inputs: Inputs dropped because a value was not finite.
+        dropped_messages: Messages not sent because the bot did not read.
+    """
+
+    name: str
+    team: int
+    index: int
+    agent_id: str
+    connected: bool
+    crashed: bool
+    exit_code: int | None
+    log_path: str | None
+    log_tail: str
+    touches: int
+    goals: int
+    demolitions: int
+    bumps: int
+    boost_used: float
+    replies: int
+    late: int
+    reply_p50_ms: float
+    reply_p99_ms: float
+    invalid_inputs: int
+    dropped_messages: int
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """How a match ended.
+
+    Attributes:
+        score: Goals of blue and orange.
+        winner: "blue", "orange" or "draw".
+        overtime: Whether it went to overtime.
+        ended_by: "time", "overtime goal", "max score", "max overtime: draw", "kickoff not
+            touched", "no bots left" or "stopped".
+        ticks: Packets sent, one a tick.
+        seed: Seed of kickoffs and respawns.
+        server_late: Packets sent more than a quarter of a tick after they were due; only in
+            real time.
+        seconds: Wall time of the match.
+        bots: One for each car, in packet order.
+    """
+
+    score: tuple[int, int]
+    winner: str
+    overtime: bool
+    ended_by: str
+    ticks: int
+    seed: int
+    server_late: int
+    seconds: float
+    bots: tuple[BotResult, ...]
+
+
+@dataclass(frozen=True)
+class MatchStatus:
+    """Where a match stands, a few times a second.
+
+    Attributes:
+        phase: One of `game.Phase`.
+        score: Goals of blue and orange.
+        clock: Seconds on the in-game clock.
+        overtime: Whether it is overtime.
+        ticks: Packets sent so far.
+        ticks_per_second: Packets sent per second of wall time since the last status.
+        reply_p50_ms: Median of each bot's latest 512 reply times, NaN without any.
+    """
+
+    phase: int
+    score: tuple[int, int]
+    clock: float
+    overtime: bool
+    ticks: int
+    ticks_per_second: float
+    reply_p50_ms: tuple[float, ...]
+
+
+class BotAccount:
+    """What is counted for one car while the match goes on.
+
+    Attributes:
+        seat: The car.
+        ready: An agent is connected for it and has said that it is ready.
+        answered: An input has come since the latest packet was sent.
+        misses: Packets in a row without an answer.
+        replies: Packets answered.
+        late: Packets not answered before the next tick, counted while `ready`.
+        invalid: Inputs with values that are not finite.
+        dropped: Messages that could not be sent to agents that have left.
+    """
+
+    __slots__ = ("_times", "answered", "dropped", "invalid", "late", "misses", "ready", "replies",
+                 "seat")  # fmt: skip
+
+    def __init__(self, seat: Seat) -> None:
+        """Start at zero."""
+        self.seat = seat
+        self.ready = False
+        self.answered = False
+        self.misses = 0
+        self.replies = 0
+        self.late = 0
+        self.invalid = 0
+        self.dropped = 0
+        self._times = np.empty(_FIRST_SIZE, dtype=np.float32)
+
+    def reply(self, seconds: float) -> None:
+        """Count the first input after a packet, which took this long."""
+        self.answered = True
+        self.misses = 0
+        if self.replies == len(self._times):
+            self._times = np.concatenate((self._times, np.empty_like(self._times)))
+        self._times[self.replies] = seconds
+        self.replies += 1
+
+    def reply_ms(self, *percentiles: float, latest: int | None = None) -> tuple[float, ...]:
+        """Return percentiles of the reply time in milliseconds, NaN where nothing came.
+
+        Args:
+            percentiles: 0..100.
+            latest: Look only at this many latest replies; at all of them when None.
+        """
+        if self.replies == 0:
+            return (float("nan"),) * len(percentiles)
+        start = 0 if latest is None else max(0, self.replies - latest)
+        values = np.percentile(self._times[start : self.replies], percentiles)
+        return tuple(float(value) * 1000.0 for value in values)

@@ -1,0 +1,171 @@
+"""Who plays: seats with their names and ids, made from a match configuration."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.game import HITBOX_OF_BODY
+from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.server.referee import TEAM_NAMES
+
+MAX_TEAM_SIZE: Final = 4  # standard soccar goes up to 4v4
+SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A car and the agent that drives it, or a script.
+
+    Attributes:
+        index: Place in `GamePacket.players`; for a script its place among the scripts.
+        name: Name in the packet, unique in the match.
+        team: 0 blue, 1 orange, 2 for scripts.
+        agent_id: What a client must announce to get this seat.
+        identifier: `player_id` of the car, or the script's id.
+        hitbox: Hitbox number 0..5 (`game.HITBOXES`).
+        hivemind: One process drives all cars of this agent id and team.
+        run_command: Command that starts the agent, empty where it is started by hand.
+        root_dir: Folder to start it in.
+        environment: Further environment variables for it.
+    """
+
+    index: int
+    name: str
+    team: int
+    agent_id: str
+    identifier: int
+    hitbox: int
+    hivemind: bool
+    run_command: str
+    root_dir: str
+    environment: tuple[tuple[str, str], ...]
+
+    @property
+    def label(self) -> str:
+        """Describe the seat for messages: name, agent id, team."""
+        side = "script" if self.team == SCRIPT_TEAM else TEAM_NAMES[self.team]
+        return f"{self.name!r} (agent_id {self.agent_id!r}, {side})"
+
+
+@dataclass(frozen=True)
+class Roster:
+    """All seats of a match.
+
+    Attributes:
+        cars: The bots in the order of `GamePacket.players`.
+        scripts: The scripts in their order.
+        configuration: The match configuration with the ids set, as clients are sent it.
+    """
+
+    cars: list[Seat]
+    scripts: list[Seat]
+    configuration: flat.MatchConfiguration
+
+    @property
+    def agents(self) -> list[Seat]:
+        """List all seats in the order in which they are given out: bots, then scripts."""
+        return [*self.cars, *self.scripts]
+
+
+def seat_players(configuration: flat.MatchConfiguration) -> Roster:
+    """Give every bot and script of a match its seat, name and id.
+
+    Args:
+        configuration: A match; ids in it are overwritten, as RLBot's core does.
+
+    Returns:
+        The roster.
+
+    Raises:
+        ConfigError: A player has no seat here: a human, a Psyonix bot, a team that is not 0 or
+            1, an empty agent id, more than 4 cars in a team, no cars at all, a script id twice.
+    """
+    cars = []
+    taken: set[int] = {0}  # 0 is a human's player id [RLBot core]
+    names: dict[str, int] = {}
+    sizes = [0, 0]
+    for index, player in enumerate(configuration.player_configurations):
+        bot = _checked_bot(index, player)
+        slot = sizes[player.team]
+        sizes[player.team] += 1
+        player.player_id = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
+        body = 0 if bot.loadout is None else bot.loadout.car_id
+        cars.append(
+            Seat(
+                index, _unique(bot.name or bot.agent_id, names), player.team, bot.agent_id.strip(),
+                player.player_id, HITBOX_OF_BODY.get(body, 0), bot.hivemind, bot.run_command,
+                bot.root_dir, _environment(bot.environment),
+            )
+        )  # fmt: skip
+    for team, size in zip(TEAM_NAMES, sizes, strict=True):
+        if size > MAX_TEAM_SIZE:
+            raise ConfigError(f"{team} has {size} cars, expected at most {MAX_TEAM_SIZE}")
+    if not cars:
+        raise ConfigError("the match has no cars, expected at least one bot of type rlbot")
+    return Roster(cars, _seat_scripts(configuration, taken, cars), configuration)
+
+
+def _checked_bot(index: int, player: flat.PlayerConfiguration) -> flat.CustomBot:
+    """Return the bot of a player configuration, or say why it cannot play here."""
+    bot = player.variety
+    if not isinstance(bot, flat.CustomBot):
+        kind = "human" if isinstance(bot, flat.Human) else "Psyonix bot"
+        raise ConfigError(
+            f"player {index} is a {kind}, expected a bot of type rlbot: humans and Psyonix bots "
+            f"need the real game; take it out of the match, or play with RLBotServer"
+        )
+    if player.team not in (0, 1):
+        raise ConfigError(f"player {index} has team {player.team}, expected 0 (blue) or 1 (orange)")
+    if not bot.agent_id.strip():
+        raise ConfigError(
+            f"player {index} ({bot.name!r}) has no agent_id, expected something like "
+            f"'developer/bot': set agent_id under [settings] in its bot.toml"
+        )
+    return bot
+
+
+def _seat_scripts(configuration: flat.MatchConfiguration, taken: set[int], cars: list[Seat]) -> list[Seat]:
+    seats: list[Seat] = []
+    ids = {car.agent_id for car in cars if car.run_command}
+    for index, script in enumerate(configuration.script_configurations):
+        agent_id = script.agent_id.strip()
+        if not agent_id:
+            raise ConfigError(f"script {index} ({script.name!r}) has no agent_id, expected one")
+        if agent_id in ids:
+            raise ConfigError(
+                f"script {index} has agent_id {agent_id!r}, which another script or bot has too; "
+                f"expected one of its own"
+            )
+        ids.add(agent_id)
+        script.script_id = _identifier(f"{agent_id}/{SCRIPT_TEAM}/{index}", taken)
+        seats.append(
+            Seat(
+                index, script.name or agent_id, SCRIPT_TEAM, agent_id, script.script_id, 0, False,
+                script.run_command, script.root_dir, _environment(script.environment),
+            )
+        )  # fmt: skip
+    return seats
+
+
+def _environment(
+    variables: Sequence[flat.EnvironmentVariable] | None,
+) -> tuple[tuple[str, str], ...]:
+    return tuple((one.name, one.value) for one in variables or ())
+
+
+def _identifier(text: str, taken: set[int]) -> int:
+    """Return an id from -2^31 to 2^31 - 1 that is always the same for the same text."""
+    value = zlib.crc32(text.encode())
+    while (number := value - (1 << 32) if value >= 1 << 31 else value) in taken:
+        value = (value + 1) % (1 << 32)
+    taken.add(number)
+    return number
+
+
+def _unique(name: str, names: dict[str, int]) -> str:
+    """Return the name, or "name (2)", "name (3)" ... where it is taken."""
+    names[name] = names.get(name, 0) + 1
+    return name if names[name] == 1 else f"{name} ({names[name]})"

@@ -1,0 +1,132 @@
+"""From a match configuration to what this server plays, refusing by name what it cannot.
+
+Effects of the mutators [RLBot wiki, "mutators"; RocketSim's `MutatorConfig`]. What RocketSim
+cannot do is refused rather than left out silently: a bot would be tried under other rules than
+the ones in the file.
+"""
+
+import logging
+import math
+from collections.abc import Collection
+from typing import Final
+
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.game import GRAVITY
+from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.server.referee import Course
+from rlgym_bridge.server.simulation import Physics
+
+_log = logging.getLogger(__name__)
+
+_REGULATION: Final = {
+    "FiveMinutes": 300.0, "TenMinutes": 600.0, "TwentyMinutes": 1200.0, "Unlimited": None,
+}  # fmt: skip
+_MAX_SCORE: Final = {
+    "Unlimited": 0, "OneGoal": 1, "ThreeGoals": 3, "FiveGoals": 5, "SevenGoals": 7,
+    "TenGoals": 10, "TwentyGoals": 20, "ThirtyGoals": 30, "FortyGoals": 40, "FiftyGoals": 50,
+    "SixtyGoals": 60, "SeventyGoals": 70, "EightyGoals": 80, "NinetyGoals": 90,
+    "HundredGoals": 100, "OneHundredFiftyOneGoals": 151,
+}  # fmt: skip
+_GRAVITY: Final = {
+    "Default": -GRAVITY, "Low": -0.5 * GRAVITY, "High": -1.75 * GRAVITY,
+    "SuperHigh": -5.0 * GRAVITY,
+}  # fmt: skip
+_BALL_SPEED: Final = {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFast": 15000.0}
+_BOOST_STRENGTH: Final = {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0}
+_RESPAWN: Final = {"ThreeSeconds": 3.0, "TwoSeconds": 2.0, "OneSecond": 1.0}
+_DEMOLISH: Final = {
+    "Default": (rsim.DemoMode.NORMAL, False), "Disabled": (rsim.DemoMode.DISABLED, False),
+    "FriendlyFire": (rsim.DemoMode.NORMAL, True), "OnContact": (rsim.DemoMode.ON_CONTACT, False),
+    "OnContactFf": (rsim.DemoMode.ON_CONTACT, True),
+}  # fmt: skip
+_BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost")
+
+_SUPPORTED: Final[dict[str, Collection[str]]] = {
+    "match_length": _REGULATION, "max_score": _MAX_SCORE, "gravity": _GRAVITY,
+    "ball_max_speed": _BALL_SPEED, "boost_strength": _BOOST_STRENGTH,
+    "respawn_time": _RESPAWN, "demolish": _DEMOLISH, "boost_amount": _BOOST_AMOUNT,
+}  # fmt: skip
+
+
+def name_of(value: object) -> str:
+    """Return the name of a flatbuffer enum's value, such as "FiveMinutes"."""
+    return str(value).rsplit(".", 1)[-1]
+
+
+def check_rules(configuration: flat.MatchConfiguration) -> None:
+    """Refuse what this server does not play.
+
+    Args:
+        configuration: A match, from a file or from a client.
+
+    Raises:
+        ConfigError: Another mode than soccar, or a mutator without effect here.
+    """
+    if configuration.game_mode != flat.GameMode.Soccar:
+        raise ConfigError(
+            f"game_mode is {name_of(configuration.game_mode)}, expected Soccar: the match server "
+            f"plays standard soccar only; other modes need the real game and RLBotServer"
+        )
+    mutators = configuration.mutators or flat.MutatorSettings()
+    standard = flat.MutatorSettings()
+    for name in mutators.__match_args__:
+        value = getattr(mutators, name)
+        supported = _SUPPORTED.get(name)
+        if supported is not None and name_of(value) not in supported:
+            raise ConfigError(
+                f"mutator {name} is {name_of(value)}, expected one of {', '.join(supported)}: "
+                f"the others have no effect in RocketSim"
+            )
+        if supported is None and value != getattr(standard, name):
+            raise ConfigError(
+                f"mutator {name} is {name_of(value)}, which has no effect in RocketSim; expected "
+                f"{name_of(getattr(standard, name))}, the default: take it out of the match"
+            )
+    if configuration.instant_start:
+        _log.warning("start_without_countdown has no effect here: every kickoff has its countdown")
+    if configuration.freeplay:
+        _log.warning("freeplay has no effect here: a match is played")
+    if configuration.auto_save_replay:
+        _log.warning("auto_save_replay has no effect here: there is no game to save a replay")
+
+
+def course_of(
+    configuration: flat.MatchConfiguration,
+    seconds: float | None = None,
+    max_overtime: float = math.inf,
+    max_kickoff: float = math.inf,
+) -> Course:
+    """Return how long a match goes on.
+
+    Args:
+        configuration: A match that `check_rules` accepts.
+        seconds: Regulation in place of the one in `configuration`, None to keep that.
+        max_overtime: Seconds of overtime after which it is a draw.
+        max_kickoff: Seconds an untouched kickoff may last.
+    """
+    mutators = configuration.mutators or flat.MutatorSettings()
+    regulation = _REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
+    return Course(
+        regulation, _MAX_SCORE[name_of(mutators.max_score)], configuration.skip_replays,
+        max_overtime, max_kickoff,
+    )  # fmt: skip
+
+
+def physics_of(configuration: flat.MatchConfiguration) -> Physics:
+    """Return the mutators of a match, one that `check_rules` accepts, in RocketSim's units."""
+    mutators = configuration.mutators or flat.MutatorSettings()
+    demo_mode, team_demos = _DEMOLISH[name_of(mutators.demolish)]
+    standard = Physics()
+    unlimited = mutators.boost_amount == flat.BoostAmountMutator.UnlimitedBoost
+    return Physics(
+        gravity_z=_GRAVITY[name_of(mutators.gravity)],
+        boost_per_second=0.0 if unlimited else standard.boost_per_second,
+        boost_strength=_BOOST_STRENGTH[name_of(mutators.boost_strength)],
+        spawn_boost=100.0 if unlimited else standard.spawn_boost,
+        ball_max_speed=_BALL_SPEED[name_of(mutators.ball_max_speed)],
+        respawn_seconds=_RESPAWN[name_of(mutators.respawn_time)],
+        demo_mode=demo_mode,
+        team_demos=team_demos,
+    )

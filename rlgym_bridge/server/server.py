@@ -1,0 +1,172 @@
+"""The match server: plays one match, or takes RLBotServer's place."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from rlbot import flat
+
+from rlgym_bridge.server.config import read_match_file
+from rlgym_bridge.server.errors import ConfigError, MatchCalledOff
+from rlgym_bridge.server.hosting import HostedMatch, Settings
+from rlgym_bridge.server.lobby import Lobby, Order
+from rlgym_bridge.server.result import MatchResult, MatchStatus
+from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.wire import listen
+
+_log = logging.getLogger(__name__)
+
+_IDLE_SECONDS = 0.5  # between two looks around while there is no match
+
+
+class MatchServer:
+    """RLBot's v5 socket protocol in front of RocketSim.
+
+    The server listens from its construction on; bots may come before their match begins. All
+    work is done in the thread that calls `play` or `serve_forever`.
+
+    Attributes:
+        host: Address it listens on.
+        port: Port it listens on.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        pace: Literal["realtime", "lockstep"] = "realtime",
+        seed: int = 0,
+        seconds: float | None = None,
+        max_overtime: float = 300.0,
+        max_kickoff: float = 300.0,
+        connect_timeout: float = 60.0,
+        on_progress: Callable[[MatchStatus], None] | None = None,
+        on_kickoff: OnKickoff | None = None,
+        on_packet: Callable[[bytes], None] | None = None,
+        log_dir: Path | None = None,
+    ) -> None:
+        """Open the port.
+
+        Args:
+            host: Address to listen on; only this machine can connect by default.
+            port: TCP port, 0 for any free one. RLBotServer's is 23234.
+            pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
+                answered, 1 s at most.
+            seed: Decides kickoff and respawn spots.
+            seconds: Regulation time in place of the match's own; None to keep that.
+            max_overtime: Seconds of overtime after which the match is a draw.
+            max_kickoff: Seconds of an untouched kickoff after which the match is ended.
+            connect_timeout: Seconds in which a bot must connect in `play`, and again in which
+                all must be ready.
+            on_progress: Called about four times a second of wall time, in the thread of the game:
+                what takes it more than a millisecond or two makes ticks late.
+            on_kickoff: Called with the RocketSim arena and its cars in packet order at every
+                GO, before the first Kickoff packet is built.
+            on_packet: Called with the payload of every GamePacket that is sent, a packed
+                `flat.CorePacket`.
+            log_dir: Folder for the bots' logs; a new temporary one for each match when None.
+
+        Raises:
+            ServerError: The port is in use, or the address is none of this machine's.
+            ValueError: `pace` is unknown or a time is negative.
+        """
+        if pace not in ("realtime", "lockstep"):
+            raise ValueError(f"pace is {pace!r}, expected 'realtime' or 'lockstep'")
+        for name, value in (("seconds", seconds), ("max_overtime", max_overtime),
+                            ("max_kickoff", max_kickoff), ("connect_timeout", connect_timeout)):  # fmt: skip
+            if value is not None and not value >= 0.0:
+                raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
+        listener = listen(host, port)
+        self.host = host
+        self.port: int = listener.getsockname()[1]
+        self._lobby = Lobby(listener)
+        self._settings = Settings(
+            host, self.port, pace, seed, max_overtime, max_kickoff, seconds, connect_timeout,
+            on_progress, on_kickoff, on_packet, log_dir,
+        )  # fmt: skip
+
+    def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
+        """Launch the bots of a match, play it to its end, and end the bots.
+
+        Args:
+            match: The match, or the path of a match file.
+
+        Returns:
+            How it went. A client that sends a StopCommand ends the match early.
+
+        Raises:
+            ConfigError: The match cannot be played here.
+            MatchCalledOff: A bot did not connect or get ready in time.
+        """
+        if not isinstance(match, flat.MatchConfiguration):
+            match = read_match_file(match)
+        self._lobby.order = None
+        self._lobby.takes_matches = False
+        hosted = HostedMatch(self._lobby, self._settings, match)
+        try:
+            hosted.gather(patient=False)
+            hosted.run(forever=False)
+        finally:
+            result = hosted.end()
+        return result
+
+    def serve_forever(self) -> None:
+        """Take RLBotServer's place: play what clients ask for until one asks to shut down."""
+        lobby = self._lobby
+        lobby.takes_matches = True
+        while True:
+            while lobby.order is None:
+                lobby.clients.pump(_IDLE_SECONDS)
+            order, lobby.order = lobby.order, None
+            if order.shut_down:
+                return
+            configuration = self._configuration(order)
+            if configuration is not None:
+                self._serve(configuration)
+
+    def _configuration(self, order: Order) -> flat.MatchConfiguration | None:
+        """Return the match that is asked for; errors are logged, clients are not told."""
+        if not isinstance(order.start, str):
+            return order.start
+        try:
+            return read_match_file(order.start)
+        except ConfigError as error:
+            _log.error("cannot start the match: %s", error)
+            return None
+
+    def _serve(self, configuration: flat.MatchConfiguration) -> None:
+        # Bots that came before their match are sent home, as RLBot's core does.
+        self._lobby.close_match()
+        try:
+            hosted = HostedMatch(self._lobby, self._settings, configuration)
+        except ConfigError as error:
+            _log.error("cannot start the match: %s", error)
+            return
+        try:
+            hosted.gather(patient=True)
+            hosted.run(forever=True)
+        except MatchCalledOff as error:
+            _log.error("%s", error)
+        finally:
+            result = hosted.end()
+        _log.info("match over (%s): %d - %d", result.ended_by, *result.score)
+
+    def close(self) -> None:
+        """Send everyone home and close the port."""
+        self._lobby.clients.close()
+
+    def __enter__(self) -> Self:
+        """Return the server itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the port."""
+        self.close()

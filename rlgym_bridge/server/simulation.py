@@ -1,0 +1,233 @@
+"""The match in RocketSim: kickoffs, controls, ticks, and what happened in each tick.
+
+RocketSim alone does not play the same match twice; here everything that is random is drawn from
+the match's seed, and cars are taken off and put on again at every kickoff, because used cars
+carry state that cannot be set.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import RocketSim as rsim
+
+from rlgym_bridge.game import (
+    BALL_REST_Z,
+    BOOST_PER_SECOND,
+    GRAVITY,
+    KICKOFF_BOOST,
+    KICKOFF_SPAWNS,
+    ORANGE,
+    TICK_SECONDS,
+)
+from rlgym_bridge.server.events import EventRecorder, TickEvents
+from rlgym_bridge.sim.arena import make_arena, place_cars
+
+_SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
+_FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
+_BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
+
+OnKickoff = Callable[[rsim.Arena, list[rsim.Car]], None]
+
+
+@dataclass(frozen=True)
+class Physics:
+    """What mutators change in RocketSim, in its own units.
+
+    Attributes:
+        gravity_z: uu/s^2, negative is down.
+        boost_per_second: Boost used per second, of 100.
+        boost_strength: Factor on the acceleration of boost.
+        spawn_boost: Boost at kickoffs and respawns, 0..100.
+        ball_max_speed: uu/s.
+        respawn_seconds: From demolition to respawn.
+        demo_mode: One of RocketSim's `DemoMode`.
+        team_demos: Whether team mates can demolish each other.
+    """
+
+    gravity_z: float = -GRAVITY
+    boost_per_second: float = BOOST_PER_SECOND
+    boost_strength: float = 1.0
+    spawn_boost: float = KICKOFF_BOOST
+    ball_max_speed: float = 6000.0
+    respawn_seconds: float = 3.0
+    demo_mode: int = rsim.DemoMode.NORMAL
+    team_demos: bool = False
+
+    def mutators(self) -> rsim.MutatorConfig:
+        """Return RocketSim's form of these values."""
+        config = rsim.MutatorConfig()
+        config.gravity = rsim.Vec(0.0, 0.0, self.gravity_z)
+        config.boost_used_per_second = self.boost_per_second
+        config.boost_accel_air *= self.boost_strength
+        config.boost_accel_ground *= self.boost_strength
+        config.car_spawn_boost_amount = self.spawn_boost
+        config.ball_max_speed = self.ball_max_speed
+        config.respawn_delay = self.respawn_seconds
+        config.demo_mode = self.demo_mode
+        config.enable_team_demos = self.team_demos
+        return config
+
+
+class Simulation:
+    """An arena with the cars of a match.
+
+    Attributes:
+        physics: Mutators.
+        arena: The RocketSim arena.
+        cars: Its cars, by slot; new objects after every kickoff.
+        states: `CarState` of each car after the latest tick.
+        ball: `BallState` after the latest tick.
+        pads: The arena's boost pads in RocketSim's order.
+        boost_used: Boost that each car has used so far [0..100 per tank].
+        on_kickoff: Called with arena and cars at every GO, when all states are set.
+    """
+
+    def __init__(self, teams: Sequence[int], hitboxes: Sequence[int], physics: Physics, seed: int) -> None:
+        """Make the arena; `line_up` has to follow.
+
+        Args:
+            teams: Team of each slot, 0 or 1.
+            hitboxes: Hitbox number of each slot (`game.HITBOXES`).
+            physics: Mutators.
+            seed: Decides kickoff and respawn spots.
+        """
+        self._teams = list(teams)
+        self._hitboxes = list(hitboxes)
+        self.physics = physics
+        # Two generators, so that a demolition more or less does not change the kickoffs.
+        self._kickoff_random = random.Random(f"kickoffs {seed}")
+        self._respawn_random = random.Random(f"respawns {seed}")
+        self._held = [rsim.CarControls() for _ in self._teams]
+        self._boost = [0.0] * len(self._teams)
+        self.boost_used = [0.0] * len(self._teams)
+        self.on_kickoff: OnKickoff | None = None
+        self._new_arena()
+
+    @property
+    def events(self) -> TickEvents:
+        """Return what happened in the latest tick."""
+        return self._recorder.events
+
+    def _new_arena(self) -> None:
+        self.arena, cars = make_arena(self._teams, self._hitboxes)
+        self.arena.set_mutator_config(self.physics.mutators())
+        self.pads = self.arena.get_boost_pads()
+        self.ball = self.arena.ball.get_state()
+        self._recorder = EventRecorder(self.arena)
+        self._take(cars)
+
+    # --- kickoffs --------------------------------------------------------------------------
+
+    def line_up(self) -> None:
+        """Put fresh cars on kickoff spots, the ball in the middle, all pads full.
+
+        Both teams get the same spots, turned by 180 degrees: as the game does it.
+        """
+        most = max(self._teams.count(0), self._teams.count(1))
+        spots = self._kickoff_random.sample(KICKOFF_SPAWNS, most)
+        placed = [0, 0]
+        states = []
+        for team in self._teams:
+            x, y, yaw = spots[placed[team]]
+            placed[team] += 1
+            if team == ORANGE:
+                x, y, yaw = -x, -y, yaw + 1.0
+            state = rsim.CarState()
+            state.pos = rsim.Vec(x, y, _SPAWN_Z)
+            state.rot_mat = rsim.Angle(yaw * math.pi, 0.0, 0.0).as_rot_mat()
+            states.append(state)
+        self._reset(states)
+
+    def go(self, jumps_held: Sequence[bool]) -> None:
+        """Put fresh cars where the present ones have settled, at rest, and let the match begin.
+
+        Args:
+            jumps_held: For each slot, whether jump is held down now; such a car does not jump
+                until the button was let go.
+        """
+        states = []
+        for settled, jump in zip(self.states, jumps_held, strict=True):
+            state = rsim.CarState()
+            state.pos = settled.pos
+            state.rot_mat = settled.rot_mat
+            state.wheels_with_contact = settled.wheels_with_contact
+            state.is_on_ground = settled.is_on_ground
+            state.last_controls = rsim.CarControls(jump=bool(jump))
+            states.append(state)
+        self._reset(states)
+        if self.on_kickoff is not None:
+            self.on_kickoff(self.arena, self.cars)
+
+    def _reset(self, states: Sequence[rsim.CarState]) -> None:
+        """Set ball, cars and pads in the order in which RLGym's engine does."""
+        self.arena.ball.set_state(rsim.BallState())
+        try:
+            self._take(place_cars(self.arena, self._teams, self._hitboxes))
+        except RuntimeError:  # this arena does not give the pinned order of cars any more
+            self._new_arena()
+        for car, state in zip(self.cars, states, strict=True):
+            state.boost = self.physics.spawn_boost
+            car.set_state(state)
+        for pad in self.pads:
+            pad.set_state(rsim.BoostPadState())
+        self._read()
+        self._boost = [state.boost for state in self.states]
+
+    def _take(self, cars: list[rsim.Car]) -> None:
+        self.cars = cars
+        self._recorder.know(cars)
+        self._changed = [True] * len(cars)
+        self._read()
+
+    # --- ticks -----------------------------------------------------------------------------
+
+    def hold(self, slot: int, controls: rsim.CarControls) -> None:
+        """Hold controls from the next tick on, until others come."""
+        self._held[slot] = controls
+        self._changed[slot] = True
+
+    def settle(self) -> None:
+        """Go on by a tick of the countdown: inputs do not act."""
+        self._recorder.clear()
+        self.arena.step(1)
+        self._read()
+
+    def step(self) -> None:
+        """Go on by a tick with the controls held."""
+        for slot, state in enumerate(self.states):
+            if self._changed[slot]:
+                self.cars[slot].set_controls(self._held[slot])
+                self._changed[slot] = False
+            # RocketSim would choose the spot by itself when the timer ends, one tick from now.
+            if state.is_demoed and state.demo_respawn_timer <= 1.5 * TICK_SECONDS:
+                # Its boost comes from the mutators; `respawn` crashes when it is given any.
+                self.cars[slot].respawn(seed=self._respawn_random.getrandbits(31))
+                self._boost[slot] = self.physics.spawn_boost
+        self._recorder.clear()
+        self.arena.step(1)
+        self._read()
+        for slot, state in enumerate(self.states):
+            boost = state.boost
+            if boost < self._boost[slot]:
+                self.boost_used[slot] += self._boost[slot] - boost
+            self._boost[slot] = boost
+
+    def ball_on_floor(self) -> bool:
+        """Tell whether the ball lies on the floor or has bounced off it in the latest tick.
+
+        RocketSim has no event for that. A bounce between two ticks is seen by the turn of the
+        vertical speed near the floor, unless a car has touched the ball.
+        """
+        height = self.ball.pos.z
+        if height <= BALL_REST_Z + _FLOOR_SLACK:
+            return True
+        turned = self._last_ball.vel.z < 0.0 <= self.ball.vel.z
+        return turned and height < BALL_REST_Z + _BOUNCE_REACH and not self.events.touches
+
+    def _read(self) -> None:
+        self.states: list[rsim.CarState] = [car.get_state() for car in self.cars]
+        self._last_ball = self.ball
+        self.ball = self.arena.ball.get_state()

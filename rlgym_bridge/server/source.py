@@ -1,0 +1,74 @@
+"""Configuration files with their line numbers, for errors that say where."""
+
+import difflib
+import logging
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from rlgym_bridge.server.errors import ConfigError
+
+_log = logging.getLogger(__name__)
+
+
+class Source:
+    """The text of a configuration file.
+
+    Attributes:
+        path: Where it lies.
+        text: What it says.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read a file.
+
+        Raises:
+            ConfigError: It cannot be read, or is no UTF-8 text.
+        """
+        self.path = path
+        try:
+            self.text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise ConfigError(f"{path}: no such file; expected a match or bot file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read as text: {error}") from error
+
+    def line(self, section: str, key: str, occurrence: int = 0) -> int | None:
+        """Find a key, None where the file does not have it.
+
+        Args:
+            section: Name of its section, without brackets.
+            key: The key, as written in the file or in other case.
+            occurrence: Which of several sections with this name, from 0.
+
+        Returns:
+            The line number, from 1.
+        """
+        here, seen = False, -1
+        for number, line in enumerate(self.text.splitlines(), 1):
+            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+            if header:
+                seen += header.group(1) == section
+                here = header.group(1) == section and seen == occurrence
+            elif here and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=:]", line, re.IGNORECASE):
+                return number
+        return None
+
+    def error(self, section: str, key: str, problem: str, occurrence: int = 0) -> ConfigError:
+        """Make the error for a key that is wrong or missing."""
+        line = self.line(section, key, occurrence)
+        where = f"{self.path}" if line is None else f"{self.path}:{line}"
+        return ConfigError(f"{where}: [{section}] {key} {problem}")
+
+    def warn_unknown(
+        self, section: str, keys: Iterable[str], known: Iterable[str], occurrence: int = 0
+    ) -> None:
+        """Warn of keys that nobody reads, most likely misspelt."""
+        known = list(known)
+        for key in keys:
+            if key in known:
+                continue
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            line = self.line(section, key, occurrence)
+            _log.warning("%s:%s: [%s] %s is unknown, ignored%s", self.path, line, section, key, hint)

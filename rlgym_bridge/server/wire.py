@@ -1,0 +1,210 @@
+"""Bytes to messages and back: one TCP connection of the RLBot v5 protocol.
+
+Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
+Sockets never block here, so a client that stops reading cannot hold up a match.
+"""
+
+import errno
+import logging
+import socket
+import sys
+from collections import deque
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.server.errors import ServerError
+
+MAX_PAYLOAD: Final = 65535
+"""Bytes in one message: the length has 16 bits [RLBot core]."""
+
+MAX_QUEUED: Final = 60
+"""Messages kept for a client that does not read [RLBot core]."""
+
+_READ_SIZE: Final = 65536
+_WAITING_CONNECTIONS: Final = 64
+
+_log = logging.getLogger(__name__)
+
+
+class WireError(ValueError):
+    """A client sent bytes that are no message of the protocol."""
+
+
+def framed(message: object) -> bytes:
+    """Pack a message for a client, length first.
+
+    Args:
+        message: Any of the messages that a `flat.CorePacket` carries.
+
+    Returns:
+        The bytes to send; empty, with an error in the log, when the message is too long.
+    """
+    payload = flat.CorePacket(message).pack()  # type: ignore[arg-type]
+    if len(payload) > MAX_PAYLOAD:
+        _log.error(
+            "not sent: a %s of %d bytes, the protocol allows %d",
+            type(message).__name__, len(payload), MAX_PAYLOAD,
+        )  # fmt: skip
+        return b""
+    return len(payload).to_bytes(2, "big") + payload
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the server's socket.
+
+    Args:
+        host: Address to listen on.
+        port: TCP port; 0 lets the system choose a free one.
+
+    Returns:
+        A listening, non-blocking socket.
+
+    Raises:
+        ServerError: The port is taken or the address cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    # On Windows SO_REUSEADDR would let two servers share a port; elsewhere it only allows
+    # a quick restart.
+    exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", None) if sys.platform == "win32" else None
+    option = socket.SO_REUSEADDR if exclusive is None else exclusive
+    listener.setsockopt(socket.SOL_SOCKET, option, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(_WAITING_CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
+            raise ServerError(
+                f"port {port} on {host} is in use, expected a free one; RLBotServer or another "
+                f"match server may be running: stop it, or choose another port (0: any free one)"
+            ) from error
+        raise ServerError(f"cannot listen on {host} port {port}: {error}") from error
+    listener.setblocking(False)
+    return listener
+
+
+class Session:
+    """One connected client: complete messages in, whole messages out.
+
+    Attributes:
+        name: Who it is, for the log.
+        dropped: Messages not sent because the client did not read [messages].
+        broken: The connection is gone; nothing more can be sent or received.
+    """
+
+    __slots__ = (
+        "_begun", "_last_message", "_last_payload", "_queue", "_received", "broken", "dropped",
+        "name", "socket",
+    )  # fmt: skip
+
+    def __init__(self, connection: socket.socket, name: str) -> None:
+        """Take over an accepted connection."""
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = connection
+        self.name = name
+        self.dropped = 0
+        self.broken = False
+        self._received = b""
+        self._begun = b""  # rest of a message of which the first bytes are already sent
+        self._queue: deque[bytes] = deque()
+        self._last_payload = b""
+        self._last_message: object = None
+
+    @property
+    def waiting(self) -> bool:
+        """Tell whether messages wait for the client to read."""
+        return bool(self._begun or self._queue)
+
+    def send(self, data: bytes) -> None:
+        """Send a framed message, or queue it; the newest is dropped where the queue is full.
+
+        Args:
+            data: What `framed` returned; nothing is sent when it is empty.
+        """
+        if self._begun or self._queue:
+            self.flush()
+        if not data or self.broken:
+            return
+        if self._begun or self._queue:
+            if len(self._queue) >= MAX_QUEUED:
+                if self.dropped == 0:
+                    _log.warning("%s does not read; its newest messages are dropped", self.name)
+                self.dropped += 1
+            else:
+                self._queue.append(data)
+            return
+        self._begun = self._write(data)
+
+    def flush(self) -> None:
+        """Send what waits, as far as the client takes it."""
+        while self._begun or self._queue:
+            self._begun = self._write(self._begun or self._queue.popleft())
+            if self._begun:
+                return
+
+    def _write(self, data: bytes) -> bytes:
+        """Return what of `data` the system did not take."""
+        try:
+            sent = self.socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            return data
+        except OSError:
+            self.broken = True
+            self._queue.clear()
+            return b""
+        return b"" if sent == len(data) else data[sent:]
+
+    def receive(self) -> list[object]:
+        """Take in what has arrived.
+
+        Returns:
+            The complete messages, oldest first. `broken` is set when the client has closed the
+            connection.
+
+        Raises:
+            WireError: Bytes that cannot be decoded. Messages before them are lost as well: the
+                client is not to be trusted any more.
+        """
+        try:
+            data = self.socket.recv(_READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.broken = True
+            return []
+        if self._received:
+            data = self._received + data
+        messages: list[object] = []
+        start = 0
+        while len(data) - start >= 2:
+            end = start + 2 + (data[start] << 8 | data[start + 1])
+            if end > len(data):
+                break
+            messages.append(self._decode(data[start + 2 : end]))
+            start = end
+        self._received = data[start:]
+        return messages
+
+    def _decode(self, payload: bytes) -> object:
+        if payload == self._last_payload and payload:
+            return self._last_message  # bots repeat their controls, mostly for 8 ticks
+        try:
+            message = flat.InterfacePacket.unpack(payload).message
+        except flat.InvalidFlatbuffer as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise WireError(
+                f"{self.name} sent {len(payload)} bytes that are no RLBot v5 message ({reason}); "
+                f"expected an InterfacePacket of rlbot 2.0.0b56 or a compatible version"
+            ) from error
+        self._last_payload, self._last_message = payload, message
+        return message
+
+    def close(self) -> None:
+        """Close the connection at once."""
+        self.broken = True
+        self.socket.close()

@@ -1,0 +1,100 @@
+"""Ordinary RLBot bots for the tests, on `rlbot`'s own classes: `python bots.py KIND`."""
+
+import math
+import os
+import sys
+
+from rlbot import flat
+from rlbot.managers import Bot, Hivemind
+
+
+def drive(packet: flat.GamePacket, index: int, x: float, y: float) -> flat.ControllerState:
+    """Drive a car towards a point, boosting when it is ahead."""
+    car = packet.players[index].physics
+    angle = math.atan2(y - car.location.y, x - car.location.x) - car.rotation.yaw
+    angle = (angle + math.pi) % (2.0 * math.pi) - math.pi
+    return flat.ControllerState(throttle=1.0, steer=max(-1.0, min(1.0, 3.0 * angle)), boost=abs(angle) < 0.4)
+
+
+def at_ball(packet: flat.GamePacket, index: int) -> flat.ControllerState:
+    """Drive at the ball."""
+    ball = packet.balls[0].physics.location
+    return drive(packet, index, ball.x, ball.y)
+
+
+def at_opponent(packet: flat.GamePacket, index: int) -> flat.ControllerState:
+    """Drive at an opponent, the ball be damned; the second of a team goes for the ball."""
+    me = packet.players[index]
+    if index % 2:
+        return at_ball(packet, index)
+    others = [one for one in packet.players if one.team != me.team and one.demolished_timeout < 0]
+    if not others:
+        return at_ball(packet, index)
+    target = others[0].physics.location
+    return drive(packet, index, target.x, target.y)
+
+
+class AtBall(Bot):
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return at_ball(packet, self.index)
+
+
+class AtOpponent(Bot):
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return at_opponent(packet, self.index)
+
+
+class NotANumber(Bot):
+    """Sends controls that are no numbers on every second packet."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        if packet.match_info.frame_num % 2:
+            return flat.ControllerState(throttle=math.nan, steer=1.0)
+        return at_ball(packet, self.index)
+
+
+class Crashing(Bot):
+    """Dies when the ball is first in play."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        if packet.match_info.frame_num == 600:
+            print("out of luck", file=sys.stderr, flush=True)
+            os._exit(3)
+        return at_ball(packet, self.index)
+
+
+class Silent(Bot):
+    """Connects and never answers."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        raise RuntimeError("no idea")
+
+
+class Unready(Bot):
+    """Never gets ready."""
+
+    def initialize(self) -> None:
+        import time
+
+        time.sleep(600.0)
+
+
+class Hive(Hivemind):
+    def get_outputs(self, packet: flat.GamePacket) -> dict[int, flat.ControllerState]:
+        return {index: at_ball(packet, index) for index in self.indices}
+
+
+KINDS = {
+    "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
+    "unready": Unready, "hive": Hive,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    if sys.argv[1] == "exit":
+        print("no such model: weights.safetensors")
+        sys.exit(7)
+    if sys.argv[1] == "sleep":
+        import time
+
+        time.sleep(600.0)
+    KINDS[sys.argv[1]]().run(wants_match_communications=False, wants_ball_predictions=False)

@@ -1,0 +1,240 @@
+"""Match files, good and bad."""
+
+import logging
+import sys
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server import ConfigError, read_match_file
+from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.rules import check_rules, course_of, physics_of
+from tests.server.helpers import match_of, player
+
+BOT = """
+[settings]
+agent_id = "test/one"
+name = "One"
+run_command = "python one.py"
+loadout_file = "loadout.toml"
+[settings.environment]
+MODEL = "best"
+"""
+
+LOADOUT = """
+[blue_loadout]
+car_id = 29
+[orange_loadout]
+car_id = 22
+"""
+
+TOML = """
+[match]
+game_mode = "soccer"
+game_map_upk = "Stadium_P"
+skip_replays = true
+[mutators]
+match_length = "tenminutes"
+gravity = "Low"
+[[cars]]
+config_file = "bots/one.bot.toml"
+team = "blue"
+[[cars]]
+config_file = "bots/one.bot.toml"
+team = 1
+name = "Other"
+auto_start = false
+"""
+
+CFG = """
+[RLBot Configuration]
+launcher_preference = steam
+[Team Configuration]
+Team Blue Color = 0
+[Match Configuration]
+num_participants = 2
+game_mode = Soccer
+game_map = Mannfield
+skip_replays = True
+start_without_countdown = False
+enable_state_setting = True
+[Mutator Configuration]
+Match Length = 10 Minutes
+Gravity = Low
+[Participant Configuration]
+participant_config_0 = bots/one.bot.toml
+participant_team_0 = 0
+participant_type_0 = rlbot
+participant_bot_skill_0 = 1.0
+participant_config_1 = bots\\one.bot.toml
+participant_team_1 = 1
+"""
+if sys.platform != "win32":
+    CFG = CFG.replace("\\", "/")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "bots").mkdir()
+    (tmp_path / "bots" / "one.bot.toml").write_text(BOT)
+    (tmp_path / "bots" / "loadout.toml").write_text(LOADOUT)
+    return tmp_path
+
+
+def read(folder, text, name="match.toml"):
+    (folder / name).write_text(text)
+    return read_match_file(folder / name)
+
+
+@pytest.mark.parametrize(("text", "name"), [(TOML, "match.toml"), (CFG, "rlbot.cfg")])
+def test_both_forms_of_match_files_describe_the_same_match(folder, text, name):
+    match = read(folder, text, name)
+    assert match.skip_replays
+    assert match.auto_start_agents
+    assert match.wait_for_agents
+    assert course_of(match).regulation == 600.0
+    assert physics_of(match).gravity_z == -325.0
+    blue, orange = seat_players(match).cars
+    assert (blue.name, blue.team, blue.agent_id, blue.run_command) == ("One", 0, "test/one", "python one.py")
+    assert (blue.root_dir, blue.environment) == (str(folder / "bots"), (("MODEL", "best"),))
+    assert (blue.hitbox, orange.hitbox, orange.team) == (1, 3, 1)  # Dominus, Breakout
+
+
+def test_a_car_that_is_not_started_automatically_has_no_command(folder):
+    blue, orange = seat_players(read(folder, TOML)).cars
+    assert (blue.run_command, orange.run_command, orange.name) == ("python one.py", "", "Other")
+
+
+def test_the_names_of_v4_maps_become_files(folder):
+    assert read(folder, CFG, "rlbot.cfg").game_map_upk == "EuroStadium_P"
+
+
+def test_a_key_that_nobody_reads_is_warned_of_with_the_one_that_was_meant(folder, caplog):
+    with caplog.at_level(logging.WARNING):
+        read(folder, TOML.replace("skip_replays", "skip_replay"))
+    assert "match.toml:5: [match] skip_replay is unknown, ignored; did you mean skip_replays?" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("soccer", "hockey", r"match.toml:3: \[match\] game_mode is 'hockey', expected one of Soccar, Hoops"),
+        ("soccer", "hoops", r"match.toml: game_mode is Hoops, expected Soccar"),
+        ("skip_replays = true", "skip_replays = 1", r"match.toml:5: .*skip_replays is 1, expected true or"),
+        ("tenminutes", "7 minutes", r"match.toml:7: .*match_length is '7 minutes', expected one of FiveMin"),
+        ('gravity = "Low"', 'rumble = "Slow"', r"mutator rumble is Slow, which has no effect in RocketSim"),
+        ('"Low"', '"Reverse"', r"mutator gravity is Reverse, expected one of Default, Low"),
+        ("team = 1", "team = 2", r"match.toml:14: \[cars\] team is 2, expected 0, 1"),
+        ("bots/one.bot.toml", "bots/two.toml", r"two.toml: no such file"),
+        ("team = 1", 'type = "human"', r"match.toml:14: \[cars\] type is 'human', expected 'rlbot'"),
+        ("team = 1", 'type = "psyonix"', r"\[cars\] type is 'psyonix', expected 'rlbot'"),
+        ("team = 1", 'type = "robot"', r"\[cars\] type is 'robot', expected rlbot, human or psyonix"),
+        ('name = "Other"', 'config_file = ""', r"no valid TOML"),
+        ('[match]', '[match', r"match.toml: no valid TOML: .*line 2"),
+        ('name = "Other"', 'loadout_file = "none.toml"', r"none.toml"),
+    ],
+)  # fmt: skip
+def test_a_toml_file_that_is_wrong_says_what_where_and_what_was_expected(folder, old, new, message):
+    with pytest.raises(ConfigError, match=message):
+        read(folder, TOML.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Soccer", "Chess", r"rlbot.cfg:8: \[Match Configuration\] game_mode is 'Chess', expected one of"),
+        ("Soccer", "Hoops", r"game_mode is Hoops, expected Soccar"),
+        ("10 Minutes", "7 Minutes", r"rlbot.cfg:14: \[Mutator Configuration\] match length is '7 Minutes'"),
+        ("skip_replays = True", "skip_replays = maybe", r"rlbot.cfg:10: .*'maybe', expected True or False"),
+        ("num_participants = 2", "num_participants = x", r"rlbot.cfg:7: .*is 'x', expected a whole number"),
+        ("num_participants = 2", "", r"num_participants is missing"),
+        ("num_participants = 2", "num_participants = 3", r"participant_config_2 is missing"),
+        ("participant_type_0 = rlbot", "participant_type_0 = human", r"rlbot.cfg:19: .*is 'human'"),
+        ("participant_team_1 = 1", "participant_team_1 = 5", r"rlbot.cfg:22: .*is '5', expected a whole"),
+        ("bots/one.bot.toml", "bots/one.cfg", r"one.cfg: an RLBot v4 bot, expected a v5 bot.toml"),
+        ("[Match Configuration]", "[Match]", r"no \[Match Configuration\], expected an RLBot v4 match file"),
+        ("[Match Configuration]", "[Match Configuration", r"rlbot.cfg: no valid cfg file"),
+        ("game_map", "num_participants = 2\ngame_map", r"rlbot.cfg: no valid cfg file: .*num_participants"),
+    ],
+)
+def test_a_cfg_file_that_is_wrong_says_what_where_and_what_was_expected(folder, old, new, message):
+    with pytest.raises(ConfigError, match=message):
+        read(folder, CFG.replace(old, new), "rlbot.cfg")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('agent_id = "test/one"', "", r"one.bot.toml: \[settings\] agent_id is missing"),
+        ('agent_id = "test/one"', "agent_id = 3", r"one.bot.toml: 'agent_id' has value 3"),
+        ("[settings]", "[setting]", r"one.bot.toml: no \[settings\]|agent_id is missing"),
+        ('MODEL = "best"', "MODEL", r"one.bot.toml: no valid TOML"),
+    ],
+)
+def test_a_bot_file_that_is_wrong_is_named(folder, old, new, message):
+    (folder / "bots" / "one.bot.toml").write_text(BOT.replace(old, new))
+    with pytest.raises(ConfigError, match=message):
+        read(folder, TOML)
+
+
+def test_a_file_that_is_not_there_or_no_match_file_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"none.toml: no such file"):
+        read_match_file(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match=r"expected a match file, .toml"):
+        read_match_file(tmp_path / "match.json")
+    (tmp_path / "latin.toml").write_bytes(b"name = '\xff\xfe'")
+    with pytest.raises(ConfigError, match=r"latin.toml: cannot be read as text"):
+        read_match_file(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize(
+    ("players", "message"),
+    [
+        ([], "the match has no cars"),
+        ([flat.PlayerConfiguration(flat.Human(), 0)], "player 0 is a human"),
+        ([flat.PlayerConfiguration(flat.PsyonixBot("x"), 0)], "player 0 is a Psyonix bot"),
+        ([player(2)], "player 0 has team 2, expected 0"),
+        ([player(0, agent_id=" ")], "no agent_id"),
+        ([player(1) for _ in range(5)], "orange has 5 cars, expected at most 4"),
+    ],
+)
+def test_players_without_a_seat_here_are_refused(players, message):
+    with pytest.raises(ConfigError, match=message):
+        seat_players(match_of(*players))
+
+
+def test_two_scripts_with_the_same_id_are_refused():
+    script = flat.ScriptConfiguration("Script", agent_id="test/script")
+    match = match_of(player(0), script_configurations=[script, script])
+    with pytest.raises(ConfigError, match="script 1 has agent_id 'test/script'"):
+        seat_players(match)
+
+
+def test_names_and_ids_are_unique_and_ids_do_not_change_from_run_to_run():
+    cars = seat_players(match_of(player(0), player(0), player(1))).cars
+    assert [car.name for car in cars] == ["Bot", "Bot (2)", "Bot (3)"]
+    ids = [car.identifier for car in cars]
+    assert len({0, *ids}) == 4
+    assert ids == [car.identifier for car in seat_players(match_of(player(0), player(0), player(1))).cars]
+
+
+def test_the_configuration_that_clients_see_has_the_ids():
+    roster = seat_players(match_of(player(0), player(1)))
+    sent = flat.MatchConfiguration.unpack(roster.configuration.pack())
+    assert [one.player_id for one in sent.player_configurations] == [car.identifier for car in roster.cars]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in flat.MutatorSettings().__match_args__ if name not in ("audio", "max_time")]
+)
+def test_every_mutator_is_either_played_or_refused_by_its_name(name):
+    settings = flat.MutatorSettings()
+    setattr(settings, name, type(getattr(settings, name))(1))
+    match = match_of(player(0), mutators=settings)
+    try:
+        check_rules(match)
+    except ConfigError as error:
+        assert f"mutator {name} is" in str(error)
+    else:
+        standard = match_of(player(0))
+        assert (course_of(match), physics_of(match)) != (course_of(standard), physics_of(standard))

@@ -1,0 +1,324 @@
+"""Packets against the RocketSim states that they were made from."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.game import HITBOXES, PAD_POSITIONS, Phase
+from rlgym_bridge.server.packer import field_info
+from tests.server.helpers import (
+    as_received,
+    controls,
+    go_on,
+    input_of,
+    kicked_off,
+    put_ball,
+    put_car,
+    random_controls,
+)
+
+
+def matrix(rotation):
+    """The rotation matrix (forward, right, up as columns) of RLBot's angles."""
+    cp, sp = math.cos(rotation.pitch), math.sin(rotation.pitch)
+    cy, sy = math.cos(rotation.yaw), math.sin(rotation.yaw)
+    cr, sr = math.cos(rotation.roll), math.sin(rotation.roll)
+    return np.array([
+        [cp * cy, cy * sp * sr - cr * sy, -cr * cy * sp - sr * sy],
+        [cp * sy, sy * sp * sr + cr * cy, -cr * sy * sp + sr * cy],
+        [sp, -cp * sr, cp * cr],
+    ])  # fmt: skip
+
+
+def vector(value):
+    return np.array([value.x, value.y, value.z])
+
+
+def jump_off(match, slot=0, hold=30):
+    """Let a car jump and hold the button, from its first tick on; return the packets."""
+    match.hold(slot, controls(jump=True))
+    packets = [go_on(match) for _ in range(hold)]
+    match.hold(slot, controls())
+    return packets
+
+
+def test_positions_speeds_and_angles_are_those_of_rocketsim():
+    match, generator = kicked_off(), random.Random(1)
+    for tick in range(1500):
+        if tick % 8 == 0:
+            for slot in (0, 1):
+                match.hold(slot, random_controls(generator))
+        packet = go_on(match)
+        shown = [*packet.players, *packet.balls]
+        for one, state in zip(shown, [*match.simulation.states, match.simulation.ball], strict=True):
+            np.testing.assert_array_equal(vector(one.physics.location), state.pos.as_numpy())
+            np.testing.assert_array_equal(vector(one.physics.velocity), state.vel.as_numpy())
+            np.testing.assert_array_equal(vector(one.physics.angular_velocity), state.ang_vel.as_numpy())
+            expected = state.rot_mat.as_numpy().reshape(3, 3).T
+            np.testing.assert_allclose(matrix(one.physics.rotation), expected, atol=3e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_angles_turn_back_into_the_same_matrix(seed):
+    generator = random.Random(seed)
+    match = kicked_off()
+    state = rsim.CarState()
+    state.pos = rsim.Vec(0, 0, 1000)
+    angles = [generator.uniform(-3.1, 3.1), generator.uniform(-1.4, 1.4), generator.uniform(-3.1, 3.1)]
+    state.rot_mat = rsim.Angle(*angles).as_rot_mat()
+    match.simulation.cars[0].set_state(state)
+    packet = go_on(match)
+    expected = match.simulation.states[0].rot_mat.as_numpy().reshape(3, 3).T
+    np.testing.assert_allclose(matrix(packet.players[0].physics.rotation), expected, atol=1e-5)
+    assert packet.players[0].physics.rotation.pitch == pytest.approx(angles[1], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("stick", "direction"),
+    [
+        ({"pitch": -1.0}, (1.0, 0.0)),
+        ({"pitch": 1.0}, (-1.0, 0.0)),
+        ({"yaw": 1.0}, (0.0, 1.0)),
+        ({"roll": 1.0}, (0.0, 1.0)),
+        ({"yaw": -1.0}, (0.0, -1.0)),
+        ({"pitch": -1.0, "yaw": 1.0}, (math.sqrt(0.5), math.sqrt(0.5))),
+        ({"yaw": 1.0, "roll": -1.0}, (0.0, 0.0)),
+    ],
+)
+def test_a_dodge_shows_its_direction_as_forward_and_right_and_keeps_it(stick, direction):
+    match = kicked_off()
+    jump_off(match, hold=5)
+    go_on(match, 5)
+    match.hold(0, controls(jump=True, **stick))
+    car = go_on(match).players[0]
+    assert car.has_dodged
+    assert (car.dodge_dir.x, car.dodge_dir.y) == pytest.approx(direction, abs=1e-6)
+    assert car.dodge_elapsed == pytest.approx(match.simulation.states[0].flip_time)
+    match.hold(0, controls())
+    car = go_on(match, 400).players[0]
+    assert not car.has_dodged
+    assert car.dodge_elapsed == 0.0
+    assert (car.dodge_dir.x, car.dodge_dir.y) == pytest.approx(direction, abs=1e-6)
+
+
+def test_a_held_jump_shows_for_24_ticks_and_starts_on_the_first():
+    match = kicked_off()
+    packets = jump_off(match, hold=40)
+    shown = [packet.players[0].air_state for packet in packets]
+    assert shown[:24] == [flat.AirState.Jumping] * 24
+    assert shown[24] == flat.AirState.InAir
+
+
+def test_a_double_jump_shows_for_13_ticks():
+    match = kicked_off()
+    jump_off(match, hold=5)
+    go_on(match, 5)
+    match.hold(0, controls(jump=True))
+    shown = [go_on(match).players[0] for _ in range(20)]
+    states = [one.air_state for one in shown]
+    assert states[:13] == [flat.AirState.DoubleJumping] * 13
+    assert states[13] == flat.AirState.InAir
+    assert all(one.has_double_jumped for one in shown)
+
+
+def test_a_dodge_shows_for_79_ticks():
+    match = kicked_off()
+    put_car(match, 0, (0, 0, 1500))
+    match.hold(0, controls(jump=True, pitch=-1.0))
+    states = [go_on(match).players[0].air_state for _ in range(90)]
+    assert states[:79] == [flat.AirState.Dodging] * 79
+    assert states[79] == flat.AirState.InAir
+
+
+def test_a_car_that_fell_holds_a_flip_reset():
+    match = kicked_off()
+    put_car(match, 0, (0, 0, 1500))
+    car = go_on(match, 10).players[0]
+    assert car.air_state == flat.AirState.InAir
+    assert not (car.has_jumped or car.has_double_jumped or car.has_dodged)
+    assert car.dodge_timeout == -1.0
+
+
+def test_the_dodge_timeout_counts_from_the_end_of_the_jump_to_zero():
+    match = kicked_off()
+    put_ball(match, (3000, 0, 93.15))
+    packets = jump_off(match, hold=24)
+    assert {packet.players[0].dodge_timeout for packet in packets} == {-1.0}
+    put_car_high(match)
+    timeouts = [go_on(match).players[0].dodge_timeout for _ in range(200)]
+    assert timeouts[0] == pytest.approx(1.25 - 1 / 120, abs=1e-5)
+    assert timeouts[60] == pytest.approx(timeouts[0] - 0.5, abs=1e-4)
+    assert timeouts.index(-1.0) in (148, 149, 150)
+    assert set(timeouts[150:]) == {-1.0}
+
+
+def put_car_high(match):
+    """Lift the jumping car, so that it stays in the air."""
+    state = match.simulation.cars[0].get_state()
+    state.pos = rsim.Vec(state.pos.x, state.pos.y, 1700)
+    match.simulation.cars[0].set_state(state)
+
+
+def test_the_dodge_timeout_ends_when_the_dodge_is_used():
+    match = kicked_off()
+    jump_off(match, hold=5)
+    assert go_on(match, 5).players[0].dodge_timeout > 1.0
+    match.hold(0, controls(jump=True, pitch=-1.0))
+    assert go_on(match).players[0].dodge_timeout == -1.0
+
+
+def test_pads_are_listed_by_y_then_x_in_packet_and_field_info():
+    pads = field_info().boost_pads
+    places = [(pad.location.y, pad.location.x) for pad in pads]
+    assert places == sorted(places)
+    assert {(x, y) for y, x in places} == set(PAD_POSITIONS)
+    assert [number for number, pad in enumerate(pads) if pad.is_full_boost] == [3, 4, 15, 18, 29, 30]
+
+
+@pytest.mark.parametrize("number", range(34))
+def test_the_pad_a_car_stands_on_is_the_one_that_goes(number):
+    match = kicked_off()
+    place = field_info().boost_pads[number].location
+    put_ball(match, (0, 0, 1500))
+    put_car(match, 0, (place.x, place.y, 17.0), boost=0.0)
+    packet = go_on(match)
+    gone = [index for index, pad in enumerate(packet.boost_pads) if not pad.is_active]
+    assert gone == [number]
+    assert packet.boost_pads[number].timer == 0.0
+
+
+# RocketSim subtracts 1/120 in float32: 1200 of them leave a big pad a rest of 7e-5 s.
+@pytest.mark.parametrize(("number", "ticks"), [(3, 1201), (7, 480)])
+def test_a_pad_counts_the_seconds_since_it_was_taken_and_comes_back(number, ticks):
+    match = kicked_off()
+    place = field_info().boost_pads[number].location
+    put_car(match, 0, (place.x, place.y, 17.0), boost=0.0)
+    go_on(match)
+    put_car(match, 0, (0, 1500, 17.0))
+    for waited in range(1, ticks):
+        pad = go_on(match).boost_pads[number]
+        assert not pad.is_active
+        assert pad.timer == pytest.approx(waited / 120, abs=1e-3)
+    pad = go_on(match).boost_pads[number]
+    assert (pad.is_active, pad.timer) == (True, 0.0)
+
+
+def test_a_touch_is_stamped_with_the_time_of_its_first_packet_and_kept():
+    match = kicked_off()
+    put_car(match, 0, (0, -300, 17.03), velocity=(0, 1200, 0), yaw=math.pi / 2)
+    packet = go_on(match)
+    assert packet.players[0].latest_touch is None
+    while packet.players[0].latest_touch is None:
+        packet = go_on(match)
+    touch = packet.players[0].latest_touch
+    assert touch.game_seconds == packet.match_info.seconds_elapsed
+    hit = match.simulation.states[0].ball_hit_info
+    assert touch.game_seconds == pytest.approx(match.frame / 120)
+    expected = hit.ball_pos.as_numpy() + hit.relative_pos_on_ball.as_numpy()
+    np.testing.assert_allclose(vector(touch.location), expected, atol=1e-3)
+    assert np.linalg.norm(vector(touch.normal)) == pytest.approx(1.0)
+    assert touch.normal.y > 0.5  # from the contact to the middle of the ball, which lies ahead
+    put_car(match, 0, (3000, 0, 17.03))
+    later = go_on(match, 200).players[0].latest_touch
+    assert later.game_seconds >= touch.game_seconds
+    kept = later.game_seconds
+    assert go_on(match, 100).players[0].latest_touch.game_seconds == kept
+    assert packet.players[1].latest_touch is None
+
+
+def demolished():
+    """A match in which car 1 has just been demolished by car 0, and that packet."""
+    match = kicked_off()
+    put_ball(match, (3000, 0, 93.15))
+    put_car(match, 1, (0, 0, 17.03), boost=80.0)
+    put_car(match, 0, (0, -300, 17.03), velocity=(0, 2290, 0), yaw=math.pi / 2)
+    match.hold(0, controls(throttle=1.0, boost=True))
+    match.hold(1, controls(steer=0.5, throttle=0.1))
+    for _ in range(30):
+        packet = go_on(match)
+        if packet.players[1].demolished_timeout >= 0:
+            return match, packet
+    raise AssertionError("no demolition")
+
+
+def test_a_demolished_car_counts_down_from_three_seconds_and_is_back_after_360_ticks():
+    match, packet = demolished()
+    assert packet.players[1].demolished_timeout == 3.0
+    assert packet.players[0].demolished_timeout == -1.0
+    assert packet.players[0].score_info.demolitions == 1
+    for waited in range(1, 360):
+        timeout = go_on(match).players[1].demolished_timeout
+        assert timeout == pytest.approx(3.0 - waited / 120, abs=1e-3)
+    back = go_on(match).players[1]
+    assert back.demolished_timeout == -1.0
+    assert back.boost == pytest.approx(100 / 3)
+    assert abs(back.physics.location.x) in (2304.0, 2688.0)
+    assert back.physics.location.y == pytest.approx(4608.0, abs=0.01)
+
+
+def test_last_input_is_what_rocketsim_applied_in_the_latest_tick():
+    match, generator = demolished()[0], random.Random(4)
+    for tick in range(1200):
+        if tick % 5 == 0:
+            for slot in (0, 1):
+                match.hold(slot, random_controls(generator))
+        packet = go_on(match)
+        for one, state in zip(packet.players, match.simulation.states, strict=True):
+            assert input_of(one.last_input) == input_of(state.last_controls)
+
+
+BODIES = (23, 29, 24, 22, 28, 30)
+
+
+@pytest.mark.parametrize(("hitbox", "body"), list(enumerate(BODIES)))
+def test_each_body_shows_the_hitbox_that_the_game_reports(hitbox, body):
+    car = as_received(kicked_off(bodies=(body, 23)).packet()).players[0]
+    box = HITBOXES[hitbox]
+    assert (car.hitbox.length, car.hitbox.width, car.hitbox.height) == pytest.approx(box[1:4])
+    assert (car.hitbox_offset.x, car.hitbox_offset.y, car.hitbox_offset.z) == pytest.approx(
+        (box.offset_x, 0.0, box.offset_z)
+    )
+
+
+def test_fields_without_a_meaning_in_soccar_have_their_sentinels():
+    packet = as_received(kicked_off().packet())
+    car, ball, info = packet.players[0], packet.balls[0], packet.match_info
+    assert (car.dodge_timeout, car.demolished_timeout) == (-1.0, -1.0)
+    assert (car.rumble_item, car.time_until_next_item, car.max_time_until_next_item) == (None, 0.0, 0.0)
+    assert (car.is_bot, car.accolades, car.last_input.use_item) == (True, [], False)
+    assert (ball.charge_level, ball.target_speed, ball.shape.diameter) == (-1, 0.0, 182.5)
+    assert (info.world_gravity_z, info.game_speed, info.is_unlimited_time) == (-650.0, 1.0, False)
+    assert packet.tiles == []
+
+
+def test_every_packet_shows_the_next_frame_and_its_time():
+    match = kicked_off()
+    for _ in range(3):
+        before, packet = match.packet().match_info, go_on(match)
+        assert packet.match_info.frame_num == before.frame_num + 1
+        assert packet.match_info.seconds_elapsed == np.float32(packet.match_info.frame_num / 120)
+
+
+def test_goals_face_the_field_from_the_back_walls():
+    blue, orange = field_info().goals
+    assert (blue.team_num, blue.location.y, blue.direction.y) == (0, -5120.0, 1.0)
+    assert (orange.team_num, orange.location.y, orange.direction.y) == (1, 5120.0, -1.0)
+
+
+def test_score_and_phase_change_in_the_packet_of_the_goal_and_the_ball_is_still_there():
+    match = kicked_off()
+    put_car(match, 0, (0, 4700, 17.03), velocity=(0, 1500, 0), yaw=math.pi / 2)
+    put_ball(match, (0, 4900, 93.15), (0, 1000, 0))
+    packet = go_on(match)
+    while packet.match_info.match_phase != flat.MatchPhase.GoalScored:
+        assert abs(packet.balls[0].physics.location.y) < 5217
+        packet = go_on(match)
+    assert packet.balls[0].physics.location.y > 5215.5
+    assert [team.score for team in packet.teams] == [1, 0]
+    assert packet.players[0].score_info.goals == 1
+    assert packet.players[0].score_info.score >= 100
+    assert match.referee.phase == Phase.GOAL_SCORED

@@ -1,0 +1,297 @@
+"""Whole matches with real bot processes over TCP."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from rlbot import flat
+from rlbot.managers import MatchManager
+
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
+from tests.server.helpers import HERE, match_of, player
+
+
+@pytest.fixture(autouse=True)
+def logs_of_bots_in_the_tests_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def lockstep(**settings):
+    return MatchServer(pace="lockstep", **settings)
+
+
+def no_bots_running():
+    """Tell whether none of the bots of these tests runs any more."""
+    own = [one for one in psutil.process_iter(["cmdline"]) if "bots.py" in (one.info["cmdline"] or [])]
+    return [one.pid for one in own if one.ppid() in (os.getpid(), 1)] == []
+
+
+def test_two_rlbot_bots_play_a_match_to_its_end():
+    packets, stati = [], []
+    with lockstep(
+        seed=3, seconds=15.0, max_overtime=20.0, on_packet=packets.append, on_progress=stati.append
+    ) as server:
+        result = server.play(match_of(player(0, name="A"), player(1, name="B")))
+    phases = [int(flat.CorePacket.unpack(one).message.match_info.match_phase) for one in packets]
+    assert phases[:480] == [Phase.COUNTDOWN] * 480
+    assert (phases[480], phases[-1]) == (Phase.KICKOFF, Phase.ENDED)
+    assert result.ticks == len(packets) > 480 + 15 * 120
+    assert result.ended_by in ("time", "overtime goal", "max overtime: draw")
+    assert (result.winner == "draw") == (result.score[0] == result.score[1])
+    assert (result.seed, result.server_late) == (3, 0)
+    for index, bot in enumerate(result.bots):
+        assert (bot.index, bot.team, bot.name, bot.agent_id) == (index, index, "AB"[index], "test/ball")
+        assert (bot.connected, bot.crashed, bot.exit_code) == (True, False, None)
+        assert (bot.replies, bot.late, bot.dropped_messages) == (result.ticks, 0, 0)
+        assert 0.0 < bot.reply_p50_ms <= bot.reply_p99_ms
+        assert bot.touches > 0
+        assert bot.boost_used > 10.0
+        assert Path(bot.log_path).is_file()
+    assert stati[-1].ticks <= result.ticks
+    assert no_bots_running()
+
+
+def test_in_real_time_ticks_are_due_120_times_a_second():
+    with MatchServer(max_kickoff=0.5) as server:
+        started = time.perf_counter()
+        result = server.play(match_of(player(0), player(1)))
+        wall = time.perf_counter() - started
+    assert result.seconds == pytest.approx(result.ticks / 120, rel=0.02)
+    assert wall < result.seconds + 10.0
+    assert all(bot.replies > 0.5 * result.ticks for bot in result.bots)
+
+
+RUN = """
+import hashlib, json, sys
+from rlbot import flat
+from rlgym_bridge.server import MatchServer
+from tests.server.helpers import match_of, player
+sha = hashlib.sha256()
+mutators = flat.MutatorSettings(boost_amount=flat.BoostAmountMutator.UnlimitedBoost)
+match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)], mutators=mutators)
+with MatchServer(pace="lockstep", seed=int(sys.argv[1]), seconds=20.0, max_overtime=5.0,
+                 on_packet=sha.update) as server:
+    result = server.play(match)
+print(json.dumps([sha.hexdigest(), result.ticks, sum(bot.demolitions for bot in result.bots)]))
+"""
+
+
+def play_elsewhere(seed):
+    root = HERE.parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(seed)], cwd=root, env=environment, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_two_runs_of_a_seeded_2v2_in_separate_processes_send_the_same_packets():
+    first = play_elsewhere(seed=5)
+    assert first[2] >= 2  # demolitions
+    assert play_elsewhere(seed=5) == first
+
+
+def test_a_bot_that_crashes_is_reported_and_the_match_goes_on():
+    with lockstep(seconds=10.0, max_overtime=1.0) as server:
+        result = server.play(match_of(player(0, "crash", "Poor"), player(1)))
+    poor, other = result.bots
+    assert (poor.connected, poor.crashed, poor.exit_code) == (False, True, 3)
+    assert "out of luck" in poor.log_tail
+    assert (other.crashed, other.late) == (False, 0)
+    assert other.replies == result.ticks > 480 + 1200
+    assert result.ended_by != "no bots left"
+
+
+def test_a_crashed_bots_car_idles():
+    inputs = []
+
+    def note(payload):
+        packet = flat.CorePacket.unpack(payload).message
+        if packet.match_info.frame_num > 620:
+            inputs.append(packet.players[0].last_input.throttle)
+
+    with lockstep(seconds=3.0, max_overtime=0.1, max_kickoff=10.0, on_packet=note) as server:
+        server.play(match_of(player(0, "crash"), player(1)))
+    assert set(inputs) == {0.0}
+
+
+def test_a_match_without_any_bot_left_ends():
+    with lockstep(seconds=60.0) as server:
+        result = server.play(match_of(player(0, "crash"), player(1, "crash")))
+    assert result.ended_by == "no bots left"
+    assert all(bot.crashed for bot in result.bots)
+
+
+def test_controls_that_are_no_numbers_are_dropped_and_counted():
+    with lockstep(seconds=3.0, max_overtime=0.1, max_kickoff=10.0) as server:
+        result = server.play(match_of(player(0, "nan"), player(1)))
+    assert result.bots[0].invalid_inputs == pytest.approx(result.ticks / 2, abs=2)
+    assert (result.bots[0].late, result.bots[1].invalid_inputs) == (0, 0)
+
+
+def test_a_bot_that_never_answers_costs_three_seconds_and_no_more():
+    with lockstep(seconds=2.0, max_overtime=0.1, max_kickoff=10.0) as server:
+        started = time.perf_counter()
+        result = server.play(match_of(player(0, "silent"), player(1)))
+    assert time.perf_counter() - started < 20.0
+    silent, other = result.bots
+    assert (silent.replies, silent.late) == (0, result.ticks)
+    assert other.late == 0
+
+
+def test_a_bot_whose_process_ends_before_it_connects_is_named_with_its_last_words():
+    with lockstep(connect_timeout=60.0) as server:
+        started = time.perf_counter()
+        with pytest.raises(
+            MatchCalledOff, match=r"'Gone' \(agent_id 'test/exit', orange\) did not conn"
+        ) as error:
+            server.play(match_of(player(0), player(1, "exit", "Gone")))
+    assert time.perf_counter() - started < 30.0
+    text = str(error.value)
+    assert "exit code 7" in text
+    assert "no such model: weights.safetensors" in text
+    assert "python bots.py exit" in text
+    assert no_bots_running()
+
+
+def test_a_bot_that_never_connects_is_named_after_the_timeout():
+    with (
+        lockstep(connect_timeout=1.0) as server,
+        pytest.raises(MatchCalledOff, match=r"'Asleep' .*did not connect within 1 s"),
+    ):
+        server.play(match_of(player(0, "sleep", "Asleep")))
+    assert no_bots_running()
+
+
+def test_a_bot_that_never_gets_ready_is_named_after_the_timeout():
+    with (
+        lockstep(connect_timeout=3.0) as server,
+        pytest.raises(MatchCalledOff, match=r"'Bot' .*did not say that it is ready within 3 s"),
+    ):
+        server.play(match_of(player(0, "unready")))
+    assert no_bots_running()
+
+
+def test_a_bot_to_be_started_by_hand_is_not_started():
+    with (
+        lockstep(connect_timeout=0.2) as server,
+        pytest.raises(MatchCalledOff, match="it was to be started by hand"),
+    ):
+        server.play(match_of(player(0, run_command="")))
+
+
+def test_a_folder_that_is_not_there_is_named():
+    with (
+        lockstep(connect_timeout=20.0) as server,
+        pytest.raises(MatchCalledOff, match=r"cannot be started: .*nowhere"),
+    ):
+        server.play(match_of(player(0, root_dir=str(HERE / "nowhere"))))
+
+
+def test_a_hivemind_drives_both_cars_of_its_team_from_one_process():
+    hive = [player(0, "hive", "Hive", hivemind=True) for _ in range(2)]
+    with lockstep(seconds=5.0, max_overtime=0.1) as server:
+        result = server.play(match_of(*hive, player(1), player(1)))
+    assert [bot.replies for bot in result.bots] == [result.ticks] * 4
+    assert [bot.name for bot in result.bots] == ["Hive", "Hive (2)", "Bot", "Bot (2)"]
+    assert result.bots[0].log_path == result.bots[1].log_path
+
+
+def test_bots_are_given_their_environment_and_this_python(tmp_path):
+    (tmp_path / "tell.py").write_text(
+        "import os, sys\n"
+        "print(sys.executable, os.environ['RLBOT_AGENT_ID'], os.environ['RLBOT_SERVER_IP'],"
+        " os.environ['RLBOT_SERVER_PORT'], os.environ['MODEL'], os.getcwd())\n"
+        "sys.exit(9)\n"
+    )
+    bot = player(
+        0, run_command="python tell.py", root_dir=str(tmp_path),
+        environment=[flat.EnvironmentVariable("MODEL", "best")],
+    )  # fmt: skip
+    with lockstep() as server:
+        with pytest.raises(MatchCalledOff) as error:
+            server.play(match_of(bot))
+        port = server.port
+    told = f"test/ball 127.0.0.1 {port} best {tmp_path}"
+    assert told in str(error.value)
+    assert str(Path(sys.executable).parent) in str(error.value)
+
+
+def test_bots_are_ended_when_the_match_is_interrupted():
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with lockstep(on_progress=interrupt) as server, pytest.raises(KeyboardInterrupt):
+        server.play(match_of(player(0), player(1)))
+    assert no_bots_running()
+
+
+def test_rules_that_do_not_apply_here_are_refused_before_anything_is_started():
+    with lockstep() as server, pytest.raises(ConfigError, match="game_mode is Hoops"):
+        server.play(match_of(player(0), game_mode=flat.GameMode.Hoops))
+
+
+@pytest.fixture
+def serving(caplog):
+    """A server that serves for ever in a thread of its own."""
+    caplog.set_level(logging.INFO)
+    with lockstep(seconds=2.0, max_kickoff=2.0, max_overtime=0.1) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        manager = MatchManager()
+        manager.connect_and_run(
+            wants_match_communications=False, wants_ball_predictions=False, close_between_matches=False,
+            rlbot_server_port=server.port, background_thread=True,
+        )  # fmt: skip
+        yield manager
+        manager.rlbot_interface.stop_match(shutdown_server=True)
+        thread.join(20.0)
+        assert not thread.is_alive()
+    manager.rlbot_interface.is_connected = False
+
+
+def wait_for(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_the_official_match_manager_starts_stops_and_starts_again(serving, caplog):
+    for start in (1, 2):
+        serving.start_match(match_of(player(0), player(1)), ensure_server_started=False)
+        wait_for(lambda: serving.packet.match_info.frame_num > 30)
+        assert [one.name for one in serving.packet.players] == ["Bot", "Bot (2)"]
+        serving.stop_match()
+        wait_for(lambda start=start: caplog.text.count("match over (stopped)") == start)
+        assert no_bots_running()
+
+
+def test_a_match_that_has_ended_goes_on_to_say_so_120_times_a_second(serving):
+    serving.start_match(match_of(player(0)), ensure_server_started=False)
+    wait_for(lambda: serving.packet.match_info.match_phase == flat.MatchPhase.Ended)
+    first, started = serving.packet.match_info.frame_num, time.perf_counter()
+    time.sleep(1.0)
+    rate = (serving.packet.match_info.frame_num - first) / (time.perf_counter() - started)
+    assert 80 < rate < 130
+
+
+def test_a_match_that_cannot_be_played_is_logged_and_the_server_stays(serving, caplog, tmp_path):
+    serving.start_match(tmp_path / "none.toml", wait_for_start=False, ensure_server_started=False)
+    wait_for(lambda: "none.toml: no such file" in caplog.text)
+    human = flat.MatchConfiguration(player_configurations=[flat.PlayerConfiguration(flat.Human(), 0)])
+    serving.start_match(human, wait_for_start=False, ensure_server_started=False)
+    wait_for(lambda: "player 0 is a human" in caplog.text)
+    serving.start_match(match_of(player(0)), ensure_server_started=False)
+    assert serving.packet.players[0].name == "Bot"

@@ -1,0 +1,292 @@
+"""Connections: framing, bad bytes, clients that do not read, the handshake."""
+
+import logging
+import socket
+import time
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server import MatchServer, ServerError
+from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.wire import MAX_QUEUED, Session, WireError, framed, listen
+from tests.server.helpers import match_of, player
+
+
+class RawClient:
+    """A client that speaks the protocol byte by byte."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=5.0)
+        self.buffer = b""
+
+    def send(self, *messages):
+        for message in messages:
+            payload = flat.InterfacePacket(message).pack()
+            self.socket.sendall(len(payload).to_bytes(2, "big") + payload)
+
+    def receive(self):
+        """Return the next message; None when the server has closed."""
+        header = self.exactly(2)
+        if header is None:
+            return None
+        return flat.CorePacket.unpack(self.exactly(int.from_bytes(header, "big"))).message
+
+    def exactly(self, count):
+        while len(self.buffer) < count:
+            data = self.socket.recv(65536)
+            if not data:
+                return None
+            self.buffer += data
+        result, self.buffer = self.buffer[:count], self.buffer[count:]
+        return result
+
+
+@pytest.fixture
+def lobby():
+    one = Lobby(listen("127.0.0.1", 0))
+    yield one
+    one.clients.close()
+
+
+def connect(lobby, *messages):
+    client = RawClient(lobby.clients._listener.getsockname()[1])
+    client.send(*messages)
+    settle(lobby)
+    return client
+
+
+def settle(lobby):
+    """Let everything arrive."""
+    for _ in range(20):
+        lobby.clients.pump(0.005)
+
+
+def agent(kind="ball", close=True):
+    return flat.ConnectionSettings(
+        agent_id=f"test/{kind}", wants_ball_predictions=False, wants_comms=False, close_between_matches=close
+    )
+
+
+def pair():
+    """A server's session and the client's socket at its other end."""
+    listener = listen("127.0.0.1", 0)
+    client = socket.create_connection(listener.getsockname())
+    listener.setblocking(True)
+    connection, _ = listener.accept()
+    listener.close()
+    return Session(connection, "client"), client
+
+
+def read(session):
+    time.sleep(0.05)
+    return session.receive()
+
+
+def test_messages_split_anywhere_and_sent_together_arrive_whole():
+    session, client = pair()
+    inputs = [flat.PlayerInput(index, flat.ControllerState(throttle=0.5)) for index in range(3)]
+    stream = b"".join(
+        len(payload).to_bytes(2, "big") + payload
+        for payload in (flat.InterfacePacket(one).pack() for one in inputs)
+    )
+    for cut in (1, 2, 30, 61, 62, 63, 100):
+        client.sendall(stream[:cut])
+        first = read(session)
+        client.sendall(stream[cut:])
+        messages = first + read(session)
+        assert [one.player_index for one in messages] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("payload", [b"", b"\0" * 64, b"\xff" * 40, bytes(range(200))])
+def test_bytes_that_are_no_message_raise_and_say_who_sent_them(payload):
+    session, client = pair()
+    client.sendall(len(payload).to_bytes(2, "big") + payload)
+    with pytest.raises(WireError, match=rf"client sent {len(payload)} bytes that are no RLBot v5 message"):
+        read(session)
+
+
+def test_a_message_that_is_too_long_is_not_sent(caplog):
+    assert framed(flat.MatchComm(0, 0, False, None, b"x" * 70_000)) == b""
+    assert "not sent: a MatchComm of 70" in caplog.text
+
+
+def test_a_client_that_does_not_read_loses_the_newest_messages_and_no_bytes():
+    session, client = pair()
+    session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    messages = [framed(flat.MatchComm(number, 0, False, None, b"x" * 20_000)) for number in range(1000)]
+    started = time.perf_counter()
+    for message in messages:
+        session.send(message)
+    assert time.perf_counter() - started < 2.0  # it never waited
+    assert session.dropped > 0
+    kept = len(messages) - session.dropped
+    assert kept >= MAX_QUEUED
+    received = b""
+    client.settimeout(0.2)
+    while len(received) < sum(map(len, messages[:kept])):
+        session.flush()
+        received += client.recv(1 << 20)
+    assert received == b"".join(messages[:kept])
+
+
+def test_a_port_in_use_is_named():
+    with MatchServer() as server, pytest.raises(ServerError, match=rf"port {server.port} on 127.0.0.1 is in"):
+        MatchServer(port=server.port)
+
+
+@pytest.mark.parametrize(("host", "port"), [("203.0.113.7", 0), ("127.0.0.1", 70_000)])
+def test_an_address_that_cannot_be_used_is_named(host, port):
+    with pytest.raises(ServerError, match=rf"cannot listen on {host} port {port}"):
+        MatchServer(host, port)
+
+
+def test_an_agent_is_sent_configuration_seat_and_field(lobby):
+    lobby.open_match(seat_players(match_of(player(0, "other"), player(1))))
+    client = connect(lobby, agent())
+    configuration, team, field = client.receive(), client.receive(), client.receive()
+    assert isinstance(configuration, flat.MatchConfiguration)
+    assert isinstance(field, flat.FieldInfo)
+    assert (team.team, [one.index for one in team.controllables]) == (1, [1])
+    assert team.controllables[0].identifier == configuration.player_configurations[1].player_id
+
+
+def test_an_agent_that_came_before_its_match_is_told_when_there_is_one(lobby):
+    client = connect(lobby, agent())
+    lobby.open_match(seat_players(match_of(player(0))))
+    assert isinstance(client.receive(), flat.MatchConfiguration)
+
+
+def test_equal_agents_sit_in_the_order_in_which_they_came_and_a_third_gets_no_seat(lobby, caplog):
+    lobby.open_match(seat_players(match_of(player(0), player(1))))
+    indices = []
+    first, second, third = (connect(lobby, agent()) for _ in range(3))
+    for client in (first, second):
+        client.receive()
+        indices.append(client.receive().controllables[0].index)
+    assert indices == [0, 1]
+    assert [type(third.receive()), type(third.receive())] == [flat.MatchConfiguration, flat.FieldInfo]
+    assert "no free seat for agent_id 'test/ball'" in caplog.text
+
+
+def test_a_hivemind_gets_all_its_cars_of_one_team(lobby):
+    cars = [player(team, "hive", hivemind=True) for team in (0, 1, 0, 1)]
+    lobby.open_match(seat_players(match_of(*cars)))
+    teams = []
+    clients = [connect(lobby, agent("hive")) for _ in range(2)]
+    for client in clients:
+        client.receive()
+        team = client.receive()
+        teams.append((team.team, [one.index for one in team.controllables]))
+    assert teams == [(0, [0, 2]), (1, [1, 3])]
+
+
+def test_a_seat_is_free_again_when_its_agent_leaves(lobby):
+    lobby.open_match(seat_players(match_of(player(0))))
+    released = []
+    lobby.release = released.append
+    first = connect(lobby, agent(), flat.InitComplete())
+    assert lobby.accounts[0].ready
+    first.socket.close()
+    settle(lobby)
+    assert (lobby.accounts[0].ready, released) == (False, [0])
+    second = connect(lobby, agent())
+    second.receive()
+    assert second.receive().controllables[0].index == 0
+
+
+def test_an_agent_that_would_stay_between_matches_is_disconnected(lobby):
+    lobby.open_match(seat_players(match_of(player(0))))
+    client = connect(lobby, agent(close=False))
+    assert isinstance(client.receive(), flat.DisconnectSignal)
+    assert client.receive() is None
+
+
+def test_packets_go_to_those_who_are_ready_and_to_nobody_else(lobby):
+    lobby.open_match(seat_players(match_of(player(0), player(1))))
+    ready, waiting = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent())
+    observer = connect(lobby, flat.ConnectionSettings(agent_id=""), flat.InitComplete())
+    lobby.send_packet(framed(flat.GamePacket()))
+    assert lobby.awaited == 1
+    assert [type(ready.receive()).__name__ for _ in range(4)][-1] == "GamePacket"
+    assert [type(observer.receive()).__name__ for _ in range(3)][-1] == "GamePacket"
+    waiting.socket.settimeout(0.1)
+    assert [type(waiting.receive()).__name__ for _ in range(3)][-1] == "FieldInfo"
+    with pytest.raises(TimeoutError):
+        waiting.receive()
+
+
+def test_an_input_for_somebody_elses_car_is_dropped(lobby, caplog):
+    lobby.open_match(seat_players(match_of(player(0), player(1))))
+    taken = []
+    lobby.take_input = lambda index, _: taken.append(index) or True
+    client = connect(lobby, agent(), flat.InitComplete())
+    client.send(*[flat.PlayerInput(index, flat.ControllerState()) for index in (0, 1, 7)])
+    settle(lobby)
+    assert taken == [0]
+    assert caplog.text.count("drives car 1, which is not its own") == 1
+
+
+def test_undecodable_bytes_cost_a_client_its_connection_and_the_others_nothing(lobby, caplog):
+    lobby.open_match(seat_players(match_of(player(0), player(1))))
+    good, bad = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent(), flat.InitComplete())
+    bad.socket.sendall(b"\x00\x04junk")
+    settle(lobby)
+    assert [account.ready for account in lobby.accounts] == [True, False]
+    assert "are no RLBot v5 message" in caplog.text
+    lobby.send_packet(framed(flat.GamePacket()))
+    assert [type(good.receive()).__name__ for _ in range(4)][-1] == "GamePacket"
+    while bad.receive() is not None:
+        pass
+
+
+def test_a_ping_is_answered_with_its_cookie_and_unknown_messages_are_ignored(lobby):
+    client = connect(lobby, flat.ConsoleCommand(command="x"), flat.RemoveRenderGroup(3))
+    client.send(flat.PingRequest(cookie=77))
+    settle(lobby)
+    assert client.receive().cookie == 77
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_clients_start_matches_only_where_the_server_was_not_given_one(lobby, takes):
+    lobby.takes_matches = takes
+    connect(lobby, flat.StartCommand("match.toml"))
+    assert (lobby.order is not None) is takes
+    connect(lobby, flat.StopCommand(shutdown_server=False))
+    assert lobby.order.start is None
+
+
+def test_a_goodbye_is_answered(lobby):
+    client = connect(lobby, agent(), flat.DisconnectSignal())
+    assert isinstance(client.receive(), flat.DisconnectSignal)
+    assert client.receive() is None
+
+
+def test_an_answer_counts_once_and_a_missing_one_is_late(lobby, caplog):
+    caplog.set_level(logging.WARNING)
+    lobby.open_match(seat_players(match_of(player(0))))
+    lobby.take_input = lambda *_: True
+    client = connect(lobby, agent(), flat.InitComplete())
+    for answers in (1, 2, 0):
+        lobby.send_packet(framed(flat.GamePacket()))
+        client.send(*[flat.PlayerInput(0, flat.ControllerState())] * answers)
+        settle(lobby)
+        lobby.book_late()
+    account = lobby.accounts[0]
+    assert (account.replies, account.late, account.misses) == (2, 1, 1)
+
+
+def test_after_three_misses_in_a_row_nobody_waits_for_a_bot_until_it_speaks(lobby):
+    lobby.open_match(seat_players(match_of(player(0))))
+    lobby.take_input = lambda *_: True
+    client = connect(lobby, agent(), flat.InitComplete())
+    awaited = []
+    for _ in range(5):
+        lobby.send_packet(framed(flat.GamePacket()))
+        awaited.append(lobby.awaited)
+        lobby.book_late()
+    client.send(flat.PlayerInput(0, flat.ControllerState()))
+    settle(lobby)
+    lobby.send_packet(framed(flat.GamePacket()))
+    assert [*awaited, lobby.awaited] == [1, 1, 1, 0, 0, 1]
