@@ -1,0 +1,270 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import RocketSim as rsim
+
+from rlgym_bridge.chaser import Chaser, Pilot
+from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
+from rlgym_bridge.sim.reader import ArenaReader, read_arena
+from rlgym_bridge.state import MatchState, derive
+from tests.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
+
+SHARE_WON = {DriveAtBall: 0.70, StandStill: 0.95}
+FIRST_SEED = 10_000  # none of these was used to tune the policy
+
+
+def share_won(opponent: type, matches: int) -> float:
+    won = 0
+    for number in range(matches):
+        players = [Chaser(), opponent()]
+        chaser = number % 2  # sides alternate
+        score = play_match(players[chaser], players[1 - chaser], FIRST_SEED + number).score
+        won += score[chaser] > score[1 - chaser]
+    return won / matches
+
+
+def recorded_states(seed: int = 0, decisions: int = 450) -> list[MatchState]:
+    match = Match((Chaser(), Chaser()), 1, seed)
+    match.kickoff()
+    states = []
+    for _ in range(decisions):
+        match.step()
+        states.append(match.state.copy())
+        if match.scored:
+            match.kickoff()
+    return states
+
+
+def actions_of(chaser: Chaser, states: list[MatchState]) -> list[int]:
+    return [int(chaser.act(None, state)[0, 0]) for state in states]
+
+
+def chaser_for(seat: int, seed: int = 1) -> Chaser:
+    chaser = Chaser()
+    chaser.reset([seat], seed)
+    return chaser
+
+
+def random_state(rng: np.random.Generator, blue: int, orange: int, matches: int) -> MatchState:
+    state = MatchState(blue, orange, matches)
+    state.ball_position[:] = rng.uniform(-6000, 6000, state.ball_position.shape)
+    state.ball_linear_velocity[:] = rng.uniform(-6000, 6000, state.ball_linear_velocity.shape)
+    state.car_position[:] = rng.uniform(-6000, 6000, state.car_position.shape)
+    state.car_linear_velocity[:] = rng.uniform(-2300, 2300, state.car_linear_velocity.shape)
+    state.car_angular_velocity[:] = rng.uniform(-5.5, 5.5, state.car_angular_velocity.shape)
+    shape = state.car_rotation.shape
+    state.car_rotation[:] = np.linalg.qr(rng.normal(size=(*shape[:-2], 3, 3)))[0]
+    state.car_boost_amount[:] = rng.uniform(0, 100, state.car_boost_amount.shape)
+    state.car_wheels_with_contact[:] = rng.integers(0, 2, state.car_wheels_with_contact.shape)
+    state.car_demo_respawn_timer[:] = np.maximum(0, rng.uniform(-9, 3, state.car_boost_amount.shape))
+    state.pad_timer[:] = np.maximum(0, rng.uniform(-5, 10, state.pad_timer.shape))
+    state.car_team[:, blue:] = ORANGE
+    derive(state)
+    return state
+
+
+def turned(state: MatchState) -> MatchState:
+    """Return a state of orange cars alone: blue's, with the field turned by 180 degrees."""
+    other = MatchState(0, state.layout.blue, state.matches)
+    half_turn = np.array([-1, -1, 1], np.float32)
+    other.buffer[:] = state.buffer
+    for name in ("ball_position", "ball_linear_velocity", "ball_angular_velocity"):
+        getattr(other, name)[:] *= half_turn
+    for name in ("car_position", "car_linear_velocity", "car_angular_velocity"):
+        getattr(other, name)[:] *= half_turn
+    other.car_rotation[:] *= half_turn[:, None]
+    other.pad_timer[:] = state.pad_timer[:, ::-1]
+    other.car_team[:] = ORANGE
+    return other
+
+
+@pytest.mark.parametrize("opponent", [DriveAtBall, StandStill])
+def test_it_beats_the_simple_bots(opponent: type) -> None:
+    assert share_won(opponent, 30) >= SHARE_WON[opponent] - 0.1  # a sample: `slow` has the full 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opponent", [DriveAtBall, StandStill])
+def test_it_beats_the_simple_bots_in_100_matches(opponent: type) -> None:
+    share = share_won(opponent, 100)
+    print(f"won {share:.0%} against {opponent.__name__}")
+    assert share >= SHARE_WON[opponent]
+
+
+@pytest.mark.parametrize("matches", [4, pytest.param(30, marks=pytest.mark.slow)])
+def test_whole_matches_between_two_of_them_have_touches_and_goals(matches: int) -> None:
+    results = [play_match(Chaser(), Chaser(), FIRST_SEED + n, 300, 300) for n in range(matches)]
+    for number, result in enumerate(results):
+        a_minute = [60 * touches / result.seconds for touches in result.touches]
+        assert min(a_minute) >= 1, f"seed {FIRST_SEED + number}: touches a minute {a_minute}"
+    with_goal = sum(sum(result.score) > 0 for result in results)
+    goals = sum(sum(result.score) for result in results) / matches
+    print(f"{with_goal} of {matches} have a goal, {goals:.1f} goals a match")
+    assert 3 * with_goal >= 2 * matches
+
+
+@pytest.mark.parametrize("team", [BLUE, ORANGE])
+def test_the_match_loop_counts_a_goal_for_the_team_that_shot_it(team: int) -> None:
+    match = Match((StandStill(), StandStill()), 1, 0)
+    match.kickoff()
+    ball = rsim.BallState()
+    ball.pos = rsim.Vec(300, 4900 if team == BLUE else -4900, 100)
+    ball.vel = rsim.Vec(0, 3000 if team == BLUE else -3000, 0)
+    match.arena.ball.set_state(ball)
+    for _ in range(10):
+        match.step()
+    assert match.result.score == [int(team == BLUE), int(team == ORANGE)]
+
+
+def test_equal_seeds_play_equally() -> None:
+    states = recorded_states()
+    assert actions_of(chaser_for(0), states) == actions_of(chaser_for(0), states)
+
+
+def test_seats_and_kickoffs_differ() -> None:
+    """Cars that see the same do not all do the same."""
+    states = recorded_states(decisions=40)
+    assert len({tuple(actions_of(chaser_for(0, seed), states)) for seed in range(8)}) > 1
+    starts = {tuple(actions_of(chaser_for(0, seed), states[:1] * 3)) for seed in range(8)}
+    assert len(starts) == 3  # it reacts at once, one, or two decisions late
+
+
+def test_a_kickoff_without_a_reset_is_noticed() -> None:
+    start = recorded_states(decisions=1)[0]
+    moving = start.copy()
+    moving.ball_linear_velocity[:] = 500
+    chaser = chaser_for(0)
+    waits = set()
+    for _ in range(12):
+        waits.add(tuple(actions_of(chaser, [start] * 3)))
+        chaser.act(None, moving)
+    assert len(waits) > 1
+
+
+def test_orange_plays_the_turned_field_as_blue_plays_it() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        state = random_state(rng, 3, 0, 1)
+        blue, orange = Chaser(), Chaser()
+        for chaser in (blue, orange):
+            chaser.reset(range(3), 1)
+        np.testing.assert_array_equal(blue.act(None, state), orange.act(None, turned(state)))
+
+
+def test_matches_of_a_batch_do_not_mix() -> None:
+    rng = np.random.default_rng(1)
+    alone, batch = chaser_for(0), chaser_for(0)
+    for _ in range(100):
+        state = random_state(rng, 1, 1, 3)
+        first = MatchState(1, 1, 1, state.buffer[:1].copy())
+        assert batch.act(None, state)[0] == alone.act(None, first)[0]
+
+
+@pytest.mark.parametrize(("blue", "orange"), [(1, 0), (0, 1), (1, 1), (2, 3), (4, 4)])
+def test_any_state_gives_an_action_of_the_table(blue: int, orange: int) -> None:
+    rng = np.random.default_rng(2)
+    chaser = Chaser()
+    chaser.reset(range(blue + orange), 3)
+    empty = MatchState(blue, orange, 2)  # no ball, no rotations, all at the origin
+    for state in [empty, *(random_state(rng, blue, orange, 2) for _ in range(400))]:
+        actions = chaser.act(None, state)
+        assert actions.shape == (2, blue + orange)
+        assert actions.dtype == np.int64
+        assert actions.min() >= 0 and actions.max() < len(TABLE)
+
+
+def test_a_demolished_car_keeps_still() -> None:
+    state = recorded_states(decisions=60)[-1]
+    state.car_demo_respawn_timer[:] = 2
+    derive(state)
+    assert not TABLE[chaser_for(0).act(None, state)[0, 0]].any()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_car_thrown_into_the_air_lands_on_its_wheels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    match = Match((Chaser(), StandStill()), 1, seed)
+    match.kickoff()
+    car = match.cars[0].get_state()
+    car.pos = rsim.Vec(*rng.uniform(-2500, 2500, 2), 900)
+    car.vel = rsim.Vec(*rng.uniform(-800, 800, 2), 0)
+    car.rot_mat = rsim.Angle(*rng.uniform(-3, 3, 3)).as_rot_mat()
+    car.ang_vel = rsim.Vec(*rng.uniform(-3, 3, 3))
+    car.is_on_ground = False
+    match.cars[0].set_state(car)
+    ball = rsim.BallState()
+    ball.pos = rsim.Vec(3000, 4500, 93)
+    match.arena.ball.set_state(ball)
+    for _ in range(15 * 4):
+        match.step()
+        if match.state.car_on_ground[0, 0] and match.state.car_position[0, 0, 2] < 30:
+            break
+    assert match.state.car_rotation[0, 0, 2, 2] > 0.9
+
+
+def test_a_car_on_its_roof_gets_up() -> None:
+    match = Match((Chaser(), StandStill()), 1, 0)
+    match.kickoff()
+    car = match.cars[0].get_state()
+    car.pos = rsim.Vec(-1500, -3000, 40)
+    car.rot_mat = rsim.Angle(0, 0, np.pi).as_rot_mat()
+    car.vel = rsim.Vec(0, 0, 0)
+    match.cars[0].set_state(car)
+    for _ in range(15 * 3):
+        match.step()
+    assert match.state.car_rotation[0, 0, 2, 2] > 0.9
+
+
+def test_it_fetches_a_big_pad_when_it_is_empty_and_the_ball_is_far() -> None:
+    match = Match((Chaser(), StandStill()), 1, 0)
+    match.kickoff()
+    x, y = PAD_POSITIONS[15]
+    car = match.cars[0].get_state()
+    car.pos, car.vel, car.boost = rsim.Vec(x, y - 1500, 17), rsim.Vec(0, 800, 0), 0
+    car.rot_mat = rsim.Angle(np.pi / 2, 0, 0).as_rot_mat()
+    match.cars[0].set_state(car)
+    ball = rsim.BallState()
+    ball.pos = rsim.Vec(3000, 4500, 93)
+    match.arena.ball.set_state(ball)
+    boost = []
+    for _ in range(15 * 2):
+        match.step()
+        boost.append(float(match.state.car_boost_amount[0, 0]))
+    assert max(boost) > 80
+
+
+def test_one_car_of_a_team_goes_and_the_others_stand_off() -> None:
+    match = Match((Chaser(), Chaser()), 3, 4)
+    match.kickoff()
+    while not sum(match.result.touches):
+        match.step()
+    state = read_arena(ArenaReader(match.arena, match.cars))
+    gaps = np.linalg.norm(state.car_position[0] - state.ball_position[0], axis=1)
+    for team in (gaps[:3], gaps[3:]):
+        assert sorted(team)[1] > 1000
+
+
+def test_it_needs_neither_the_simulator_nor_the_game() -> None:
+    program = "import sys, rlgym_bridge.chaser; print({'rlbot', 'RocketSim'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_pilot_forgets_its_jump_when_it_is_demolished() -> None:
+    from random import Random
+
+    from rlgym_bridge.chaser import _scene
+
+    state = recorded_states(decisions=60)[-1]
+    pilot = Pilot(Random(0))
+    pilot._jump(3)
+    state.car_demo_respawn_timer[:] = 2
+    derive(state)
+    pilot.decide(_scene(state.buffer[0].tolist(), state.layout, 0))
+    state.car_demo_respawn_timer[:] = 0
+    state.car_wheels_with_contact[:] = 1
+    derive(state)
+    action = pilot.decide(_scene(state.buffer[0].tolist(), state.layout, 0))
+    assert TABLE[action][5] == 0 or pilot._hold > 0
