@@ -329,12 +329,12 @@ class Pilot:
         direction = shot_direction(me, hit, self._aim)
         gap = hypot(x - me.position[0], y - me.position[1])
         off = abs(turn_between(atan2(y - me.position[1], x - me.position[0]), direction))
-        if me.position[1] > y + 50 or off > WRONG_SIDE:
-            return self._drive(me, around(me, hit), CAR_MAX_SPEED)
         if me.boost < 20 and y > -2000 and dist(me.position, scene.path[0]) > 2500:
             pad = self._near_pad(scene)
             if pad:
                 return self._drive(me, pad, CAR_MAX_SPEED)
+        if me.position[1] > y + 50 or off > WRONG_SIDE:
+            return self._drive(me, around(me, hit), CAR_MAX_SPEED)
         jump_length = self._jump_at(scene, index, off)
         if jump_length:
             return self._jump(jump_length)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 from rlbot import flat
 from rlbot.config import ConfigParsingException, load_match_config
@@ -137,20 +136,26 @@ def _play(
     configuration: flat.MatchConfiguration, options: argparse.Namespace, console: Console
 ) -> MatchResult:
     log_dir = Path("logs")
-    with Live(console=console, refresh_per_second=4, transient=True) as live:
+    shown = console.is_terminal and not options.quiet
 
-        def show(status: MatchStatus) -> None:
-            live.update(_line(status))
+    def show(status: MatchStatus) -> None:
+        # A bare write: whatever takes milliseconds here makes the next tick late.
+        if shown:
+            sys.stdout.write("\r" + _line(status).ljust(79))
+            sys.stdout.flush()
 
-        with MatchServer(
-            pace=options.pace,
-            seed=options.seed,
-            seconds=options.seconds,
-            max_overtime=options.max_overtime,
-            on_progress=show,
-            log_dir=log_dir / str(os.getpid()),
-        ) as server:
-            return server.play(configuration)
+    with MatchServer(
+        pace=options.pace,
+        seed=options.seed,
+        seconds=options.seconds,
+        max_overtime=options.max_overtime,
+        on_progress=show,
+        log_dir=log_dir / str(os.getpid()),
+    ) as server:
+        result = server.play(configuration)
+    if shown:
+        sys.stdout.write("\r" + " " * 79 + "\r")
+    return result
 
 
 def _line(status: MatchStatus) -> str:
@@ -218,11 +223,11 @@ def _print_result(console: Console, result: MatchResult, lost: list[int | None])
     for bot in result.bots:
         _print_troubles(console, bot)
     played = result.ticks / 120
+    outcome = "a draw" if result.winner == "draw" else f"{result.winner} wins"
+    console.print(f"blue {result.score[0]} : {result.score[1]} orange   {outcome} ({result.ended_by})")
     console.print(
-        f"blue {result.score[0]} : {result.score[1]} orange   "
-        f"{'a draw' if result.winner == 'draw' else result.winner + ' wins'} ({result.ended_by})   "
-        f"{result.ticks:,} ticks = {played:.0f} s of game in {result.seconds:.1f} s, "
-        f"{result.server_late} sent late"
+        f"{played:.0f} s of game in {result.seconds:.1f} s: {result.ticks:,} ticks, "
+        f"{result.ticks / result.seconds:,.0f} a second, {result.server_late} sent late"
     )
 
 

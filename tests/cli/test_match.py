@@ -1,0 +1,135 @@
+"""The match command, as a user runs it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def bridge(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rlgym_bridge.cli", *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+def test_a_match_of_the_shipped_bots_ends_with_a_score_and_every_promised_key(tmp_path: Path) -> None:
+    done = bridge(
+        "match", ROOT / "rlbot.cfg", "--pace", "lockstep", "--seconds", "20", "--max-overtime", "0",
+        "--json", tmp_path / "out.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert set(result) >= {"score", "winner", "overtime", "ticks", "seed", "recording", "bots"}
+    assert result["winner"] in ("blue", "orange", "draw")
+    assert result["ticks"] > 20 * 120
+    assert [bot["team"] for bot in result["bots"]] == [0, 1]
+    for bot in result["bots"]:
+        assert set(bot) >= {"name", "team", "touches", "replies", "late", "lost", "reply_ms"}
+        assert bot["replies"] == result["ticks"] and bot["late"] == 0 and bot["lost"] == 0
+        assert 0 < bot["reply_ms"]["p50"] <= bot["reply_ms"]["p99"]
+    assert f"blue {result['score'][0]} : {result['score'][1]} orange" in done.stdout
+    for heading in ("touches", "boost used", "reply p50", "late", "lost"):
+        assert heading in done.stdout
+
+
+def test_equal_seeds_give_equal_matches(tmp_path: Path) -> None:
+    results = []
+    for name in ("a", "b"):
+        done = bridge(
+            "match", "--blue", "chaser", "chaser", "--orange", "chaser", "chaser", "--pace", "lockstep",
+            "--seconds", "15", "--max-overtime", "0", "--seed", "5", "--json", tmp_path / name, "-q",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == ""
+        result = json.loads((tmp_path / name).read_text())
+        results.append([result["score"], result["ticks"], [bot["touches"] for bot in result["bots"]]])
+        results[-1].append([bot["boost_used"] for bot in result["bots"]])
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nothing.cfg"], "nothing.cfg: no such file"),
+        (["README.md"], "expected a match file"),
+        (["--blue", "human", "--orange", "chaser"], "BOT 'human' needs the real game"),
+        (["--blue", "bot", "--orange", "chaser"], "BOT 'bot' is a folder without policy.json"),
+        (["--blue", "nonsense", "--orange", "chaser"], "BOT 'nonsense' is no file or folder"),
+        (["--seconds", "-1"], "expected seconds, 0 or more"),
+        (["--pace", "fast"], "invalid choice"),
+    ],
+)
+def test_bad_input_gets_a_clear_error_and_exit_code_2(words: list[str], message: str) -> None:
+    done = bridge("match", *words)
+    assert done.returncode == 2, done.stdout
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bot_that_cannot_start_is_named_with_what_it_said(tmp_path: Path) -> None:
+    (tmp_path / "bad.bot.toml").write_text(
+        '[settings]\nagent_id = "t/bad"\nname = "Bad"\n'
+        'run_command = "python -c \\"raise SystemExit(\'no brain\')\\""\n'
+        'run_command_linux = "python -c \\"raise SystemExit(\'no brain\')\\""\n'
+    )
+    done = bridge("match", "--blue", tmp_path / "bad.bot.toml", "--orange", "chaser", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "'Bad' (agent_id 't/bad', blue) did not connect" in done.stderr
+    assert "no brain" in done.stderr
+
+
+def test_without_the_real_game_the_command_says_what_is_missing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = bridge("match", "rlbot.cfg", "--server", "rlbot", RLBOT_SERVER_PORT=str(port))
+    assert done.returncode == 2
+    assert f"no RLBotServer runs at 127.0.0.1:{port}" in done.stderr
+    assert "--server sim" in done.stderr
+
+
+def test_a_match_can_be_played_on_a_server_that_stands_in_rlbotservers_place(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = [
+        sys.executable,
+        "-m",
+        "rlgym_bridge.cli",
+        "server",
+        port,
+        "--pace",
+        "lockstep",
+        "--seconds",
+        "10",
+    ]
+    with subprocess.Popen([*words, "--max-overtime", "0"], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert port in server.stdout.readline()
+        try:
+            done = bridge(
+                "match", ROOT / "rlbot.cfg", "--server", "rlbot", "--json", tmp_path / "out.json",
+                cwd=tmp_path, RLBOT_SERVER_PORT=port,
+            )  # fmt: skip
+        finally:
+            server.terminate()
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["ticks"] > 1200 and len(result["bots"]) == 2
+
+
+def test_a_port_in_use_is_said_to_be_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = bridge("server", str(taken.getsockname()[1]))
+    assert done.returncode == 2
+    assert "in use" in done.stderr

@@ -1,0 +1,297 @@
+"""Whatever a match or a policy does, the agent answers."""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components import Components
+from rlgym_bridge.episode import Brain
+from rlgym_bridge.game import Phase
+from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.state import MatchState
+from tests.live.test_decoder import packet, player
+
+CONFIG = flat.MatchConfiguration(mutators=flat.MutatorSettings())
+FULL_THROTTLE = [1.0, 0, 0, 0, 0, 0, 0, 0]
+
+
+class Always:
+    """A policy that always takes the same action."""
+
+    def __init__(self, action: Any = 16) -> None:
+        self.action = action
+        self.resets = 0
+
+    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+        self.seats, self.resets = len(seats), self.resets + 1
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        if isinstance(self.action, Exception):
+            raise self.action
+        return np.full((1, self.seats), self.action)
+
+
+def brain(policy: Any, parser: Any = None) -> Brain:
+    parser = parser or RepeatAction(LookupTableAction(), 8)
+    return Brain(policy=lambda: policy, components=lambda: Components(None, parser))
+
+
+def pilot(policy: Any, **more: Any) -> Pilot:
+    parser = more.pop("parser", None)
+    ids = more.pop("ids", [7])
+    return Pilot(brain(policy, parser), field_info(), CONFIG, ids, Faults(logging.getLogger("tests")), **more)
+
+
+def at(frame: int, phase: int = Phase.ACTIVE, *players: flat.PlayerInfo) -> flat.GamePacket:
+    made = packet(frame, *players)
+    info = flat.MatchInfo(
+        frame_num=frame, match_phase=flat.MatchPhase(phase), world_gravity_z=-650.0, game_speed=1.0
+    )
+    return flat.GamePacket(made.players, made.boost_pads, made.balls, info, made.teams, [])
+
+
+def sent(one: Pilot, given: flat.GamePacket) -> list[tuple[int, list[float]]]:
+    one.see(given)
+    return [(index, row.tolist()) for index, row in one.inputs()]
+
+
+def neutral(answer: list[tuple[int, list[float]]]) -> bool:
+    return bool(answer) and all(row == [0.0] * 8 for _, row in answer)
+
+
+def test_a_policy_plays_from_the_second_packet_on() -> None:
+    one = pilot(Always())
+    assert neutral(sent(one, at(1)))
+    (answer,) = sent(one, at(2))
+    assert answer == (0, LookupTableAction.make_lookup_table()[16].tolist())
+
+
+@pytest.mark.parametrize(
+    "action", [RuntimeError("no idea"), 90, -91, np.nan], ids=["raises", "too large", "too small", "NaN"]
+)
+def test_a_policy_that_fails_costs_neutral_controls_and_play_goes_on(action: Any) -> None:
+    policy = Always(action)
+    one = pilot(policy)
+    for frame in range(1, 30):
+        assert neutral(sent(one, at(frame)))
+    assert one._faults.counts
+    policy.action = 16
+    answers = [sent(one, at(frame)) for frame in range(30, 50)]
+    assert not neutral(answers[-1])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.full((8, 8), np.nan), np.full((8, 8), 2.0), np.zeros((8, 7)), np.zeros((0, 8)), None, "drive"],
+    ids=["NaN", "out of range", "seven controls", "no ticks", "None", "text"],
+)
+def test_a_parser_that_gives_no_control_rows_costs_neutral_controls(rows: Any) -> None:
+    class Parser(LookupTableAction):
+        def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> Any:
+            return dict.fromkeys(actions, rows)
+
+    one = pilot(Always(0), parser=Parser())
+    for frame in range(1, 20):
+        assert neutral(sent(one, at(frame)))
+    assert sum(one._faults.counts.values()) >= 2
+
+
+def test_each_kind_of_fault_is_logged_once_a_second_at_most(caplog: pytest.LogCaptureFixture) -> None:
+    one = pilot(Always(RuntimeError("no idea")))
+    for frame in range(1, 400):
+        sent(one, at(frame))
+    assert one._faults.counts["decision failed"] > 40
+    assert len([record for record in caplog.records if "decision failed" in record.message]) <= 2
+
+
+def test_a_missing_car_gets_no_answer_until_it_is_there_and_then_plays() -> None:
+    one = pilot(Always())
+    other = player(player_id=8)
+    for frame in range(1, 20):
+        assert sent(one, at(frame, Phase.ACTIVE, other)) == []
+    for frame in range(20, 24):
+        answer = sent(one, at(frame, Phase.ACTIVE, other, player()))
+    assert answer[0][0] == 1 and answer[0][1][0] != 0
+
+
+def test_our_car_is_found_by_identifier_when_seats_change() -> None:
+    one = pilot(Always())
+    other = player(player_id=8)
+    for frame in range(1, 12):
+        assert sent(one, at(frame, Phase.ACTIVE, player(), other))[0][0] == 0
+    for frame in range(12, 30):
+        answer = sent(one, at(frame, Phase.ACTIVE, other, player()))
+        assert answer[0][0] == 1
+    assert not neutral(answer)
+
+
+def test_two_cars_of_one_agent_each_get_their_answer() -> None:
+    one = pilot(Always(), ids=[9, 7])
+    one.see(at(1, Phase.ACTIVE, player(), player(player_id=8), player(player_id=9)))
+    assert [index for index, _ in one.inputs()] == [2, 0]
+
+
+def test_entering_kickoff_resets_the_policy_once() -> None:
+    policy = Always()
+    one = pilot(policy)
+    phases = [Phase.COUNTDOWN] * 5 + [Phase.KICKOFF] * 20 + [Phase.ACTIVE] * 50 + [Phase.GOAL_SCORED] * 5
+    for frame, phase in enumerate(phases * 3):
+        answer = sent(one, at(frame, phase))
+        if phase in (Phase.COUNTDOWN, Phase.GOAL_SCORED):
+            assert neutral(answer)
+    assert policy.resets == 3
+
+
+def test_an_override_drives_and_play_resumes_with_a_reset() -> None:
+    policy = Always()
+    calls = []
+
+    def override(state: MatchState) -> Any:
+        calls.append(int(state.frame[0]))
+        return np.tile(FULL_THROTTLE, (5, 1)) if state.frame[0] < 110 else None
+
+    one = pilot(policy, override=override)
+    rows = [sent(one, at(100 + tick))[0][1] for tick in range(30)]
+    assert all(row == FULL_THROTTLE for row in rows[:10])
+    assert calls[:3] == [100, 105, 110]
+    assert rows[10] == [0.0] * 8, "the first tick after it is neutral, as after a kickoff"
+    assert rows[11] == LookupTableAction.make_lookup_table()[16].tolist()
+    assert policy.resets == 1
+
+
+@pytest.mark.parametrize("given", ["rubbish", np.full(8, np.nan), np.zeros(7)])
+def test_an_override_that_returns_rubbish_lets_the_policy_play_on(given: Any) -> None:
+    one = pilot(Always(), override=lambda state: given)
+    answers = [sent(one, at(frame)) for frame in range(1, 20)]
+    assert not neutral(answers[-1])
+    assert one._faults.counts["override failed"] >= 10
+
+
+class FakeServer:
+    """RLBotServer's end of one connection, a message at a time."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+    def accept(self) -> None:
+        self.listener.settimeout(10)
+        self.peer, _ = self.listener.accept()
+        self.peer.settimeout(10)
+        assert isinstance(self.read(), flat.ConnectionSettings)
+
+    def read(self) -> Any:
+        size = int.from_bytes(self._exactly(2), "big")
+        return flat.InterfacePacket.unpack(self._exactly(size)).message
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self.peer.recv(size - len(data))
+            assert part, "the agent closed the connection"
+            data += part
+        return data
+
+    def send_raw(self, data: bytes) -> None:
+        self.peer.sendall(len(data).to_bytes(2, "big") + data)
+
+    def send(self, *messages: Any) -> None:
+        packed = [flat.CorePacket(message).pack() for message in messages]
+        self.peer.sendall(b"".join(len(data).to_bytes(2, "big") + data for data in packed))
+
+    def handshake(self) -> None:
+        self.accept()
+        team = flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)])
+        self.send(CONFIG, team, field_info())
+        assert isinstance(self.read(), flat.InitComplete)
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A fake server, and an agent that runs against it in a thread."""
+    server = FakeServer()
+    monkeypatch.setenv("RLBOT_SERVER_PORT", str(server.port))
+    monkeypatch.delenv("RLBOT_AGENT_ID", raising=False)
+    agent = Agent(brain(Always()), agent_id="tests/agent")
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(agent.run()), daemon=True)
+    thread.start()
+    yield server, agent, codes
+    server.send(flat.DisconnectSignal())
+    thread.join(10)
+    assert codes == [0]
+    server.peer.close()
+    server.listener.close()
+
+
+def test_a_burst_is_taken_in_whole_and_answered_once_for_the_newest(connected: Any) -> None:
+    server, agent, _ = connected
+    server.handshake()
+    server.send(at(100))
+    assert isinstance(server.read(), flat.PlayerInput)
+    server.send(*[at(frame) for frame in range(101, 151)])
+    answers = [server.read()]
+    server.peer.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        while True:
+            answers.append(server.read())
+    assert len(answers) < 50
+    assert agent.packets == 51 and agent.lost == 50 - len(answers)
+    server.peer.settimeout(10)
+
+
+def test_undecodable_and_unknown_messages_are_counted_and_play_goes_on(connected: Any) -> None:
+    server, agent, _ = connected
+    server.handshake()
+    server.send_raw(b"\x01\x02\x03garbage")
+    server.send_raw(b"")
+    server.send(flat.PingRequest(5), flat.BallPrediction(), at(1), at(2))
+    assert isinstance(server.read(), flat.PlayerInput)
+    assert agent.faults.counts["undecodable message"] == 2
+
+
+def test_an_empty_team_info_is_survived(connected: Any) -> None:
+    server, agent, _ = connected
+    server.accept()
+    server.send(flat.ControllableTeamInfo(0, []), field_info(), CONFIG, at(1))
+    server.send(flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)]), at(2))
+    assert isinstance(server.read(), flat.InitComplete)
+    assert isinstance(server.read(), flat.PlayerInput)
+    assert agent.faults.counts["no car"] == 1
+
+
+def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) -> None:
+    server, agent, codes = connected
+    server.handshake()
+    server.send(at(1))
+    assert isinstance(server.read(), flat.PlayerInput)
+    server.peer.close()
+    time.sleep(0.3)
+    server.handshake()
+    server.send(at(5000))
+    assert isinstance(server.read(), flat.PlayerInput)
+    assert agent.disconnects == 1 and not codes
+
+
+def test_without_an_agent_id_the_bot_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLBOT_AGENT_ID", raising=False)
+    with pytest.raises(ValueError, match=r"set it to the agent_id of bot\.toml"):
+        Agent(brain(Always()))
+
+
+def test_a_port_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLBOT_SERVER_PORT", "soon")
+    with pytest.raises(ValueError, match="RLBOT_SERVER_PORT is 'soon', expected a whole number"):
+        Agent(brain(Always()), agent_id="tests/agent")
+    assert os.environ["RLBOT_SERVER_PORT"] == "soon"

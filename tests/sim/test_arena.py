@@ -1,0 +1,157 @@
+"""Arenas that play the same match twice, and the way from RocketSim to the state and back."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import RocketSim as rsim
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
+
+from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.sim.arena import _is_pinned, make_arena, place_cars
+from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
+from rlgym_bridge.state import MatchState
+from tests.live.reference import FreshEngine
+
+TEAMS = [[0, 1], [0, 0, 1, 1], [0, 0, 0, 1, 1, 1], [0] * 4 + [1] * 4, [0, 0, 1], [1], []]
+
+
+def kickoff(team_size: int, spots: tuple[int, ...] = (0, 4, 2, 1)) -> MatchState:
+    """A kickoff with the game's boost consumption, as RLGym's mutators make it."""
+    engine = RocketSimEngine()
+    game = engine.create_base_state()
+    FixedTeamSizeMutator(team_size, team_size).apply(game, {})
+    KickoffMutator().apply(game, {})
+    for row, (name, car) in enumerate(game.cars.items()):
+        spot = spots[row % team_size]
+        blue = name.startswith("blue")
+        places = KickoffMutator.SPAWN_BLUE_POS if blue else KickoffMutator.SPAWN_ORANGE_POS
+        yaws = KickoffMutator.SPAWN_BLUE_YAW if blue else KickoffMutator.SPAWN_ORANGE_YAW
+        car.physics.position = places[spot].copy()
+        car.physics.euler_angles = np.array([0, yaws[spot], 0], np.float32)
+    game.config.boost_consumption = (100 / 3) / 33.3
+    return from_rlgym(game)
+
+
+def drive(arena: rsim.Arena, cars: list[rsim.Car], ticks: int, seed: int) -> str:
+    """Chase the ball with some noise; return a hash of every state on the way."""
+    rng = np.random.default_rng(seed)
+    digest = hashlib.sha256()
+    for _ in range(ticks):
+        ball = arena.ball.get_state().pos
+        for car in cars:
+            state = car.get_state()
+            right = state.rot_mat.right
+            side = (ball.x - state.pos.x) * right.x + (ball.y - state.pos.y) * right.y
+            jump = float(rng.random() < 0.03)
+            row = [1.0, float(np.clip(side / 400, -1, 1)), 0.0, 0.0, 0.0, jump, 1.0, 0.0]
+            car.set_controls(control_of(row))
+        arena.step(1)
+        for part in arena.get_gym_state()[2:]:
+            digest.update(part[..., 1:].tobytes())  # the first number is the car's id
+        if any(car.get_state().is_demoed for car in cars):
+            break
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("teams", TEAMS, ids=str)
+def test_cars_lie_in_the_pinned_order_whatever_the_team_sizes(teams: list[int]) -> None:
+    arena, cars = make_arena(teams)
+    assert [car.team for car in cars] == teams
+    for _ in range(10):
+        cars = place_cars(arena, teams)
+        assert _is_pinned(arena, cars, teams)
+
+
+@pytest.mark.parametrize("team_size", [1, 2, 3])
+def test_a_used_arena_plays_on_as_a_new_one_after_its_cars_were_replaced(team_size: int) -> None:
+    start = kickoff(team_size)
+    teams = [0] * team_size + [1] * team_size
+    arena, cars = make_arena(teams)
+    hashes = []
+    for seed in range(4):
+        drive(arena, cars, 150 + 30 * seed, seed)
+        cars = write_arena(arena, start)
+        hashes.append(drive(arena, cars, 600, seed=99))
+        cars = write_arena(arena, start)
+    assert len(set(hashes)) == 1
+
+
+@pytest.mark.parametrize("team_size", [1, 2, 3])
+def test_rlgyms_engine_given_the_same_state_goes_on_alike_to_the_bit(team_size: int) -> None:
+    start = kickoff(team_size)
+    arena, _ = make_arena([])
+    ours = drive(arena, write_arena(arena, start), 600, seed=1)
+    engine = FreshEngine(rlbot_delay=False)
+    engine._tick_count = 0
+    engine.set_state(to_rlgym(start), {})
+    theirs = drive(engine._arena, list(engine._cars.values()), 600, seed=1)
+    assert ours == theirs
+
+
+def test_another_process_plays_the_same_match() -> None:
+    code = (
+        "from tests.sim.test_arena import *; arena, _ = make_arena([]);"
+        "print(drive(arena, write_arena(arena, kickoff(2)), 600, seed=3))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(3)
+    ]
+    assert len(set(runs)) == 1
+
+
+def test_the_reader_sees_what_rlgyms_engine_sees() -> None:
+    engine = RocketSimEngine(rlbot_delay=False)
+    game = engine.create_base_state()
+    FixedTeamSizeMutator(2, 2).apply(game, {})
+    KickoffMutator().apply(game, {})
+    engine.set_state(game, {})
+    cars = list(engine._cars.values())
+    reader = ArenaReader(engine._arena, cars)
+
+    def both(arena: rsim.Arena, car: rsim.Car, data: object) -> None:
+        reader._on_touch(arena, car, data)
+        engine._touches[car.id] += 1
+
+    engine._arena.set_ball_touch_callback(both)
+    rng = np.random.default_rng(0)
+    rows = np.zeros((4, 8), np.float32)
+    for tick in range(2000):
+        if tick % 25 == 0:
+            rows = rng.uniform(-1, 1, (4, 8)).astype(np.float32)
+            rows[:, 5:] = rows[:, 5:] > 0
+        theirs = from_rlgym(engine.step({name: rows[i : i + 1] for i, name in enumerate(engine._cars)}, {}))
+        ours = read_arena(reader)
+        reader.clear_touches()
+        for name in ("frame", "phase", "car_controls"):  # RLGym has none of these
+            getattr(theirs, name)[:] = getattr(ours, name)
+        assert ours.buffer.tobytes() == theirs.buffer.tobytes(), tick
+    del engine._arena
+
+
+def test_a_state_written_and_read_back_is_the_same_but_for_rounding() -> None:
+    state = kickoff(2)
+    arena, _ = make_arena([])
+    cars = write_arena(arena, state)
+    back = read_arena(ArenaReader(arena, cars))
+    for name in ("frame", "phase", "car_controls"):
+        getattr(back, name)[:] = getattr(state, name)
+    np.testing.assert_allclose(back.buffer, state.buffer, atol=5e-4)
+
+
+def test_wrong_line_ups_are_refused() -> None:
+    with pytest.raises(ValueError, match="team 0 has 5 cars, expected at most 4"):
+        make_arena([0] * 5)
+    with pytest.raises(ValueError, match=r"teams are \[2\], expected 0 \(blue\) or 1"):
+        make_arena([2])
+    with pytest.raises(ValueError, match="1 hitboxes for 2 cars"):
+        make_arena([0, 1], [0])
+    with pytest.raises(ValueError, match=r"hitboxes are \[6\], expected numbers 0..5"):
+        make_arena([0], [6])
+    arena, cars = make_arena([1, 0])
+    with pytest.raises(ValueError, match=r"cars have teams \[1, 0\], expected blue"):
+        ArenaReader(arena, cars)
