@@ -1,0 +1,163 @@
+"""What Chaser sees: the cars and the path of the ball, with its own goal at -y."""
+
+from math import atan2, copysign, hypot, pi, sqrt
+from typing import Final, NamedTuple
+
+from rlgym_bridge.game import (
+    BACK_WALL_Y,
+    BALL_RADIUS,
+    BALL_REST_Z,
+    BIG_PADS,
+    CEILING_Z,
+    GOAL_HEIGHT,
+    GOAL_WIDTH,
+    GRAVITY,
+    ORANGE,
+    PAD_POSITIONS,
+    SIDE_WALL_X,
+)
+from rlgym_bridge.state import Layout, layout_of
+
+Vector = tuple[float, float, float]  # uu, uu/s or rad/s; or a direction
+
+PATH_STEP: Final = 0.05  # s between two points of the ball's path: at most 300 uu
+PATH_POINTS: Final = 61  # 3 s; later the path is a guess
+BALL_BOUNCE: Final = 0.6  # speed kept across a surface, RocketSim's restitution
+BALL_GRIP: Final = 0.9  # speed kept along the floor in a bounce, fitted by eye
+BALL_DRAG: Final = 0.03  # part of its speed that the ball loses in a second
+CORNER: Final = 8064.0 - sqrt(2) * BALL_RADIUS  # |x| + |y| of the ball at the corner walls, uu
+
+
+class Car(NamedTuple):
+    """A car as its own team sees the field: the opponent's goal at +y."""
+
+    position: Vector
+    velocity: Vector
+    spin: Vector
+    forward: Vector
+    right: Vector
+    up: Vector
+    boost: float  # 0..100
+    on_ground: float  # these four 0 or 1
+    is_demoed: float
+    can_flip: float
+    is_flipping: float
+
+
+class Scene(NamedTuple):
+    """What one car decides on, as its team sees the field."""
+
+    me: Car
+    mates: list[Car]
+    path: list[Vector]  # PATH_POINTS ball positions, now first
+    ball_velocity: Vector
+    pads: list[Vector]  # big pads that can be taken
+    is_kickoff: bool  # the ball lies still on the centre spot
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """Return the dot product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def clamp(value: float, low: float, high: float) -> float:
+    """Return `value`, moved into low..high."""
+    return low if value < low else high if value > high else value
+
+
+def turn_between(a: float, b: float) -> float:
+    """Return the angle from direction b to direction a, -pi..pi rad."""
+    return (a - b + pi) % (2 * pi) - pi
+
+
+def seen_by(car: Car, point: Vector) -> tuple[float, float]:
+    """Return (distance, angle) of a point in the car's plane: uu, rad, to the right positive."""
+    x, y, z = car.position
+    to = point[0] - x, point[1] - y, point[2] - z
+    front, right = dot(to, car.forward), dot(to, car.right)
+    return hypot(front, right), atan2(right, front)
+
+
+def from_above(car: Car, x: float, y: float) -> float:
+    """Return the angle from the nose to the direction (x, y), both as seen from above; rad."""
+    forward_x, forward_y, _ = car.forward
+    return atan2(y * forward_x - x * forward_y, x * forward_x + y * forward_y)
+
+
+def ball_path(position: Vector, velocity: Vector) -> list[Vector]:
+    """Return `PATH_POINTS` ball positions every `PATH_STEP`: where it goes untouched, spin left out."""
+    (x, y, z), (vx, vy, vz) = position, velocity
+    wall_x, wall_y = SIDE_WALL_X - BALL_RADIUS, BACK_WALL_Y - BALL_RADIUS
+    drag = 1 - BALL_DRAG * PATH_STEP
+    path = [position]
+    for _ in range(PATH_POINTS - 1):
+        vx, vy, vz = vx * drag, vy * drag, vz * drag - GRAVITY * PATH_STEP
+        x, y, z = x + vx * PATH_STEP, y + vy * PATH_STEP, z + vz * PATH_STEP
+        if z < BALL_REST_Z:
+            z = BALL_REST_Z
+            if vz < -120:  # slower ones are rolling
+                vx, vy, vz = vx * BALL_GRIP, vy * BALL_GRIP, -BALL_BOUNCE * vz
+            else:
+                vz = 0.0
+        elif z > CEILING_Z - BALL_RADIUS:
+            z, vz = CEILING_Z - BALL_RADIUS, -BALL_BOUNCE * abs(vz)
+        if x > wall_x or x < -wall_x:
+            x, vx = copysign(wall_x, x), copysign(BALL_BOUNCE * vx, -x)
+        if (y > wall_y or y < -wall_y) and (abs(x) > GOAL_WIDTH / 2 or z > GOAL_HEIGHT):
+            y, vy = copysign(wall_y, y), copysign(BALL_BOUNCE * vy, -y)
+        beyond = abs(x) + abs(y) - CORNER
+        if beyond > 0 and abs(x) > GOAL_WIDTH / 2:
+            side, end = copysign(1, x), copysign(1, y)
+            outward = max(0.0, vx * side + vy * end) * (1 + BALL_BOUNCE) / 2
+            x, y = x - side * beyond / 2, y - end * beyond / 2
+            vx, vy = vx - side * outward, vy - end * outward
+        path.append((x, y, z))
+    return path
+
+
+def _offsets(*names: str) -> tuple[int, ...]:
+    layout = layout_of(1, 0)
+    return tuple(layout.column(name, 0, 0) - layout.car_start for name in names)
+
+
+_VECTORS: Final = _offsets("position", "linear_velocity", "angular_velocity", "rotation")
+_SCALARS: Final = _offsets("boost_amount", "on_ground", "is_demoed", "can_flip", "is_flipping")
+(_TEAM,) = _offsets("team")
+_BIG_PADS: Final = [(pad, *PAD_POSITIONS[pad]) for pad in sorted(BIG_PADS)]
+
+
+def _vector(row: list[float], column: int, side: float, step: int = 1) -> Vector:
+    return side * row[column], side * row[column + step], row[column + 2 * step]
+
+
+def _car(row: list[float], start: int, side: float) -> Car:
+    """Return the car whose fields begin at column `start`; `side` is -1 to turn the field around."""
+    position, velocity, spin, rotation = (start + offset for offset in _VECTORS)
+    return Car(
+        _vector(row, position, side),
+        _vector(row, velocity, side),
+        _vector(row, spin, side),
+        _vector(row, rotation, side, 3),
+        _vector(row, rotation + 1, side, 3),
+        _vector(row, rotation + 2, side, 3),
+        *(row[start + offset] for offset in _SCALARS),
+    )
+
+
+def read_scene(row: list[float], layout: Layout, seat: int) -> Scene:
+    """Return one row of a state's buffer as the car in `seat` sees it."""
+    starts = [layout.car_start + car * layout.car_stride for car in range(layout.cars)]
+    team = row[starts[seat] + _TEAM]
+    side = -1.0 if team == ORANGE else 1.0
+    mates = [start for other, start in enumerate(starts) if other != seat and row[start + _TEAM] == team]
+    ball = _vector(row, layout.column("ball_position"), side)
+    velocity = _vector(row, layout.column("ball_linear_velocity"), side)
+    timers = layout.column("pad_timer")
+    return Scene(
+        me=_car(row, starts[seat], side),
+        mates=[_car(row, start, side) for start in mates],
+        path=ball_path(ball, velocity),
+        ball_velocity=velocity,
+        pads=[(side * x, side * y, 17.0) for pad, x, y in _BIG_PADS if row[timers + pad] <= 0],
+        is_kickoff=max(abs(ball[0]), abs(ball[1]), abs(velocity[0]), abs(velocity[1])) < 1,
+    )
