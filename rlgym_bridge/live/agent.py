@@ -19,6 +19,7 @@ from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.pilot import Faults, Override, Pilot
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
+_CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds
 CONNECT_SECONDS = 120.0
 RECONNECT_SECONDS = 30.0
 
@@ -152,6 +153,8 @@ class _Session:
         self._team: flat.ControllableTeamInfo | None = None
         self._pilot: Pilot | None = None
         self._newest: flat.GamePacket | None = None
+        self._buffer = bytearray(_CHUNK)
+        self._pending = b""  # the beginning of a message whose rest has yet to come
         self._answered_frame: int | None = None
         self._playing = True
         self._goodbye = False
@@ -181,8 +184,7 @@ class _Session:
         gc.freeze()  # what lives now lives on: later collections need not look at it
         try:
             while not self._goodbye:
-                self._take(self._read(blocking=True))
-                while not self._goodbye and (message := self._read(blocking=False)) is not None:
+                for message in self._receive():
                     self._take(message)
                 self._answer()
         except (EOFError, OSError):
@@ -194,17 +196,32 @@ class _Session:
                 self._relay.socket.close()
         return self._goodbye
 
-    def _read(self, blocking: bool) -> bytes | None:
-        """Return the next message; None when there is none and `blocking` is false."""
-        assert self._relay.socket is not None  # set by connect
-        self._relay.socket.setblocking(blocking)
-        try:
-            return self._relay.read_message()
-        except BlockingIOError:
-            return None
+    def _receive(self) -> list[bytes]:
+        """Wait for something to come; return all messages that are here, oldest first.
 
-    def _take(self, message: bytes | None) -> None:
-        if message is None:
+        One system call takes in what has queued up, where the relay's own `read_message` needs six for
+        every message.
+        """
+        connection = self._relay.socket
+        assert connection is not None  # set by connect
+        messages: list[bytes] = []
+        while not messages:
+            size = connection.recv_into(self._buffer)
+            if not size:
+                raise EOFError
+            pending = self._pending + bytes(memoryview(self._buffer)[:size])
+            start, end = 0, len(pending)
+            while end - start >= 2:
+                stop = start + 2 + (pending[start] << 8 | pending[start + 1])
+                if stop > end:
+                    break
+                messages.append(pending[start + 2 : stop])
+                start = stop
+            self._pending = pending[start:]
+        return messages
+
+    def _take(self, message: bytes) -> None:
+        if self._goodbye:
             return
         try:
             content = flat.CorePacket.unpack(message).message
