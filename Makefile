@@ -23,7 +23,8 @@ test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow
 
 bench: $(STAMP)
-	$(BIN)/python -m tests.benchmarks.bench
+	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet -c constraints.txt torch
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.parity --write docs/parity.md

@@ -114,7 +114,7 @@ class Layout:
         self._match, self.car_start = _offsets(MATCH_FIELDS)
         self._car, self.car_stride = _offsets(CAR_FIELDS)
         self.size = self.car_start + self.cars * self.car_stride
-        self.format = "<" + _format(MATCH_FIELDS) + self.cars * _format(CAR_FIELDS)
+        self.format = MATCH_FORMAT + self.cars * CAR_FORMAT[1:]
 
     def column(self, name: str, element: int = 0, car: int | None = None) -> int:
         """Return the column of one number of a field.
@@ -142,6 +142,11 @@ def _offsets(fields: Sequence[Field]) -> tuple[dict[str, tuple[int, Field]], int
 
 def _format(fields: Sequence[Field]) -> str:
     return "".join(field.format * prod(field.shape) for field in fields)
+
+
+MATCH_FORMAT: Final = "<" + _format(MATCH_FIELDS)
+CAR_FORMAT: Final = "<" + _format(CAR_FIELDS)
+"""The `struct` formats of a row's match part, and of each car's part behind it."""
 
 
 @cache

@@ -5,6 +5,7 @@ estimate until something fixes it again (the car lands, lets go of boost, the ha
 ramp to its end). The thresholds were read off RocketSim 2.2.1, tick by tick.
 """
 
+import struct
 from operator import attrgetter
 
 import numpy as np
@@ -21,6 +22,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.live.rotation import matrix
 from rlgym_bridge.live.wheels import floor_contact
+from rlgym_bridge.state import CAR_FORMAT
 
 _ON_GROUND = int(flat.AirState.OnGround)
 _JUMPING = int(flat.AirState.Jumping)
@@ -37,6 +39,7 @@ _PLAYER = attrgetter(
     "has_dodged", "dodge_elapsed", "dodge_dir", "dodge_timeout", "demolished_timeout",
     "is_supersonic", "latest_touch", "last_input",
 )  # fmt: skip
+_PACK = struct.Struct(CAR_FORMAT).pack_into
 _PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
 _XYZ = attrgetter("x", "y", "z")
 _CONTROLS = attrgetter(*CONTROL_NAMES)
@@ -83,20 +86,24 @@ class CarCounters:
         self._supersonic_known = self._jump_known = self._air_known = True
         self._boost_doubt = 0
 
-    def values(
-        self, player: flat.PlayerInfo, ticks: int, victim: float, hitbox: int, at_rest: bool
-    ) -> tuple[float, ...]:
-        """Take in one packet's player and return its car as a row.
+    def write(
+        self,
+        target: memoryview,
+        offset: int,
+        player: flat.PlayerInfo,
+        ticks: int,
+        hitbox: int,
+        at_rest: bool,
+    ) -> None:
+        """Take in one packet's player and write its car, the fields of `state.CAR_FIELDS`.
 
         Args:
+            target: The state's buffer as bytes.
+            offset: Where in it the car begins.
             player: The car in this packet.
             ticks: Ticks since the last packet; 0 for a repeated frame.
-            victim: Row of the car bumped, -1 for none.
             hitbox: Number of the car's hitbox.
             at_rest: Whether nothing has moved yet: countdown, and the first packet of a kickoff.
-
-        Returns:
-            The numbers of `state.CAR_FIELDS` in their order.
         """
         # One call each into the flatbuffer's objects: attribute by attribute takes half as long again.
         (
@@ -139,13 +146,13 @@ class CarCounters:
         wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
         grounded = sum(wheels) >= 3
         has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
-        return (
-            player_id, team, hitbox, *pose, *_XYZ(velocity), *_XYZ(spin),
+        _PACK(
+            target, offset, player_id, team, hitbox, *pose, *_XYZ(velocity), *_XYZ(spin),
             boost, respawn if demolished else 0.0, *wheels,
             supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS,
             0.5 * (self._hand_low + self._hand_high), has_jumped, holding, air_state == _JUMPING,
             self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
-            _seconds(self._air_ticks), elapsed, -dodge.y, dodge.x, 0.0, 0.0, 0.0, 0.0, victim,
+            _seconds(self._air_ticks), elapsed, -dodge.y, dodge.x, 0.0, 0.0, 0.0, 0.0, -1.0,
             self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
             flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
             has_flip and not grounded and not holding,

@@ -24,7 +24,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.live.cars import CarCounters
 from rlgym_bridge.live.pads import PadTimers
 from rlgym_bridge.live.rotation import matrix
-from rlgym_bridge.state import MatchState, layout_of
+from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
 
 _LOG = logging.getLogger(__name__)
 GAP_TICKS = 120
@@ -32,6 +32,7 @@ GAP_TICKS = 120
 
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
 _DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
+_PACK = struct.Struct(MATCH_FORMAT).pack_into
 _XYZ = attrgetter("x", "y", "z")
 _SEAT = attrgetter("team", "player_id")
 _BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
@@ -63,7 +64,7 @@ class Decoder:
         self._ball: tuple[float, ...] = _BALL_AT_REST
         self._consumption = _boost_consumption(config)
         self._target = memoryview(b"")
-        self._pack = struct.Struct("").pack_into
+        self._car_start = self._car_bytes = 0
 
     def update(self, packet: flat.GamePacket) -> MatchState:
         """Take in one packet.
@@ -91,14 +92,16 @@ class Decoder:
         if balls:
             self._ball = _ball_values(balls[0].physics)
         scores = [team.score for team in packet.teams] or [0, 0]
-        values: list[float] = [
-            info.frame_num, phase, info.game_time_remaining, info.is_overtime,
+        target = self._target
+        _PACK(
+            target, 0, info.frame_num, phase, info.game_time_remaining, info.is_overtime,
             scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
             -info.world_gravity_z / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
             *self._ball, *self._pads.update(packet, ticks),
-        ]  # fmt: skip
+        )  # fmt: skip
         countdown, self._phase = self._phase == Phase.COUNTDOWN, phase
         at_rest = phase == Phase.COUNTDOWN or (countdown and ticks <= 1)
+        offset = self._car_start
         for index in self.rows:
             player = players[index]
             counters = self._cars.get(player.player_id)
@@ -108,8 +111,8 @@ class Decoder:
             hitbox = self._hitboxes.get(length)
             if hitbox is None:
                 hitbox = self._hitboxes[length] = _hitbox_of(player)
-            values += counters.values(player, ticks, -1.0, hitbox, at_rest)
-        self._pack(self._target, 0, *values)
+            counters.write(target, offset, player, ticks, hitbox, at_rest)
+            offset += self._car_bytes
         return state
 
     def clear_touches(self) -> None:
@@ -136,7 +139,7 @@ class Decoder:
         if self.state is None or self.state.layout is not layout:
             self.state = MatchState(layout.blue, layout.orange)
             self._target = self.state.buffer.data.cast("B")
-            self._pack = struct.Struct(layout.format).pack_into
+            self._car_start, self._car_bytes = 4 * layout.car_start, 4 * layout.car_stride
         self.seating = seating
         present = {player_id for _, player_id in seating}
         self._cars = {one: car for one, car in self._cars.items() if one in present}

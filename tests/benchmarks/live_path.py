@@ -2,9 +2,11 @@
 
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from rlbot import flat
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
@@ -22,21 +24,34 @@ _PACKETS = 2000
 _CONFIG = flat.MatchConfiguration(mutators=flat.MutatorSettings())
 
 
+Choose = Callable[[np.ndarray], np.ndarray]
+"""Observations (1, size) float32 to one action (1,)."""
+
+
 def live_vs_compat(team_size: int, rounds: int) -> dict[str, Any]:
-    """Time both paths on the same packets, every one a decision of one car, with the same network."""
+    """Time both paths on the same packets, every one a decision of one car, with equal weights.
+
+    The peer's users run their networks in torch; `ratio_equal_network` gives the peer our numpy network.
+    """
+    torch.set_num_threads(1)
     packets = _packets(team_size)
-    network = _network(DefaultObs(zero_padding=None).size(team_size, team_size))
-    ours, theirs = [], []
+    weights = _weights(DefaultObs(zero_padding=None).size(team_size, team_size))
+    network = NetworkPolicy(weights, "categorical", (90,), "argmax")
+    network.reset([0])
+    in_torch, in_numpy = _torch_choice(weights), lambda obs: network.act(obs[None], None)[0]
+    ours, theirs, equal = [], [], []
     for _ in range(rounds):
         ours.append(_ours(packets, network))
-        theirs.append(_peers(packets, network))
+        theirs.append(_peers(packets, in_torch))
+        equal.append(_peers(packets, in_numpy))
     value, peer_value = statistics.median(ours) * 1e6, statistics.median(theirs) * 1e6
     return {
         "value": value,
         "unit": "us a packet, bytes to controls",
-        "peer": "rlgym-compat 2.3.6, RLGym's DefaultObs and parser, the same numpy network",
+        "peer": "rlgym-compat 2.3.6, RLGym's DefaultObs and parser, torch",
         "peer_value": peer_value,
         "ratio": peer_value / value,
+        "ratio_equal_network": statistics.median(equal) * 1e6 / value,
     }
 
 
@@ -50,15 +65,31 @@ def _packets(team_size: int) -> list[bytes]:
     return packets
 
 
-def _network(size: int) -> NetworkPolicy:
+def _weights(size: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     weights = {}
     for i, (inputs, outputs) in enumerate(((size, 256), (256, 256), (256, 90))):
         weights[f"layers.{i}.weight"] = rng.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
         weights[f"layers.{i}.bias"] = np.zeros(outputs, np.float32)
-    policy = NetworkPolicy(weights, "categorical", (90,), "argmax")
-    policy.reset([0])
-    return policy
+    return weights
+
+
+def _torch_choice(weights: dict[str, np.ndarray]) -> Choose:
+    layers: list[torch.nn.Module] = []
+    for i in range(len(weights) // 2):
+        outputs, inputs = weights[f"layers.{i}.weight"].shape
+        layer = torch.nn.Linear(inputs, outputs)
+        layer.load_state_dict(
+            {part: torch.from_numpy(weights[f"layers.{i}.{part}"]) for part in ("weight", "bias")}
+        )
+        layers += [layer, torch.nn.ReLU()]
+    network = torch.nn.Sequential(*layers[:-1])
+
+    def choose(obs: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            return network(torch.from_numpy(obs)).argmax(-1).numpy()
+
+    return choose
 
 
 def _ours(packets: list[bytes], network: NetworkPolicy) -> float:
@@ -72,7 +103,7 @@ def _ours(packets: list[bytes], network: NetworkPolicy) -> float:
     return (time.perf_counter() - began) / len(packets)
 
 
-def _peers(packets: list[bytes], network: NetworkPolicy) -> float:
+def _peers(packets: list[bytes], choose: Choose) -> float:
     game = PeerState.create_compat_game_state(field_info(), _CONFIG)
     obs, parser = PeerObs(zero_padding=None), PeerRepeat(PeerLookup(), 8)
     agent = None
@@ -82,7 +113,6 @@ def _peers(packets: list[bytes], network: NetworkPolicy) -> float:
         if agent is None:
             agent = next(iter(game.cars))
         seen = obs.build_obs([agent], game, {})[agent].astype(np.float32)
-        action = network.act(seen[None, None], None)[0]
-        parser.parse_actions({agent: action}, game, {})
+        parser.parse_actions({agent: choose(seen[None])}, game, {})
         game.reset_car_ball_touches()
     return (time.perf_counter() - began) / len(packets)
