@@ -181,7 +181,7 @@ def run(ticks: int, team_size: int = 1, seed: int = 0, compat: bool = True) -> R
     peer = _peer() if compat else None
     last_phase = -1
     for sent in drive(match, seed):
-        packet = _through_bytes(sent)
+        packet = through_bytes(sent)
         decoder.clear_touches()
         state = decoder.update(packet)
         other = peer(packet) if peer else None
@@ -200,7 +200,7 @@ def run(ticks: int, team_size: int = 1, seed: int = 0, compat: bool = True) -> R
     return result
 
 
-def _through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
+def through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
     message = flat.CorePacket.unpack(flat.CorePacket(packet).pack()).message
     assert isinstance(message, flat.GamePacket)  # what was packed
     return message

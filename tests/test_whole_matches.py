@@ -1,0 +1,63 @@
+"""Whole matches of Chaser against Chaser: the server's referee and the bots' own code, without sockets."""
+
+import logging
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.live.bot import brain_of
+from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.referee import Course
+from tests.benchmarks.parity import make_match, through_bytes
+
+
+def whole_match(seed: int, seconds: float) -> Match:
+    """Play one match to its end."""
+    match = make_match(1, seed, seconds)
+    match.referee.course = Course(seconds, skip_replays=True, max_overtime=300.0, max_kickoff=300.0)
+    config = flat.MatchConfiguration(mutators=flat.MutatorSettings())
+    pilots = [
+        Pilot(
+            brain_of("chaser"),
+            field_info(),
+            config,
+            [player.player_id],
+            Faults(logging.getLogger()),
+            seed=seed,
+        )
+        for player in match.packet().players
+    ]
+    while match.referee.phase != Phase.ENDED:
+        packet = through_bytes(match.packet())
+        for pilot in pilots:
+            pilot.see(packet)
+            for slot, row in pilot.inputs():
+                sticks, buttons = row[:5].tolist(), [value > 0 for value in row[5:]]
+                match.hold(slot, flat.ControllerState(*sticks, *buttons, False))
+        match.advance()
+    for pilot in pilots:
+        assert not pilot._faults.counts
+    return match
+
+
+def test_a_minute_of_chaser_against_chaser_ends_and_both_touch_the_ball() -> None:
+    match = whole_match(seed=3, seconds=60.0)
+    assert match.referee.ended_by is not None
+    assert min(match.scores.touches) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_thirty_matches_of_chaser_against_chaser_all_end_with_touches_and_goals() -> None:
+    with_goal = 0
+    for seed in range(30):
+        match = whole_match(seed, seconds=300.0)
+        minutes = match.frame / TICKS_PER_SECOND / 60
+        print(seed, match.referee.score, match.referee.ended_by, match.scores.touches, f"{minutes:.1f} min")
+        assert match.referee.ended_by in ("time", "overtime goal", "max overtime: draw")
+        assert min(match.scores.touches) >= minutes, "each car touches the ball at least once a minute"
+        with_goal += sum(match.referee.score) > 0
+    assert with_goal >= 20
