@@ -81,7 +81,8 @@ class Clock:
         self.skipped_decisions = 0
         self._neutral: Sequence[np.ndarray] = (NEUTRAL,) * cars
         self._frame: int | None = None
-        self._phase = -1
+        self._phase = -1  # the newest but for pauses
+        self._paused = False
         self._due: int | None = None  # tick of the next decision; None out of play
         self._grid = 0  # tick on the grid that the newest decision stands for
         self._length = 1  # ticks that the newest rows last
@@ -98,11 +99,14 @@ class Clock:
             What to do. A repeated frame asks for nothing, unless its phase begins play.
         """
         last_frame, last_phase = self._frame, self._phase
-        self._frame, self._phase = frame, phase
+        self._frame = frame
+        self._paused = phase == Phase.PAUSED
+        if self._paused:  # what comes after goes on from what was before
+            return Event.IDLE
+        self._phase = phase
         if phase not in PLAYING_PHASES:
-            if phase != Phase.PAUSED:
-                self._due = None
-                self._plans.clear()
+            self._due = None
+            self._plans.clear()
             return Event.IDLE
         broken = last_frame is None or not 0 <= frame - last_frame <= GAP_TICKS
         kickoff = phase == Phase.KICKOFF and last_phase != Phase.KICKOFF
@@ -143,7 +147,7 @@ class Clock:
 
     def row(self) -> Sequence[np.ndarray]:
         """Return the row that answers the packet just seen, for each car (8,) float32."""
-        if self._due is None or self._frame is None or self._phase not in PLAYING_PHASES:
+        if self._due is None or self._frame is None or self._paused:
             return self._neutral
         tick = self._frame + self.timing.input_latency
         for newest in range(len(self._plans) - 1, -1, -1):

@@ -29,7 +29,7 @@ def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
             that is neither 0 nor 1.
     """
     try:
-        array = np.asarray(rows, np.float32)
+        array = np.array(rows, np.float32)  # a copy: a parser may reuse its own
     except (TypeError, ValueError) as error:
         raise ControlsError(f"{source} gave {rows!r}, expected numbers: {error}") from None
     shape, single = array.shape, array.ndim == 1

@@ -178,12 +178,22 @@ def _refuse_constant(name: str) -> None:
 # --- what each key may hold --------------------------------------------------------------------------
 
 
+_MOST_TICKS: Final = 1200  # 10 s: more is a slip
+
+
 def _whole(low: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= low
 
 
+def _ticks(low: int) -> Callable[[Any], bool]:
+    return lambda value: _whole(low)(value) and value <= _MOST_TICKS
+
+
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -238,9 +248,9 @@ _KEYS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "obs": (_spec, '{"class": "module:Class", "args": {...}} or null'),
     "parser": (_spec, '{"class": "module:Class", "args": {...}, "nested": another or null} or null'),
     "env": (lambda value: value is None or _path(value), '"module:function" or null'),
-    "tick_skip": (_whole(1), "a whole number of ticks, 1 or more"),
-    "action_delay": (_whole(0), "a whole number of ticks, 0 or more"),
-    "input_latency": (_whole(0), "a whole number of ticks, 0 or more"),
+    "tick_skip": (_ticks(1), f"a whole number of ticks from 1 to {_MOST_TICKS}"),
+    "action_delay": (_ticks(0), f"a whole number of ticks from 0 to {_MOST_TICKS}"),
+    "input_latency": (_ticks(0), f"a whole number of ticks from 0 to {_MOST_TICKS}"),
     "distribution": (lambda value: value in DISTRIBUTIONS, "one of " + ", ".join(DISTRIBUTIONS)),
     "selection": (lambda value: value in SELECTIONS, "one of " + ", ".join(SELECTIONS)),
     "seed": (_whole(0), "a whole number, 0 or more"),

@@ -91,7 +91,8 @@ def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -
         raise ValueError(
             f"{name} is {tensor.dtype}{tensor.shape}, expected floating point numbers of shape {wanted_shape}"
         )
-    wrong = int((~np.isfinite(tensor)).sum())
+    with np.errstate(over="ignore"):
+        wrong = int((~np.isfinite(tensor.astype(np.float32))).sum())  # as it will be used
     if wrong:
         raise ValueError(f"{name} holds {wrong} numbers that are not finite; the training has diverged")
 
@@ -188,7 +189,10 @@ class NetworkPolicy:
         if self._normalisation is not None:
             mean, factor, clip = self._normalisation
             rows = ((rows - mean) * factor).clip(-clip, clip)
-        chosen = self._choose(self._network(rows))
+        outputs = self._network(rows)
+        if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
+            raise ValueError("the network gave a number that is not finite: its weights are too large")
+        chosen = self._choose(outputs)
         return chosen.reshape(
             (matches, seats) if self.distribution == "categorical" else (matches, seats, -1)
         )
@@ -255,15 +259,21 @@ def categorical(logits: np.ndarray, rng: np.random.Generator | None) -> np.ndarr
     return picked
 
 
+def _finite(mean: np.ndarray, std: np.ndarray) -> bool:
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(mean).all() and np.isfinite(1 / std).all())
+
+
 def _as_arrays(normalisation: Normalisation | None, size: int) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Return mean, 1 / std and clip."""
     if normalisation is None:
         return None
-    mean = np.array(normalisation.mean, np.float32)
-    std = np.array(normalisation.std, np.float32)
-    if mean.shape != (size,) or std.shape != (size,) or not (std > 0).all():
+    with np.errstate(over="ignore"):
+        mean = np.array(normalisation.mean, np.float32)
+        std = np.array(normalisation.std, np.float32)
+    if mean.shape != (size,) or std.shape != (size,) or not (std > 0).all() or not _finite(mean, std):
         raise ValueError(
             f"obs_normalisation has a mean of {mean.shape} and a std of {std.shape}, expected ({size},) each "
-            "and every std above 0"
+            "and every std above 0, all finite as float32"
         )
     return mean, 1 / std, float(normalisation.clip)

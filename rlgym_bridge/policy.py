@@ -201,6 +201,10 @@ def load_policy(
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error
+    except Exception as error:  # a component's own: whatever it makes of the arguments it was given
+        raise ValueError(
+            f"{source}: the components cannot be made or called: {type(error).__name__}: {error}"
+        ) from error
     _check_fits(manifest, built, components, source)
     if selection is not None:
         manifest = replace(manifest, selection=selection)

@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.bot import CHASER
+from rlgym_bridge.policy_files import MANIFEST_FILE, read_files
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
 
@@ -30,6 +32,7 @@ def with_line_up(
     blue: Sequence[str] | None,
     orange: Sequence[str] | None,
     real_game: bool = False,
+    allow_modules: Sequence[str] = (),
 ) -> flat.MatchConfiguration:
     """Return the match with the cars of one or both teams replaced.
 
@@ -39,6 +42,7 @@ def with_line_up(
             `psyonix:SKILL`; None keeps blue's cars.
         orange: Likewise.
         real_game: Whether humans and Psyonix bots can play.
+        allow_modules: Modules that policy folders may import components from.
 
     Raises:
         ConfigError: A BOT is nothing that can be played.
@@ -47,9 +51,29 @@ def with_line_up(
     for team, bots in ((BLUE, blue), (ORANGE, orange)):
         if bots is not None:
             players = [player for player in players if player.team != team]
-            players += [_player(bot, team, real_game) for bot in bots]
+            players += [_player(bot, team, real_game, allow_modules) for bot in bots]
     match.player_configurations = sorted(players, key=lambda player: player.team)
+    sizes = tuple(sum(player.team == team for player in players) for team in (BLUE, ORANGE))
+    for bot in [*(blue or ()), *(orange or ())]:
+        _check_team_sizes(bot, sizes)
     return match
+
+
+def _check_team_sizes(bot: str, sizes: tuple[int, ...]) -> None:
+    """Refuse a policy folder in a match of team sizes that it was not trained for."""
+    if not (Path(bot) / MANIFEST_FILE).is_file():
+        return
+    try:
+        manifest, _ = read_files(Path(bot))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"BOT {bot!r}: {error}") from error
+    known = {pair for blue, orange in manifest.team_sizes for pair in ((blue, orange), (orange, blue))}
+    if sizes not in known:
+        trained = ", ".join(f"{blue}v{orange}" for blue, orange in manifest.team_sizes)
+        raise ConfigError(
+            f"BOT {bot!r} was trained for {trained}, this match is {sizes[0]}v{sizes[1]}; change the "
+            f"number of bots, or save the policy with these team_sizes too if its observation fits both"
+        )
 
 
 def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping[str, str]]) -> None:
@@ -60,10 +84,10 @@ def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping
             player.variety.environment = [*(player.variety.environment or []), *added]
 
 
-def _player(bot: str, team: int, real_game: bool) -> flat.PlayerConfiguration:
+def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     path = Path(bot)
-    if bot == CHASER or (path / "policy.json").is_file():
-        return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team)
+    if bot == CHASER or (path / MANIFEST_FILE).is_file():
+        return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team, allow_modules)
     if path.suffix == ".toml":
         return read_bot(path, team, "", None)
     if bot == "human" or bot.startswith("psyonix:"):
@@ -74,12 +98,15 @@ def _player(bot: str, team: int, real_game: bool) -> flat.PlayerConfiguration:
     raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a bot.toml, or {CHASER}")
 
 
-def _policy_player(policy: str, team: int) -> flat.PlayerConfiguration:
+def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     name = "Chaser" if policy == CHASER else Path(policy).name
-    command = [sys.executable, "-m", "rlgym_bridge.live", policy]
+    command = [sys.executable, "-m", "rlgym_bridge.live", policy, *allow_modules]
     joined = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
     bot = flat.CustomBot(
-        name=name, root_dir=str(Path.cwd()), run_command=joined, agent_id=f"rlgym_bridge/{policy}"
+        name=name,
+        root_dir=str(Path.cwd()),
+        run_command=joined,
+        agent_id=f"rlgym_bridge/{name}-{zlib.crc32(policy.encode()):08x}",
     )
     return flat.PlayerConfiguration(bot, team)
 

@@ -6,10 +6,13 @@ import math
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rlbot import flat
 from rlbot.config import ConfigParsingException, load_match_config
@@ -21,6 +24,7 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import REPORT_VARIABLE, SEED_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
 from rlgym_bridge.server import (
+    BotResult,
     ConfigError,
     MatchCalledOff,
     MatchResult,
@@ -57,6 +61,10 @@ def add_to(commands: Any) -> None:
         default="sim",
         help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
     )
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="MODULE",
+        help="modules of yours that policy folders given as BOT may import components from",
+    )  # fmt: skip
     shared.add_match_options(parser)
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
@@ -75,8 +83,11 @@ def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
+        shared.check_json(options.json)
         real_game = options.server == "rlbot"
-        configuration = with_line_up(_match_of(options), options.blue, options.orange, real_game)
+        configuration = with_line_up(
+            _match_of(options), options.blue, options.orange, real_game, options.allow_modules
+        )
         with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
             reports = [Path(folder) / f"{i}.json" for i in range(len(configuration.player_configurations))]
             with_environment(configuration, [_environment(options, path) for path in reports])
@@ -84,16 +95,17 @@ def run(options: argparse.Namespace) -> int:
                 result = play_real_match(configuration, console)
             else:
                 result = _play(configuration, options, console)
-            lost = [_lost(path) for path in reports]
+            told = [_told(path) for path in reports]
     except (ConfigError, ServerError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except MatchCalledOff as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    shared.write_json(options.json, summary(result, lost))
-    _print_result(console, result, lost)
-    return 1 if any(bot.crashed for bot in result.bots) else 0
+    _print_result(console, result, told)
+    shared.write_json(options.json, summary(result, told))
+    troubled = any(bot.crashed or told[bot.index].faults for bot in result.bots)
+    return 1 if troubled or result.ended_by == "stopped" else 0
 
 
 def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
@@ -121,15 +133,26 @@ def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
     return variables
 
 
-def _lost(report: Path) -> int | None:
-    """Return the packets that a bot says it never answered; None for a bot that does not say.
+@dataclass(frozen=True)
+class Told:
+    """What a bot says of itself; only bots of this project do.
 
-    Bots of ours write the number whenever play stops, and when they leave.
+    Attributes:
+        lost: Packets it never answered; None for a bot that does not say.
+        faults: What went wrong in it, by kind: how often.
     """
+
+    lost: int | None = None
+    faults: Mapping[str, int] = field(default_factory=dict)
+
+
+def _told(report: Path) -> Told:
+    """Read a bot's report: written whenever play stops, and when it leaves."""
     try:
-        return int(json.loads(report.read_text())["lost"])
+        data = json.loads(report.read_text())
+        return Told(int(data["lost"]), dict(data["faults"]))
     except (OSError, ValueError, KeyError):
-        return None
+        return Told()
 
 
 def _play(
@@ -137,12 +160,17 @@ def _play(
 ) -> MatchResult:
     log_dir = Path("logs")
     shown = console.is_terminal and not options.quiet
+    said: tuple[object, ...] = ()
 
     def show(status: MatchStatus) -> None:
+        nonlocal said
         # A bare write: whatever takes milliseconds here makes the next tick late.
         if shown:
             sys.stdout.write("\r" + _line(status).ljust(79))
             sys.stdout.flush()
+        elif not options.quiet and said != (news := (status.score, status.overtime)):
+            said = news
+            print(_line(status), flush=True)
 
     with MatchServer(
         pace=options.pace,
@@ -151,7 +179,7 @@ def _play(
         max_overtime=options.max_overtime,
         on_progress=show,
         log_dir=log_dir / str(os.getpid()),
-    ) as server:
+    ) as server, shared.stopped_by_signals(server.stop):
         result = server.play(configuration)
     if shown:
         sys.stdout.write("\r" + " " * 79 + "\r")
@@ -168,7 +196,7 @@ def _line(status: MatchStatus) -> str:
     )
 
 
-def summary(result: MatchResult, lost: list[int | None]) -> dict[str, Any]:
+def summary(result: MatchResult, told: list[Told]) -> dict[str, Any]:
     """Return the result as other programs read it: the keys of `--json`."""
     return {
         "score": list(result.score),
@@ -192,7 +220,8 @@ def summary(result: MatchResult, lost: list[int | None]) -> dict[str, Any]:
                 "boost_used": round(bot.boost_used, 1),
                 "replies": bot.replies,
                 "late": bot.late,
-                "lost": lost[bot.index],
+                "lost": told[bot.index].lost,
+                "faults": dict(told[bot.index].faults),
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,
@@ -206,7 +235,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 4)
 
 
-def _print_result(console: Console, result: MatchResult, lost: list[int | None]) -> None:
+def _print_result(console: Console, result: MatchResult, told: list[Told]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("bot")
     for heading in ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "lost"):
@@ -214,14 +243,14 @@ def _print_result(console: Console, result: MatchResult, lost: list[int | None])
     for bot in result.bots:
         values = (bot.goals, bot.touches, bot.demolitions, round(bot.boost_used))
         replies = ("-" if math.isnan(ms) else f"{ms:.2f}" for ms in (bot.reply_p50_ms, bot.reply_p99_ms))
-        missing = lost[bot.index]
+        missing = told[bot.index].lost
         table.add_row(
-            f"[{('blue', 'dark_orange')[bot.team]}]{bot.name}[/]",
+            f"[{('blue', 'dark_orange')[bot.team]}]{escape(bot.name)}[/]",
             *map(str, values), *replies, str(bot.late), "-" if missing is None else str(missing),
         )  # fmt: skip
     console.print(table)
     for bot in result.bots:
-        _print_troubles(console, bot)
+        _print_troubles(console, bot, told[bot.index])
     played = result.ticks / 120
     outcome = "a draw" if result.winner == "draw" else f"{result.winner} wins"
     console.print(f"blue {result.score[0]} : {result.score[1]} orange   {outcome} ({result.ended_by})")
@@ -231,15 +260,18 @@ def _print_result(console: Console, result: MatchResult, lost: list[int | None])
     )
 
 
-def _print_troubles(console: Console, bot: Any) -> None:
+def _print_troubles(console: Console, bot: BotResult, told: Told) -> None:
+    name = escape(bot.name)
+    if told.faults:
+        counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
+        where = f"; its log says more: {bot.log_path}" if bot.log_path else ""
+        console.print(f"[red]{name}: {escape(counts + where)}[/]")
     if bot.crashed:
         code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
-        console.print(f"[red]{bot.name} left before the end{code}; its car stood still from then on[/]")
+        console.print(f"[red]{name} left before the end{code}; its car stood still from then on[/]")
         for line in bot.log_tail.splitlines():
             console.print(f"    {line}", markup=False)
         if bot.log_path:
             console.print(f"    whole log: {bot.log_path}", markup=False)
     if bot.invalid_inputs:
-        console.print(
-            f"[red]{bot.name} sent {bot.invalid_inputs} inputs that are no finite numbers; dropped[/]"
-        )
+        console.print(f"[red]{name} sent {bot.invalid_inputs} inputs that are no finite numbers; dropped[/]")

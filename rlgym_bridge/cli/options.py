@@ -2,7 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,44 @@ def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> No
     if json:
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` at Ctrl-C and when the process is asked to end; a second time ends it at once.
+
+    A KeyboardInterrupt would do less: raised while Python cleans up an object, it is lost.
+    """
+    names = ("SIGINT", "SIGTERM", "SIGBREAK")  # SIGINT too: background jobs of a shell ignore it
+    before = {
+        number: signal.getsignal(number)
+        for name in names
+        if (number := getattr(signal, name, None)) is not None
+    }
+
+    def handle(number: int, _: object) -> None:
+        for one in before:
+            signal.signal(one, signal.SIG_DFL)
+        stop()
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_json(path: Path | None) -> None:
+    """Make sure, before the work is done, that its result can be written.
+
+    Raises:
+        OSError: It cannot.
+    """
+    if path is not None:
+        with path.open("a"):
+            pass
 
 
 def write_json(path: Path | None, result: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     except ServerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    with server:
+    with server, shared.stopped_by_signals(server.stop):
         if not options.quiet:
             print(
                 f"listening on {server.host}:{server.port} at {options.pace} pace; Ctrl-C ends it", flush=True

@@ -8,12 +8,15 @@ import gc
 import json
 import logging
 import os
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from rlbot import flat
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT, SocketRelay
 
+from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.pilot import Faults, Override, Pilot
@@ -22,6 +25,8 @@ _LOG = logging.getLogger("rlgym_bridge.agent")
 _CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds
 CONNECT_SECONDS = 120.0
 RECONNECT_SECONDS = 30.0
+_RECONNECT_PAUSE = 1.0  # seconds between two connections
+_SILENT_SESSIONS = 30  # connections without a packet after which the bot gives up
 
 REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 """Environment variable with the file that the agent's report is written to, as JSON."""
@@ -57,10 +62,7 @@ class Agent:
                 "hand set it to the agent_id of bot.toml"
             )
         self.agent_id = name
-        self.server = (
-            os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP,
-            _whole_number("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT,
-        )
+        self.server = _server_address()
         self.faults = Faults(_LOG)
         self.packets = 0
         self.answered = 0
@@ -85,8 +87,9 @@ class Agent:
         Returns:
             0 when the server said goodbye, 1 when it could not be reached (again).
         """
-        wait = CONNECT_SECONDS
+        wait, silent = CONNECT_SECONDS, 0
         while True:
+            packets = self.packets
             session = _Session(self, self._brain, self._override, self._seed)
             try:
                 session.connect(wait)
@@ -103,11 +106,16 @@ class Agent:
                 return 0
             self.disconnects += 1
             wait = RECONNECT_SECONDS
-            _LOG.warning("the server closed the connection without a goodbye; waiting for it again")
+            silent = silent + 1 if self.packets == packets else 0
+            if silent >= _SILENT_SESSIONS:
+                _LOG.error("the server at %s:%d closed %d connections without a packet", *self.server, silent)
+                return 1
+            self.faults.add("disconnected", "the server closed the connection without a goodbye")
+            time.sleep(_RECONNECT_PAUSE)
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets before it that got none."""
-        if last is None or not 0 <= frame - last <= 120:
+        if last is None or not 0 <= frame - last <= GAP_TICKS:
             self.answered += 1
         elif frame > last:
             self.answered += 1
@@ -274,15 +282,17 @@ class _Session:
         packet, self._newest = self._newest, None
         if packet is None or self._pilot is None:
             return
-        for index, row in self._pilot.inputs():
+        inputs = self._pilot.inputs()
+        for index, row in inputs:
             key = row.tobytes()
             sent = self._sent.get(index)
             if sent is None or sent[0] != key:
                 sent = self._sent[index] = (key, _input_message(index, row.tolist()))
             self._relay.send_bytes(sent[1])
         info = packet.match_info
-        self._agent.count_answer(info.frame_num, self._answered_frame)
-        self._answered_frame = info.frame_num
+        if inputs:
+            self._agent.count_answer(info.frame_num, self._answered_frame)
+            self._answered_frame = info.frame_num
         self._tidy(int(info.match_phase) in PLAYING_PHASES)
 
     def _tidy(self, playing: bool) -> None:
@@ -304,6 +314,18 @@ def _input_message(index: int, row: list[float]) -> bytes:
         throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False
     )
     return flat.InterfacePacket(flat.PlayerInput(index, controls)).pack()
+
+
+def _server_address() -> tuple[str, int]:
+    """Return the server's numeric address, as rlbot's relay wants it, and its port."""
+    host = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
+    port = _whole_number("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT
+    if not 0 < port < 65536:
+        raise ValueError(f"RLBOT_SERVER_PORT is {port}, expected a TCP port from 1 to 65535")
+    try:
+        return str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0]), port
+    except OSError as error:
+        raise ValueError(f"RLBOT_SERVER_IP is {host!r}, expected an address: {error}") from None
 
 
 def _whole_number(variable: str) -> int | None:

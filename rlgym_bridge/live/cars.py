@@ -82,6 +82,7 @@ class CarCounters:
     def rest(self) -> None:
         """Take the car as new: it stands on its kickoff spot, or has just come back."""
         self.forget()
+        self.touches = 0
         self._hand_high = 0.0
         self._supersonic_known = self._jump_known = self._air_known = True
         self._boost_doubt = 0

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from rlbot import flat
 
+from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BLUE,
@@ -27,9 +28,7 @@ from rlgym_bridge.live.rotation import matrix
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
 
 _LOG = logging.getLogger(__name__)
-GAP_TICKS = 120
-"""A jump in the frame number beyond this is a new match or a long stall: nothing counted holds."""
-
+_MOST_HITBOXES = 64  # lengths remembered; a length that is no number never equals itself
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
 _DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
 _PACK = struct.Struct(MATCH_FORMAT).pack_into
@@ -79,6 +78,13 @@ class Decoder:
         Raises:
             ValueError: The packet has more than four cars in a team.
         """
+        try:
+            return self._update(packet)
+        except Exception:
+            self._forget()  # counters may have been left in the middle of a tick
+            raise
+
+    def _update(self, packet: flat.GamePacket) -> MatchState:
         info = packet.match_info
         phase = int(info.match_phase)
         players = packet.players
@@ -110,7 +116,9 @@ class Decoder:
             length = player.hitbox.length
             hitbox = self._hitboxes.get(length)
             if hitbox is None:
-                hitbox = self._hitboxes[length] = _hitbox_of(player)
+                hitbox = _hitbox_of(player)
+                if len(self._hitboxes) < _MOST_HITBOXES:
+                    self._hitboxes[length] = hitbox
             counters.write(target, offset, player, ticks, hitbox, at_rest)
             offset += self._car_bytes
         return state
@@ -125,11 +133,14 @@ class Decoder:
         ticks = 1 if self._frame is None else frame - self._frame
         self._frame = frame
         if not 0 <= ticks <= GAP_TICKS:
-            self._pads.forget()
-            for counters in self._cars.values():
-                counters.forget()
+            self._forget()
             return 1
         return ticks
+
+    def _forget(self) -> None:
+        self._pads.forget()
+        for counters in self._cars.values():
+            counters.forget()
 
     def _seat(self, seating: list[tuple[int, int]]) -> None:
         """Give every player a row: blue first, each team in packet order."""

@@ -74,10 +74,12 @@ class Pilot:
         self._tick_skip = brain.tick_skip
         self._ids = list(player_ids)
         self._seats: list[int] = []
+        self._indices: list[int] = []  # of our cars in the newest packet
         self._seating: list[tuple[int, int]] | None = None
         self._faults = faults
         self._override = override
         self._override_rows: np.ndarray = _NO_ROWS
+        self._override_frame = 0  # tick of the first of these rows
         self._frame = -1
         self._overridden = False
         self._open = False  # an episode is under way: its last step has not been seen
@@ -91,12 +93,11 @@ class Pilot:
             self._see(packet)
         except Exception as error:
             self._faults.add("packet failed", f"neutral controls: {error}", error)
-            self._rows = self._neutral
+            self._answer_neutrally(packet)
 
     def inputs(self) -> list[tuple[int, np.ndarray]]:
         """Return the answer to the newest packet: (packet index, row (8,)) of each car of ours."""
-        rows, order = self._rows, self._decoder.rows
-        return [(order[seat], rows[i]) for i, seat in enumerate(self._seats)]
+        return list(zip(self._indices, self._rows, strict=False))
 
     def _see(self, packet: flat.GamePacket) -> None:
         state = self._decoder.update(packet)
@@ -109,7 +110,9 @@ class Pilot:
             self._take_seats(packet)
             if event is not Event.IDLE:
                 event = self.clock.restart()
-        if not self._seats or event is Event.IDLE:
+        if len(self._seats) < len(self._ids):
+            self._answer_neutrally(packet)  # a car of ours is missing: the others stand still
+        elif event is Event.IDLE:
             self._rows = self._neutral
             self._override_rows = _NO_ROWS
             self._end_episode(state, phase)
@@ -117,6 +120,8 @@ class Pilot:
             self._play(state, event)
 
     def _play(self, state: MatchState, event: Event) -> None:
+        if event is Event.RESET:
+            self._override_rows = _NO_ROWS
         if self._override is not None and self._drive_override(state):
             return
         if self._overridden:
@@ -129,11 +134,23 @@ class Pilot:
     def _take_seats(self, packet: flat.GamePacket) -> None:
         """Find our cars by identifier after players came, went or changed places."""
         self._seating = self._decoder.seating
-        row_of = {packet.players[index].player_id: row for row, index in enumerate(self._decoder.rows)}
+        order = self._decoder.rows
+        row_of = {packet.players[index].player_id: row for row, index in enumerate(order)}
         missing = [one for one in self._ids if one not in row_of]
         if missing:
             self._faults.add("car missing", f"no player with identifier {missing} in the packet")
-        self._seats = [row_of[one] for one in self._ids] if not missing else []
+        self._seats = [row_of[one] for one in self._ids if one in row_of]
+        self._indices = [order[seat] for seat in self._seats]
+        self._override_rows = _NO_ROWS
+        self._open = False
+
+    def _answer_neutrally(self, packet: flat.GamePacket) -> None:
+        """Find our cars in a packet that cannot be played, and let go of all controls."""
+        self._rows = self._neutral
+        self._indices = [
+            index for index, player in enumerate(packet.players) if player.player_id in self._ids
+        ]
+        self._seating = None  # look for our seats anew in the next packet
 
     def _decide(self, state: MatchState, event: Event) -> None:
         rows = self._idle_rows()
@@ -141,6 +158,7 @@ class Pilot:
             if event is Event.RESET or not self._open:
                 seed = None if self._seed is None else self._seed + self.resets
                 self.resets += 1
+                self._open = False  # a reset that fails is tried again at the next decision
                 self.episode.reset(state, self._seats, seed)
                 self._open = True
             else:
@@ -177,16 +195,19 @@ class Pilot:
     def _drive_override(self, state: MatchState) -> bool:
         """Play the user's own rows, if there are any for this packet."""
         assert self._override is not None
-        if not len(self._override_rows):
+        frame = int(state.frame[0])
+        if not 0 <= frame - self._override_frame < len(self._override_rows):
+            self._override_rows = _NO_ROWS
             try:
                 rows = self._override(state)
                 if rows is None:
                     return False
                 self._override_rows = checked_rows(rows, 1, "override")
+                self._override_frame = frame
             except Exception as error:
                 self._faults.add("override failed", f"the policy plays on: {error}", error)
                 return False
-        row, self._override_rows = self._override_rows[0], self._override_rows[1:]
-        self._rows = [row] * len(self._ids)
+        # Rows are ticks, not packets: those of lost packets are past.
+        self._rows = [self._override_rows[frame - self._override_frame]] * len(self._ids)
         self._overridden = True
         return True

@@ -16,6 +16,7 @@ from rlgym_bridge.server.wire import Session, WireError, framed
 _log = logging.getLogger(__name__)
 
 _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
+_MOST_CLIENTS: Final = 256  # `select` takes file numbers below 1024 on POSIX, 512 sockets on Windows
 _FAREWELL_STEP: Final = 0.02
 
 
@@ -146,6 +147,10 @@ class Clients:
             connection, address = self._listener.accept()
         except OSError:  # gone again before it was taken
             return
+        if len(self._clients) >= _MOST_CLIENTS:
+            _log.error("more than %d connections: client %s:%s turned away", _MOST_CLIENTS, *address[:2])
+            connection.close()
+            return
         session = Session(connection, f"client {address[0]}:{address[1]}")
         self._clients[connection] = Client(session)
         self.refresh()
@@ -159,6 +164,8 @@ class Clients:
             self._lose(client, "it sent something undecodable")
             return
         for message in messages:
+            if session.socket not in self._clients:
+                return  # dismissed by the message before: what follows does not count
             handler = self.handlers.get(type(message))
             if handler is not None:
                 handler(client, message)

@@ -17,7 +17,7 @@ from rlgym_bridge.server.roster import Seat
 
 _log = logging.getLogger(__name__)
 
-_LOCAL: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+_LOCAL: Final = {"localhost": "127.0.0.1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where a server that listens on all addresses is found from this machine."""
 
 _TAIL_LINES: Final = 12
@@ -122,7 +122,7 @@ def launch(seats: list[Seat], host: str, port: int, log_dir: Path) -> BotProcess
     environment["RLBOT_AGENT_ID"] = seat.agent_id
     environment["RLBOT_SERVER_IP"] = _LOCAL.get(host, host)
     environment["RLBOT_SERVER_PORT"] = str(port)
-    safe_name = re.sub(r"[^\w.-]+", "_", seat.name)
+    safe_name = re.sub(r"[^\w.-]+", "_", seat.name)[:80]
     log_path = log_dir / f"{seat.team}-{seat.index}-{safe_name}.log"
     with log_path.open("wb") as log:
         try:
@@ -130,7 +130,7 @@ def launch(seats: list[Seat], host: str, port: int, log_dir: Path) -> BotProcess
                 seat.run_command, shell=True, cwd=seat.root_dir or None, env=environment,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
-        except OSError as error:  # most likely the folder does not exist
+        except (OSError, ValueError) as error:  # no such folder; a NUL or = where none may be
             log.write(f"cannot be started: {error}\n".encode())
             log.flush()
             popen = subprocess.Popen(

@@ -95,7 +95,8 @@ class MatchServer:
             match: The match, or the path of a match file.
 
         Returns:
-            How it went. A client that sends a StopCommand ends the match early.
+            How it went. A client that sends a StopCommand ends the match early, and so does
+            `stop`.
 
         Raises:
             ConfigError: The match cannot be played here.
@@ -133,7 +134,7 @@ class MatchServer:
             return order.start
         try:
             return read_match_file(order.start)
-        except ConfigError as error:
+        except (ConfigError, ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
             return None
 
@@ -142,17 +143,21 @@ class MatchServer:
         self._lobby.close_match()
         try:
             hosted = HostedMatch(self._lobby, self._settings, configuration)
-        except ConfigError as error:
+        except (ConfigError, ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
             return
         try:
             hosted.gather(patient=True)
             hosted.run(forever=True)
-        except MatchCalledOff as error:
-            _log.error("%s", error)
+        except (MatchCalledOff, ValueError, OSError) as error:  # what a client sends never ends the server
+            _log.error("the match was called off: %s", error)
         finally:
             result = hosted.end()
         _log.info("match over (%s): %d - %d", result.ended_by, *result.score)
+
+    def stop(self) -> None:
+        """End `play` or `serve_forever` at the next tick; may be called from a signal handler."""
+        self._lobby.order = Order(shut_down=True)
 
     def close(self) -> None:
         """Send everyone home and close the port."""

@@ -30,7 +30,7 @@ class Source:
             self.text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
             raise ConfigError(f"{path}: no such file; expected a match or bot file") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the path
             raise ConfigError(f"{path}: cannot be read as text: {error}") from error
 
     def line(self, section: str, key: str, occurrence: int = 0) -> int | None:

@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -133,3 +135,39 @@ def test_a_port_in_use_is_said_to_be_in_use() -> None:
         done = bridge("server", str(taken.getsockname()[1]))
     assert done.returncode == 2
     assert "in use" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    words = ["match", str(ROOT / "rlbot.cfg"), "--json", str(tmp_path / "out.json")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "rlgym_bridge.cli", *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as match:
+        assert match.stdout is not None
+        assert "0 : 0" in match.stdout.readline()
+        bots = psutil.Process(match.pid).children(recursive=True)
+        assert bots
+        match.send_signal(number)
+        out = match.stdout.read()
+    assert match.returncode == 1
+    assert "stopped" in out and "touches" in out
+    assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
+    assert not any(bot.is_running() and bot.status() != psutil.STATUS_ZOMBIE for bot in bots)
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_match() -> None:
+    done = bridge("match", "rlbot.cfg", "--json", "/nonexistent/x.json")
+    assert done.returncode == 2 and "/nonexistent/x.json" in done.stderr
+    assert "started" not in done.stderr
+
+
+def test_a_policy_for_another_team_size_is_refused_by_name(tmp_path: Path) -> None:
+    from tests.live.test_exact import network_folder
+
+    folder = network_folder(tmp_path / "policy", team_size=1)
+    done = bridge("match", "--blue", folder, folder, "--orange", "chaser", "chaser")
+    assert done.returncode == 2
+    assert "was trained for 1v1, this match is 2v2" in done.stderr

@@ -36,7 +36,8 @@ class Kickoff:
         frame: Frame number of the first Kickoff packet.
         rows: Control rows of all cars, tick by tick: what drove frame + i -> frame + i + 1.
         phases: Phase after each of these ticks.
-        touches, demolitions, bumps: Counts within.
+        touches: Contacts with the ball, counted car by car and tick by tick.
+        demolished: A car was demolished; rows, phases and touches end before that.
     """
 
     start: GameState[Any]
@@ -83,6 +84,9 @@ class Watcher:
             raise Enough
 
     def _add_tick(self, kickoff: Kickoff, packet: flat.GamePacket, phase: int) -> None:
+        kickoff.demolished |= any(player.demolished_timeout >= 0 for player in packet.players)
+        if kickoff.demolished:  # RLGym's respawns are random: nothing after this can be compared
+            return
         kickoff.rows.append(np.array([_row(player.last_input) for player in packet.players], np.float32))
         kickoff.phases.append(phase)
         for index, player in enumerate(packet.players):
@@ -90,7 +94,6 @@ class Watcher:
             if touch is not None and touch.game_seconds != self._touch.get(index):
                 self._touch[index] = touch.game_seconds
                 kickoff.touches += 1
-            kickoff.demolished |= player.demolished_timeout >= 0
 
 
 class _Snapshot(ArenaReader):

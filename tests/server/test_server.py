@@ -237,6 +237,13 @@ def test_bots_are_ended_when_the_match_is_interrupted():
     assert no_bots_running()
 
 
+def test_a_match_that_is_stopped_ends_its_bots_and_keeps_its_result():
+    with lockstep(on_progress=lambda _: server.stop()) as server:
+        result = server.play(match_of(player(0), player(1)))
+    assert no_bots_running()
+    assert result.ended_by == "stopped" and result.ticks > 1
+
+
 def test_rules_that_do_not_apply_here_are_refused_before_anything_is_started():
     with lockstep() as server, pytest.raises(ConfigError, match="game_mode is Hoops"):
         server.play(match_of(player(0), game_mode=flat.GameMode.Hoops))
@@ -270,6 +277,7 @@ def wait_for(condition, seconds=20.0):
 
 def test_the_official_match_manager_starts_stops_and_starts_again(serving, caplog):
     for start in (1, 2):
+        serving.packet = None  # that of the match before would do at once
         serving.start_match(match_of(player(0), player(1)), ensure_server_started=False)
         wait_for(lambda: serving.packet.match_info.frame_num > 30)
         assert [one.name for one in serving.packet.players] == ["Bot", "Bot (2)"]
