@@ -172,14 +172,17 @@ def _play(
             said = news
             print(_line(status), flush=True)
 
-    with MatchServer(
-        pace=options.pace,
-        seed=options.seed,
-        seconds=options.seconds,
-        max_overtime=options.max_overtime,
-        on_progress=show,
-        log_dir=log_dir / str(os.getpid()),
-    ) as server, shared.stopped_by_signals(server.stop):
+    with (
+        MatchServer(
+            pace=options.pace,
+            seed=options.seed,
+            seconds=options.seconds,
+            max_overtime=options.max_overtime,
+            on_progress=show,
+            log_dir=log_dir / str(os.getpid()),
+        ) as server,
+        shared.stopped_by_signals(server.stop),
+    ):
         result = server.play(configuration)
     if shown:
         sys.stdout.write("\r" + " " * 79 + "\r")

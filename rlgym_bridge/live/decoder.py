@@ -33,6 +33,9 @@ _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 
 _DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
 _PACK = struct.Struct(MATCH_FORMAT).pack_into
 _XYZ = attrgetter("x", "y", "z")
+_PACKET = attrgetter("players", "boost_pads", "balls", "match_info", "teams")
+_INFO = attrgetter("frame_num", "match_phase", "game_time_remaining", "is_overtime", "world_gravity_z")
+_SCORE = attrgetter("score")
 _SEAT = attrgetter("team", "player_id")
 _BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
 
@@ -85,34 +88,34 @@ class Decoder:
             raise
 
     def _update(self, packet: flat.GamePacket) -> MatchState:
-        info = packet.match_info
-        phase = int(info.match_phase)
-        players = packet.players
-        ticks = self._elapsed(info.frame_num)
+        players, pads, balls, info, teams = _PACKET(packet)
+        frame, match_phase, clock, overtime, gravity = _INFO(info)
+        phase = int(match_phase)
+        ticks = self._elapsed(frame)
         seating = list(map(_SEAT, players))
         if seating != self.seating or self.state is None:
             self._seat(seating)
         state = self.state
         assert state is not None  # made by _seat
-        balls = packet.balls
         if balls:
             self._ball = _ball_values(balls[0].physics)
-        scores = [team.score for team in packet.teams] or [0, 0]
+        scores = list(map(_SCORE, teams)) or [0, 0]
         target = self._target
         _PACK(
-            target, 0, info.frame_num, phase, info.game_time_remaining, info.is_overtime,
+            target, 0, frame, phase, clock, overtime,
             scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
-            -info.world_gravity_z / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
-            *self._ball, *self._pads.update(packet, ticks),
+            -gravity / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
+            *self._ball, *self._pads.update(pads, ticks),
         )  # fmt: skip
         countdown, self._phase = self._phase == Phase.COUNTDOWN, phase
         at_rest = phase == Phase.COUNTDOWN or (countdown and ticks <= 1)
         offset = self._car_start
         for index in self.rows:
             player = players[index]
-            counters = self._cars.get(player.player_id)
+            player_id = seating[index][1]
+            counters = self._cars.get(player_id)
             if counters is None:
-                counters = self._cars[player.player_id] = CarCounters()
+                counters = self._cars[player_id] = CarCounters()
             length = player.hitbox.length
             hitbox = self._hitboxes.get(length)
             if hitbox is None:

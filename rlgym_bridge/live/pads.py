@@ -46,14 +46,13 @@ class PadTimers:
         """Take the next packet as the first."""
         self._fresh = True
 
-    def update(self, packet: flat.GamePacket, ticks: int) -> list[float]:
+    def update(self, states: Sequence[flat.BoostPadState], ticks: int) -> list[float]:
         """Take in one packet and return `timers`.
 
         Args:
-            packet: The packet.
+            states: The packet's pads, in the order of the field info.
             ticks: Ticks since the last packet; 0 for a repeated frame.
         """
-        states = packet.boost_pads
         active = list(map(_IS_ACTIVE, states))
         if active == self._active and not self._fresh:
             if ticks and not all(active):
