@@ -168,3 +168,11 @@ def test_whatever_is_lost_no_row_is_ever_sent_for_another_tick_than_its_own(
         decision, index = round(row[0] * 1000), round(row[1] * 1000)
         wanted = frame + latency - delay - grid[decision]
         assert index == min(wanted, ticks - 1)
+
+
+def test_a_pause_in_a_kickoff_is_no_new_kickoff() -> None:
+    clock = Clock()
+    events = [clock.see(100 + i, Phase.KICKOFF) for i in range(5)]
+    events += [clock.see(104, Phase.PAUSED) for _ in range(3)]
+    events += [clock.see(105, Phase.KICKOFF)]
+    assert events.count(Event.RESET) == 1

@@ -295,3 +295,61 @@ def test_a_port_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ValueError, match="RLBOT_SERVER_PORT is 'soon', expected a whole number"):
         Agent(brain(Always()), agent_id="tests/agent")
     assert os.environ["RLBOT_SERVER_PORT"] == "soon"
+
+
+def test_override_rows_are_ticks_so_that_those_of_lost_packets_are_past() -> None:
+    rows = np.zeros((20, 8), np.float32)
+    rows[:, 0] = np.arange(20) / 20
+    one = pilot(Always(), override=lambda state: rows if state.frame[0] == 1 else None)
+    sent_rows = [round(sent(one, at(frame))[0][1][0] * 20) for frame in (1, 2, 3, 8, 9, 10)]
+    assert sent_rows == [0, 1, 2, 7, 8, 9]
+
+
+def test_override_rows_end_where_a_new_kickoff_begins() -> None:
+    one = pilot(
+        Always(), override=lambda state: np.tile(FULL_THROTTLE, (50, 1)) if state.frame[0] == 100 else None
+    )
+    assert sent(one, at(100))[0][1] == FULL_THROTTLE
+    assert neutral(sent(one, at(5, Phase.KICKOFF)))
+
+
+def test_a_parser_may_use_the_same_buffer_again_and_again() -> None:
+    class Parser(LookupTableAction):
+        rows = np.zeros((8, 8), np.float32)
+        calls = 0
+
+        def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> Any:
+            self.calls += 1
+            self.rows[:, 0] = self.calls / 10
+            return dict.fromkeys(actions, self.rows)
+
+    one = pilot(Always(0), parser=Parser())
+    throttles = [round(sent(one, at(frame))[0][1][0] * 10) for frame in range(1, 18)]
+    assert throttles == [0] + [1] * 8 + [2] * 8
+
+
+def test_a_reset_that_fails_is_tried_again() -> None:
+    class Fragile(Always):
+        def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+            super().reset(seats, seed)
+            if self.resets == 2:
+                raise RuntimeError("not now")
+
+    policy = Fragile()
+    one = pilot(policy)
+    for frame in [*range(1, 20), *range(500, 530)]:
+        answer = sent(one, at(frame))
+    assert policy.resets == 3 and not neutral(answer)
+
+
+def test_with_more_cars_than_a_state_holds_ours_is_let_go() -> None:
+    one = pilot(Always())
+    crowd = [player(player_id=i) for i in (1, 2, 3, 4, 7)]
+    for frame in range(1, 5):
+        assert sent(one, at(frame, Phase.ACTIVE, *crowd)) == [(4, [0.0] * 8)]
+
+
+def test_of_two_cars_of_ours_the_one_that_is_left_is_let_go() -> None:
+    one = pilot(Always(), ids=[7, 9])
+    assert neutral(sent(one, at(1, Phase.ACTIVE, player(player_id=8), player())))
+    assert [index for index, _ in one.inputs()] == [1]

@@ -303,3 +303,21 @@ def test_a_match_that_cannot_be_played_is_logged_and_the_server_stays(serving, c
     wait_for(lambda: "player 0 is a human" in caplog.text)
     serving.start_match(match_of(player(0)), ensure_server_started=False)
     assert serving.packet.players[0].name == "Bot"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        flat.StartCommand("x\0.toml"),
+        match_of(player(0, root_dir="x\0")),
+        match_of(player(0, name="n" * 300)),
+    ],
+    ids=["NUL in a path", "NUL in a folder", "a name too long for a file"],
+)
+def test_whatever_a_client_orders_the_server_stays(serving, order):
+    serving.rlbot_interface.send_msg(order)
+    time.sleep(0.5)
+    serving.rlbot_interface.stop_match()
+    serving.packet = None
+    serving.start_match(match_of(player(0)), ensure_server_started=False)
+    assert serving.packet.players[0].name == "Bot"
