@@ -213,12 +213,12 @@ def rlgym_loop(
     policies: Sequence[Policy],
     ticks: int,
     seed: int,
-) -> tuple[list[np.ndarray], list[dict[str, np.ndarray]]]:
+) -> tuple[list[np.ndarray], list[dict[str, np.ndarray]], int]:
     """Play an episode from `start` in RLGym's loop, every car with its own policy.
 
     Returns:
-        The control rows of every tick (cars, 8), what drove tick i -> i + 1, and the observations of every
-        decision.
+        The control rows of every tick (cars, 8), what drove tick i -> i + 1; the observations of every
+        decision; and the decisions at which a car had just bumped another.
     """
     env.state_mutator.start = start
     observations = [env.reset()]
@@ -227,6 +227,7 @@ def rlgym_loop(
         policy.reset([row], seed)
     table = LookupTableAction.make_lookup_table().astype(np.float32)
     rows = [np.zeros((len(agents), 8), np.float32)]  # the engine's first tick is a no-op
+    bumps = 0
     while len(rows) <= ticks:
         state = from_rlgym(env.state)
         actions = [
@@ -237,6 +238,7 @@ def rlgym_loop(
         step = dict(zip(agents, actions, strict=True))
         obs, _, terminated, _ = env.step(step)
         observations.append(obs)
+        bumps += any(car.had_car_contact for car in env.state.cars.values())
         if any(terminated.values()):
             break
-    return rows[:ticks], observations
+    return rows[:ticks], observations, bumps
