@@ -40,6 +40,7 @@ class PadTimers:
         ]
         self._active = [True] * PAD_COUNT
         self._fresh = True
+        self._elapsed = True  # the server counts up from the pickup, as the schema says
         self.timers = [0.0] * PAD_COUNT  # s, RLGym's order
 
     def forget(self) -> None:
@@ -58,9 +59,21 @@ class PadTimers:
             if ticks and not all(active):
                 step = ticks * TICK_SECONDS
                 self.timers = [t and max(t - step, _NOT_YET) for t in self.timers]
+                if _NOT_YET in self.timers:
+                    self._find_taken_again(states)
             return self.timers
         self._change(states, active, ticks)
         return self.timers
+
+    def _find_taken_again(self, states: Sequence[flat.BoostPadState]) -> None:
+        """Restart pads that came back and were taken on one tick: no packet showed them there."""
+        for index, state in enumerate(states[: len(self._order)]):
+            pad = self._order[index]
+            if pad >= 0 and self.timers[pad] == _NOT_YET:
+                full = self._seconds[pad]
+                left = full - state.timer if self._elapsed else state.timer
+                if left > 0.5 * full:
+                    self.timers[pad] = left
 
     def _change(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
         timers = [0.0] * PAD_COUNT
@@ -72,7 +85,8 @@ class PadTimers:
             if self._fresh:
                 timers[pad] = max(full - state.timer, _NOT_YET)
             elif self._active[index]:
-                since = state.timer if state.timer < 0.5 * full else full - state.timer
+                self._elapsed = state.timer < 0.5 * full
+                since = state.timer if self._elapsed else full - state.timer
                 timers[pad] = max(full - since, _NOT_YET)
             else:
                 timers[pad] = max(self.timers[pad] - ticks * TICK_SECONDS, _NOT_YET)
