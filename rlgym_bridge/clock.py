@@ -65,8 +65,9 @@ class Clock:
     """Tells on which packets to decide, and which row answers each packet.
 
     For every packet: `see` it; if that says DECIDE or RESET, `submit` the rows decided on its state;
-    then `row` answers it. A decision falls on the first packet at or after its due tick; the due ticks
-    stay on the grid that starts at the first packet of play, and rows already past are skipped.
+    then `row` answers it; `foresee` mostly knows the answer before. A decision falls on the first packet
+    at or after its due tick; the due ticks stay on the grid that starts at the first packet of play, and
+    rows already past are skipped.
 
     Args:
         timing: Action delay and input latency.
@@ -149,7 +150,34 @@ class Clock:
         """Return the row that answers the packet just seen, for each car (8,) float32."""
         if self._due is None or self._frame is None or self._paused:
             return self._neutral
-        tick = self._frame + self.timing.input_latency
+        return self._row_of(self._frame)
+
+    def foresee(self, frame: int, phase: int) -> Sequence[np.ndarray] | None:
+        """Return the row that will answer a packet before it is seen, where its state has no say in it.
+
+        With an action delay above the input latency that is every packet of play but an episode's first:
+        so the answer can go out before any thinking is done.
+
+        Args:
+            frame: The packet's physics tick.
+            phase: Its match phase.
+
+        Returns:
+            For each car (8,) float32, what `row` gives once the packet was seen and decided on; None
+            where only the decision can tell.
+        """
+        if self._due is None or self._frame is None or self._paused or phase not in PLAYING_PHASES:
+            return None
+        if not 0 < frame - self._frame <= GAP_TICKS:
+            return None
+        if phase == Phase.KICKOFF != self._phase:  # a new episode
+            return None
+        if frame >= self._due and self.timing.action_delay <= self.timing.input_latency:
+            return None
+        return self._row_of(frame)
+
+    def _row_of(self, frame: int) -> Sequence[np.ndarray]:
+        tick = frame + self.timing.input_latency
         for newest in range(len(self._plans) - 1, -1, -1):
             first, rows = self._plans[newest]
             if first <= tick:

@@ -176,3 +176,38 @@ def test_a_pause_in_a_kickoff_is_no_new_kickoff() -> None:
     events += [clock.see(104, Phase.PAUSED) for _ in range(3)]
     events += [clock.see(105, Phase.KICKOFF)]
     assert events.count(Event.RESET) == 1
+
+
+_FRAMES = st.lists(
+    st.tuples(
+        st.sampled_from((0, 1, 1, 1, 1, 2, 5, 9, 121, -3)),
+        st.sampled_from((Phase.ACTIVE,) * 6 + (Phase.KICKOFF, Phase.PAUSED, Phase.GOAL_SCORED)),
+    ),
+    max_size=60,
+)
+
+
+@given(steps=_FRAMES, delay=st.integers(0, 3), latency=st.integers(0, 3), ticks=st.integers(1, 9))
+def test_an_answer_given_before_thinking_is_the_one_that_comes_of_it(
+    steps: list[tuple[int, int]], delay: int, latency: int, ticks: int
+) -> None:
+    clock = Clock(Timing(delay, latency))
+    frame, decisions = 1000, 0
+    for step, phase in steps:
+        frame += step
+        foreseen = clock.foresee(frame, phase)
+        if clock.see(frame, phase) in (Event.DECIDE, Event.RESET):
+            decisions += 1
+            clock.submit(plan(decisions, ticks))
+        if foreseen is not None:
+            assert [row.tolist() for row in foreseen] == [row.tolist() for row in clock.row()]
+
+
+def test_with_an_action_delay_every_answer_but_an_episodes_first_is_known_before_thinking() -> None:
+    clock = Clock(Timing(1, 0))
+    foreseen = []
+    for frame, phase in PLAY:
+        foreseen.append(clock.foresee(frame, phase) is not None)
+        if clock.see(frame, phase) is not Event.PLAY:
+            clock.submit(plan(1))
+    assert foreseen == [False] + [True] * (len(PLAY) - 1)

@@ -21,8 +21,9 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.agent import REPORT_VARIABLE, SEED_VARIABLE
+from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
+from rlgym_bridge.live.report import REPORT_VARIABLE
 from rlgym_bridge.server import (
     BotResult,
     ConfigError,

@@ -126,6 +126,10 @@ class Decoder:
             offset += self._car_bytes
         return state
 
+    def is_seated(self, packet: flat.GamePacket) -> bool:
+        """Tell whether a packet's players are those of `seating`, in that order."""
+        return list(map(_SEAT, packet.players)) == self.seating
+
     def clear_touches(self) -> None:
         """Count touches anew: called when a decision has seen them."""
         for counters in self._cars.values():

@@ -87,6 +87,26 @@ class Pilot:
         self._rows: Sequence[np.ndarray] = self._neutral
         self._seed = seed
 
+    def foresee(self, packet: flat.GamePacket) -> bool:
+        """Find the answer to a packet that has yet to be seen, if its state has no say in it. Never raises.
+
+        Returns:
+            Whether `inputs` now holds the answer; if not, `see` will know it. `see` is due either way.
+        """
+        if self._override is not None or self._seating is None or len(self._seats) < len(self._ids):
+            return False
+        try:
+            if not self._decoder.is_seated(packet):
+                return False
+            info = packet.match_info
+            rows = self.clock.foresee(info.frame_num, int(info.match_phase))
+        except Exception:
+            return False  # `see` will meet it too, and says so
+        if rows is None:
+            return False
+        self._rows = rows
+        return True
+
     def see(self, packet: flat.GamePacket) -> None:
         """Take in one packet; every packet, in order. Never raises."""
         try:

@@ -218,12 +218,18 @@ class FakeServer:
 
 
 @pytest.fixture
-def connected(monkeypatch: pytest.MonkeyPatch) -> Any:
+def policy() -> Any:
+    """What the agent of `connected` plays."""
+    return Always()
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch, policy: Any) -> Any:
     """A fake server, and an agent that runs against it in a thread."""
     server = FakeServer()
     monkeypatch.setenv("RLBOT_SERVER_PORT", str(server.port))
     monkeypatch.delenv("RLBOT_AGENT_ID", raising=False)
-    agent = Agent(brain(Always()), agent_id="tests/agent")
+    agent = Agent(brain(policy), agent_id="tests/agent")
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(agent.run()), daemon=True)
     thread.start()
@@ -247,8 +253,40 @@ def test_a_burst_is_taken_in_whole_and_answered_once_for_the_newest(connected: A
         while True:
             answers.append(server.read())
     assert len(answers) < 50
-    assert agent.packets == 51 and agent.lost == 50 - len(answers)
+    assert agent.report.packets == 51 and agent.report.lost == 50 - len(answers)
     server.peer.settimeout(10)
+
+
+class Slow(Always):
+    """A policy that thinks until it is let go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = threading.Event()
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        assert self.may_end.wait(10)
+        return super().act(obs, state)
+
+
+@pytest.mark.parametrize("policy", [Slow()])
+def test_an_answer_that_earlier_decisions_settle_does_not_wait_for_the_next(
+    connected: Any, policy: Slow
+) -> None:
+    server, agent, _ = connected
+    server.handshake()
+    policy.may_end.set()
+    for frame in range(100, 108):
+        server.send(at(frame))
+        server.read()
+    policy.may_end.clear()
+    server.send(at(108))  # a decision is due on this one: it takes as long as the test wants
+    answer = server.read()
+    assert answer.controller_state.throttle == LookupTableAction.make_lookup_table()[16][0]
+    policy.may_end.set()
+    server.send(at(109))
+    server.read()
+    assert not agent.report.faults.counts
 
 
 def test_undecodable_and_unknown_messages_are_counted_and_play_goes_on(connected: Any) -> None:
@@ -258,7 +296,7 @@ def test_undecodable_and_unknown_messages_are_counted_and_play_goes_on(connected
     server.send_raw(b"")
     server.send(flat.PingRequest(5), flat.BallPrediction(), at(1), at(2))
     assert isinstance(server.read(), flat.PlayerInput)
-    assert agent.faults.counts["undecodable message"] == 2
+    assert agent.report.faults.counts["undecodable message"] == 2
 
 
 def test_an_empty_team_info_is_survived(connected: Any) -> None:
@@ -268,7 +306,7 @@ def test_an_empty_team_info_is_survived(connected: Any) -> None:
     server.send(flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)]), at(2))
     assert isinstance(server.read(), flat.InitComplete)
     assert isinstance(server.read(), flat.PlayerInput)
-    assert agent.faults.counts["no car"] == 1
+    assert agent.report.faults.counts["no car"] == 1
 
 
 def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) -> None:
@@ -281,7 +319,7 @@ def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) ->
     server.handshake()
     server.send(at(5000))
     assert isinstance(server.read(), flat.PlayerInput)
-    assert agent.disconnects == 1 and not codes
+    assert agent.report.disconnects == 1 and not codes
 
 
 def test_without_an_agent_id_the_bot_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,8 @@ def main() -> int:
             log.with_suffix(".json").write_text(json.dumps(calls.entries))
         else:
             np.savez(log.with_suffix(".npz"), frames=FRAMES, obs=np.array(OBSERVATIONS))
-        if agent.faults.counts:
-            print("faults:", agent.faults.counts)
+        if agent.report.faults.counts:
+            print("faults:", agent.report.faults.counts)
 
 
 if __name__ == "__main__":

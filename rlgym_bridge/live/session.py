@@ -1,0 +1,217 @@
+"""One connection of a bot to its server: messages in, inputs out, on rlbot's socket.
+
+Every packet is taken in, in order (rlbot's own `Bot` drops all but the newest of a burst); one input is
+sent, for the newest. Where earlier decisions settle the answer it goes out before the packet is decoded.
+"""
+
+import gc
+import logging
+from collections.abc import Callable
+
+from rlbot import flat
+from rlbot.interface import SocketRelay
+
+from rlgym_bridge.episode import Brain
+from rlgym_bridge.game import PLAYING_PHASES
+from rlgym_bridge.live.pilot import Override, Pilot
+from rlgym_bridge.live.report import Report
+
+_LOG = logging.getLogger("rlgym_bridge.agent")
+_CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds
+
+
+class Session:
+    """One connection.
+
+    Args:
+        server: Address and port.
+        brain: What to play with.
+        report: Where all is counted.
+        override: See `pilot.Override`.
+        seed: See `Pilot`.
+    """
+
+    def __init__(
+        self,
+        server: tuple[str, int],
+        brain: Brain,
+        report: Report,
+        override: Override | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self._server = server
+        self._brain = brain
+        self._report = report
+        self._override, self._seed = override, seed
+        self._relay = SocketRelay(report.agent_id, logger=_LOG)
+        self._field: flat.FieldInfo | None = None
+        self._config: flat.MatchConfiguration | None = None
+        self._team: flat.ControllableTeamInfo | None = None
+        self._pilot: Pilot | None = None
+        self._newest: flat.GamePacket | None = None  # has yet to be answered
+        self._newest_comes = False  # the message being taken in is the newest there is
+        self._buffer = bytearray(_CHUNK)
+        self._pending = b""  # the beginning of a message whose rest has yet to come
+        self._answered_frame: int | None = None
+        self._playing = True
+        self._goodbye = False
+        self._sent: dict[int, tuple[bytes, bytes]] = {}
+        self._handlers: dict[type, Callable[..., None]] = {
+            flat.GamePacket: self._on_packet,
+            flat.FieldInfo: self._on_field,
+            flat.MatchConfiguration: self._on_config,
+            flat.ControllableTeamInfo: self._on_team,
+            flat.DisconnectSignal: self._on_goodbye,
+        }
+
+    def connect(self, seconds: float) -> None:
+        """Connect.
+
+        Raises:
+            OSError, TimeoutError: There was no server for `seconds`.
+        """
+        ip, port = self._server
+        self._relay.connection_timeout = seconds
+        self._relay.connect(
+            wants_match_communications=False,
+            wants_ball_predictions=False,
+            close_between_matches=True,
+            rlbot_server_ip=ip,
+            rlbot_server_port=port,
+        )
+
+    def run(self) -> bool:
+        """Take in messages and answer packets until the connection ends; tell whether by a goodbye."""
+        gc.collect()
+        gc.freeze()  # what lives now lives on: later collections need not look at it
+        try:
+            while not self._goodbye:
+                *burst, newest = self._receive()
+                for message in burst:
+                    self._take(message)
+                self._newest_comes = True
+                self._take(newest)
+                self._newest_comes = False
+                self._answer()
+        except (EOFError, OSError):
+            pass
+        finally:
+            gc.unfreeze()
+            gc.enable()
+            if self._relay.socket is not None:
+                self._relay.socket.close()
+        return self._goodbye
+
+    def _receive(self) -> list[bytes]:
+        """Wait for something to come; return all messages that are here, oldest first.
+
+        One system call takes in what has queued up, where the relay's own `read_message` needs six for
+        every message.
+        """
+        connection = self._relay.socket
+        assert connection is not None  # set by connect
+        messages: list[bytes] = []
+        while not messages:
+            size = connection.recv_into(self._buffer)
+            if not size:
+                raise EOFError
+            pending = self._pending + bytes(memoryview(self._buffer)[:size])
+            start, end = 0, len(pending)
+            while end - start >= 2:
+                stop = start + 2 + (pending[start] << 8 | pending[start + 1])
+                if stop > end:
+                    break
+                messages.append(pending[start + 2 : stop])
+                start = stop
+            self._pending = pending[start:]
+        return messages
+
+    def _take(self, message: bytes) -> None:
+        if self._goodbye:
+            return
+        try:
+            content = flat.CorePacket.unpack(message).message
+            handler = self._handlers.get(type(content))
+            if handler is not None:
+                handler(content)
+        except flat.InvalidFlatbuffer as error:
+            self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
+
+    def _on_packet(self, packet: flat.GamePacket) -> None:
+        self._report.packets += 1
+        pilot = self._pilot
+        if pilot is None:
+            return
+        self._newest = packet
+        if self._newest_comes and pilot.foresee(packet):
+            self._answer()  # first answer, then think
+        pilot.see(packet)
+
+    def _on_field(self, field: flat.FieldInfo) -> None:
+        self._field = field
+        self._begin()
+
+    def _on_config(self, config: flat.MatchConfiguration) -> None:
+        self._config = config
+        self._begin()
+
+    def _on_team(self, team: flat.ControllableTeamInfo) -> None:
+        if not team.controllables:
+            self._report.faults.add(
+                "no car", f"the server gave agent id {self._report.agent_id!r} no car to control"
+            )
+            return
+        self._team = team
+        self._begin()
+
+    def _on_goodbye(self, _: flat.DisconnectSignal) -> None:
+        self._goodbye = True
+
+    def _begin(self) -> None:
+        """Make the pilot and tell the server, once all three parts of the handshake are there."""
+        if self._pilot or self._field is None or self._config is None or self._team is None:
+            return
+        ids = [one.identifier for one in self._team.controllables]
+        self._pilot = Pilot(
+            self._brain, self._field, self._config, ids,
+            self._report.faults, self._override, self._seed,
+        )  # fmt: skip
+        self._relay.send_msg(flat.InitComplete())
+
+    def _answer(self) -> None:
+        """Send one input for each car of ours, for the newest packet."""
+        packet, self._newest = self._newest, None
+        if packet is None or self._pilot is None:
+            return
+        inputs = self._pilot.inputs()
+        for index, row in inputs:
+            key = row.tobytes()
+            sent = self._sent.get(index)
+            if sent is None or sent[0] != key:
+                sent = self._sent[index] = (key, _input_message(index, row.tolist()))
+            self._relay.send_bytes(sent[1])
+        info = packet.match_info
+        if inputs:
+            self._report.count_answer(info.frame_num, self._answered_frame)
+            self._answered_frame = info.frame_num
+        self._tidy(int(info.match_phase) in PLAYING_PHASES)
+
+    def _tidy(self, playing: bool) -> None:
+        """Collect garbage when play stops, never while it goes on."""
+        if playing == self._playing:
+            return
+        self._playing = playing
+        if playing:
+            gc.disable()
+        else:
+            gc.enable()
+            gc.collect()
+            self._report.write()
+
+
+def _input_message(index: int, row: list[float]) -> bytes:
+    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
+    controls = flat.ControllerState(
+        throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False
+    )
+    return flat.InterfacePacket(flat.PlayerInput(index, controls)).pack()
