@@ -1,0 +1,145 @@
+"""What nobody has documented about packets, or what documents disagree on: each point, and its answers.
+
+A server speaks one `Dialect`; the match server can be told which (`--dialect NAME=VALUE`). A bot settles
+each point from the packets themselves or is told by a file, `dialect.toml`, which `rlgym-bridge probe`
+writes: a point that is not settled is not in it.
+
+    [dialect]
+    pad_timer = "elapsed"
+
+    [timing]
+    input_latency = 0      # ticks
+    packets_per_second = 120.0
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+
+class Point(NamedTuple):
+    """One open point.
+
+    Attributes:
+        values: What it may be; the first is what the match server does when nothing is said.
+        meaning: What it is about, in words.
+    """
+
+    values: tuple[str, ...]
+    meaning: str
+
+
+POINTS: Final[Mapping[str, Point]] = {
+    "pad_timer": Point(
+        ("elapsed", "remaining"),
+        "BoostPadState.timer of a pad that is away: seconds since its pickup, or until it is back",
+    ),
+    "dodge_timeout": Point(
+        ("after_jump", "plus_hold"),
+        "PlayerInfo.dodge_timeout: 1.25 s less the time since the jump ended, or that plus the time the jump "
+        "was held",
+    ),
+    "dodge_timeout_jumping": Point(
+        ("minus_one", "full"),
+        "dodge_timeout while the jump still pushes: -1, or what it starts from when the jump ends",
+    ),
+    "dodge_timeout_used": Point(
+        ("minus_one", "counting"),
+        "dodge_timeout after a dodge or double jump, in the air: -1, or counting on",
+    ),
+    "dodge_timeout_expired": Point(
+        ("minus_one", "zero"),
+        "dodge_timeout when the time is up, in the air: -1 or 0",
+    ),
+    "on_ground": Point(
+        ("three_wheels", "four_wheels"),
+        "wheels that must touch for AirState.OnGround",
+    ),
+    "ball_after_goal": Point(
+        ("shown", "hidden"),
+        "GamePacket.balls from a goal to the next countdown: the ball, or empty",
+    ),
+    "idle_frames": Point(
+        ("counted", "repeated"),
+        "frame_num in Replay, Paused and Ended: one more with every packet, or standing still",
+    ),
+    "demolished_place": Point(
+        ("kept", "origin"),
+        "place and speed of a demolished car: those of its demolition, or all zero",
+    ),
+    "kickoff_ends": Point(
+        ("at_touch", "after_two_seconds"),
+        "phase Kickoff turns Active at the first touch, or after 2 s at the latest; the clock waits for the "
+        "touch either way",
+    ),
+    "clock": Point(
+        ("fraction", "whole"),
+        "game_time_remaining: exact, or whole seconds rounded up",
+    ),
+}
+"""All open points. Schema docstrings, rlbot-rocketsim, RLBotSim and rlgym-compat disagree, or are silent."""
+
+
+class Dialect(dict[str, str]):
+    """A value for some of `POINTS`, by name; `complete` has one for each.
+
+    Raises:
+        ValueError: A name or a value is not one of `POINTS`.
+    """
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        super().__init__(values or {})
+        for name, value in self.items():
+            if name not in POINTS:
+                raise ValueError(f"dialect has no point {name!r}; there are {', '.join(POINTS)}")
+            if value not in POINTS[name].values:
+                raise ValueError(
+                    f"dialect point {name} is {value!r}, expected one of {', '.join(POINTS[name].values)}"
+                )
+
+    @classmethod
+    def parse(cls, words: Iterable[str]) -> "Dialect":
+        """Return the dialect of `NAME=VALUE` words, as of a command line.
+
+        Raises:
+            ValueError: A word has no `=`, names a point twice, or see `Dialect`.
+        """
+        values: dict[str, str] = {}
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise ValueError(f"dialect {word!r} is not of the form NAME=VALUE, as in pad_timer=remaining")
+            if name in values:
+                raise ValueError(f"dialect point {name} is given twice, as {values[name]} and as {value}")
+            values[name] = value
+        return cls(values)
+
+    @classmethod
+    def read(cls, path: Path) -> "Dialect":
+        """Return the `[dialect]` table of a `dialect.toml`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: It is not TOML, has no such table, or see `Dialect`.
+        """
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is no TOML file: {error}") from None
+        table = data.get("dialect")
+        if not isinstance(table, dict):
+            raise ValueError(f"{path} has no table [dialect]; `rlgym-bridge probe` writes such a file")
+        try:
+            return cls(table)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def complete(self) -> "Dialect":
+        """Return this with the first value for every point that it leaves open."""
+        return Dialect({name: point.values[0] for name, point in POINTS.items()} | self)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the points that have no value."""
+        return tuple(name for name in POINTS if name not in self)

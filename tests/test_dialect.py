@@ -1,0 +1,46 @@
+"""The open points of the protocol: names, values, and the file that settles them."""
+
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.dialect import POINTS, Dialect
+
+
+def test_a_complete_dialect_has_the_first_value_of_every_point_not_given() -> None:
+    dialect = Dialect.parse(["pad_timer=remaining"])
+    assert dialect.open == tuple(name for name in POINTS if name != "pad_timer")
+    complete = dialect.complete()
+    assert not complete.open
+    assert complete["pad_timer"] == "remaining" and complete["clock"] == "fraction"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pad_timer"], "is not of the form NAME=VALUE"),
+        (["pads=elapsed"], "no point 'pads'; there are pad_timer"),
+        (["pad_timer=up"], "pad_timer is 'up', expected one of elapsed, remaining"),
+        (["clock=whole", "clock=fraction"], "clock is given twice"),
+    ],
+)
+def test_unknown_points_and_values_are_refused_with_those_there_are(words: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Dialect.parse(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[dialect", "is no TOML file"),
+        ("pad_timer = 'elapsed'", r"has no table \[dialect\]"),
+        ("[dialect]\npad_timer = 3", "pad_timer is 3, expected one of"),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "dialect.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Dialect.read(path)
+    path.write_text("[dialect]\nclock = 'whole'\n")
+    assert Dialect.read(path) == {"clock": "whole"}
