@@ -1,7 +1,8 @@
 """RLBot packets to `MatchState`.
 
 What the packet carries is taken as it is; what it does not carry is counted (`live/cars.py`,
-`live/pads.py`) and flagged in `known`. Every packet must come in, in order; repeated, lost and
+`live/pads.py`) or, where RocketSim is installed, read off a simulation that follows the match
+(`sim/shadow.py`), and flagged in `known`. Every packet must come in, in order; repeated, lost and
 restarted frame numbers are expected.
 """
 
@@ -19,6 +20,7 @@ from rlgym_bridge.game import (
     GOAL_THRESHOLD_Y,
     GRAVITY,
     HITBOXES,
+    PLAYING_PHASES,
     RLGYM_BOOST_PER_SECOND,
     Phase,
 )
@@ -26,6 +28,14 @@ from rlgym_bridge.live.cars import CarCounters
 from rlgym_bridge.live.pads import PadTimers
 from rlgym_bridge.live.rotation import matrix
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
+
+try:
+    from rlgym_bridge.sim.shadow import Shadow
+except ImportError:  # RocketSim is not installed
+    Shadow = None  # type: ignore[assignment, misc]
+
+ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
+"""Of `state.KNOWN_FIELDS`, those that counting can only estimate, or not tell at all."""
 
 _LOG = logging.getLogger(__name__)
 _MOST_HITBOXES = 64  # lengths remembered; a length that is no number never equals itself
@@ -46,15 +56,31 @@ class Decoder:
     Args:
         field: The match's field info.
         config: The match's configuration; None where the server sent none.
+        shadow: Whether a simulation follows the match; None: where RocketSim is installed.
 
     Attributes:
         state: The newest state, 1 match; a new object whenever the team sizes change. None before the
             first packet.
         rows: Packet index of the player in each row of the state.
         seating: Team and identifier of each player, in packet order; a new list when they change.
+        estimates: Names of the fields that are estimates throughout.
+
+    Raises:
+        ImportError: `shadow` is True and RocketSim is not installed.
+        FileNotFoundError: RocketSim's collision meshes are not.
     """
 
-    def __init__(self, field: flat.FieldInfo, config: flat.MatchConfiguration | None = None) -> None:
+    def __init__(
+        self,
+        field: flat.FieldInfo,
+        config: flat.MatchConfiguration | None = None,
+        shadow: bool | None = None,
+    ) -> None:
+        if shadow and Shadow is None:
+            raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
+        self._has_shadow = Shadow is not None if shadow is None else shadow
+        self._shadow: Shadow | None = None
+        self.estimates = () if self._has_shadow else ESTIMATES
         self.state: MatchState | None = None
         self.rows: list[int] = []
         self.seating: list[tuple[int, int]] = []
@@ -109,6 +135,7 @@ class Decoder:
         )  # fmt: skip
         countdown, self._phase = self._phase == Phase.COUNTDOWN, phase
         at_rest = phase == Phase.COUNTDOWN or (countdown and ticks <= 1)
+        touched = self._touches() if ticks > 1 else []
         offset = self._car_start
         for index in self.rows:
             player = players[index]
@@ -124,7 +151,32 @@ class Decoder:
                     self._hitboxes[length] = hitbox
             counters.write(target, offset, player, ticks, hitbox, at_rest)
             offset += self._car_bytes
+        if self._has_shadow:
+            self._refine(state, phase, ticks, at_rest, touched)
         return state
+
+    def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
+        """Let the shadow simulation fill in what it knows."""
+        if self._shadow is None:  # made with the first packet: it takes 20 ms and more
+            self._shadow = Shadow(state)
+        if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
+            self._shadow.forget()
+            return
+        contacts = self._shadow.refine(state, ticks, at_rest)
+        if touched and contacts:
+            self._count_lost_touches(state, touched, contacts)
+
+    def _touches(self) -> list[int]:
+        cars = (self._cars.get(self.seating[index][1]) for index in self.rows)
+        return [0 if car is None else car.touches for car in cars]
+
+    def _count_lost_touches(self, state: MatchState, before: list[int], contacts: list[int]) -> None:
+        """Add contacts of lost packets, of cars that a packet says have touched the ball since."""
+        for row, (index, count) in enumerate(zip(self.rows, contacts, strict=True)):
+            car = self._cars[self.seating[index][1]]
+            if car.touches > before[row] and count > 1:
+                car.touches += count - 1
+                state.car_ball_touches[0, row] = car.touches
 
     def is_seated(self, packet: flat.GamePacket) -> bool:
         """Tell whether a packet's players are those of `seating`, in that order."""
@@ -146,6 +198,8 @@ class Decoder:
 
     def _forget(self) -> None:
         self._pads.forget()
+        if self._shadow is not None:
+            self._shadow.forget()
         for counters in self._cars.values():
             counters.forget()
 
@@ -158,6 +212,7 @@ class Decoder:
             self.state = MatchState(layout.blue, layout.orange)
             self._target = self.state.buffer.data.cast("B")
             self._car_start, self._car_bytes = 4 * layout.car_start, 4 * layout.car_stride
+        self._shadow = None
         self.seating = seating
         present = {player_id for _, player_id in seating}
         self._cars = {one: car for one, car in self._cars.items() if one in present}

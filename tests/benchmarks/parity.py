@@ -172,12 +172,12 @@ def drive(match: Match, seed: int) -> Iterator[flat.GamePacket]:
         match.advance()
 
 
-def run(ticks: int, team_size: int = 1, seed: int = 0, compat: bool = True) -> Run:
+def run(ticks: int, team_size: int = 1, seed: int = 0, compat: bool = True, shadow: bool = True) -> Run:
     """Play until `ticks` ticks of play are compared."""
     result = Run()
     match = make_match(team_size, seed, seconds=1e6)
     engine = EngineOn(match)
-    decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()))
+    decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()), shadow)
     peer = _peer() if compat else None
     last_phase = -1
     for sent in drive(match, seed):

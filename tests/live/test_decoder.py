@@ -9,7 +9,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import BIG_PADS, HITBOXES, PAD_POSITIONS
-from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.live.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS, derive
 from tests.benchmarks.parity import drive, make_match, run
@@ -57,17 +57,19 @@ def match_packets(ticks: int, seed: int = 0, team_size: int = 1) -> Iterator[fla
         yield sent
 
 
-def test_every_field_that_default_obs_reads_equals_rlgyms_engine_tick_by_tick() -> None:
-    result = run(4000, compat=False, seed=3)
+def test_with_a_shadow_every_field_equals_rlgyms_engine_tick_by_tick() -> None:
+    result = run(4000, team_size=2, compat=False, seed=3)
     assert result.counts["touches"] > 5 and result.counts["pads taken"] > 5
+    assert not {name: tally for name, tally in result.ours.items() if tally.mismatches}
+
+
+def test_without_a_shadow_every_field_is_right_but_those_named_as_estimates() -> None:
+    result = run(4000, compat=False, seed=3, shadow=False)
     wrong = {name: tally.mismatches for name, tally in result.ours.items() if tally.mismatches}
-    # Wheels away from the floor, bumps and auto-flips are not in a packet; see docs/parity.md.
-    unknowable = {
-        "car.wheels_with_contact", "car.bump_victim_id", "car.is_autoflipping", "car.autoflip_timer",
-        "car.autoflip_direction",
-    }  # fmt: skip
-    on_ground = wrong.pop("car.on_ground", 0) + wrong.pop("car.can_flip", 0)
-    assert set(wrong) <= unknowable, wrong
+    named = {"car.bump_victim_id" if name == "bump_victim" else f"car.{name}" for name in ESTIMATES}
+    named |= {"car.autoflip_timer", "car.autoflip_direction"}  # go with is_autoflipping
+    on_ground = wrong.pop("car.on_ground", 0) + wrong.pop("car.can_flip", 0)  # follow from the wheels
+    assert set(wrong) <= named, wrong
     assert on_ground <= 8, "on_ground flickers only where a jump begins off the flat floor"
 
 
