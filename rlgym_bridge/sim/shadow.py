@@ -55,7 +55,7 @@ _HIDDEN = attrgetter(
     "wheels_with_contact", "is_auto_flipping", "auto_flip_timer", "auto_flip_torque_scale",
     "car_contact_cooldown_timer", "car_contact_id",
 )  # fmt: skip
-_FOUR, _ONE = struct.Struct("<4f").pack_into, struct.Struct("<f").pack_into
+_FOUR, _TWO, _ONE = (struct.Struct(one).pack_into for one in ("<4f", "<2f", "<f"))
 _NOTHING = (0.0, 0.0, 0.0, -1.0)  # auto-flip, its timer and direction, bump victim
 
 
@@ -133,24 +133,28 @@ class _Car:
 
     def show(self, data: memoryview, offset: int, values: tuple[float, ...], victim_known: bool) -> None:
         """Write the hidden state into the car's numbers, and what follows from it."""
-        grounded = sum(self.wheels) >= 3
-        can_flip = values[_HAS_FLIP] > 0 and not grounded and not values[_HOLDING]
-        _FOUR(data, offset + 4 * _WHEELS, *self.wheels)
-        _FOUR(data, offset + 4 * _AUTOFLIP, *self.autoflip)
-        _ONE(data, offset + 4 * _ON_GROUND, grounded)
-        _ONE(data, offset + 4 * _CAN_FLIP, can_flip)
+        if self.wheels != values[_WHEELS : _WHEELS + 4]:
+            grounded = sum(self.wheels) >= 3
+            can_flip = values[_HAS_FLIP] > 0 and not grounded and not values[_HOLDING]
+            _FOUR(data, offset + 4 * _WHEELS, *self.wheels)
+            _ONE(data, offset + 4 * _ON_GROUND, grounded)
+            _ONE(data, offset + 4 * _CAN_FLIP, can_flip)
+        if self.autoflip != _NOTHING:
+            _FOUR(data, offset + 4 * _AUTOFLIP, *self.autoflip)
         _ONE(data, offset + 4 * _KNOWN_WHEELS, self.wheels_known)
-        _ONE(data, offset + 4 * _KNOWN_AUTOFLIP, self.autoflip_known)
-        _ONE(data, offset + 4 * _KNOWN_VICTIM, victim_known)
+        _TWO(data, offset + 4 * _KNOWN_AUTOFLIP, self.autoflip_known, victim_known)
 
     def place(self, state: rsim.CarState, values: tuple[float, ...]) -> None:
-        """Put the car where the packet says it is; what is hidden stays as it was predicted."""
+        """Put the car where the packet says it is, if it is not; what is hidden stays as predicted."""
+        same_flags = _FLAGS(state) == _OUR_FLAGS(values)
+        if same_flags and _is_there(state, values, _POSITION) and state.boost == values[_BOOST]:
+            return
         state.pos, state.rot_mat, state.vel, state.ang_vel = (
             rsim.Vec(*values[_POSITION : _POSITION + 3]), _matrix(values[_ROTATION : _ROTATION + 9]),
             rsim.Vec(*values[_VELOCITY : _VELOCITY + 3]), rsim.Vec(*values[_SPIN : _SPIN + 3]),
         )  # fmt: skip
         state.boost = values[_BOOST]
-        if _FLAGS(state) != tuple(map(bool, _OUR_FLAGS(values))):
+        if not same_flags:
             _set_counted(state, values)
         self.car.set_state(state)
 
@@ -238,8 +242,10 @@ class Shadow:
             mutators = self._arena.get_mutator_config()
             mutators.gravity = rsim.Vec(0, 0, -GRAVITY * gravity)
             self._arena.set_mutator_config(mutators)
-        ball = rsim.BallState()
-        values = _BALL.unpack_from(state.buffer.data.cast("B"), 4 * state.layout.column("ball_position"))
+        values = _BALL.unpack_from(state.buffer.data.cast("B"), _BALL_START)
+        ball = self._arena.ball.get_state()
+        if _is_there(ball, values, 0):
+            return
         ball.pos, ball.vel, ball.ang_vel = (
             rsim.Vec(*values[:3]),
             rsim.Vec(*values[12:15]),
@@ -250,6 +256,21 @@ class Shadow:
 
 
 _BALL = struct.Struct("<18f")  # position, rotation, linear and angular velocity lie side by side
+_BALL_START = 4 * layout_of(0, 0).column("ball_position")
+_ANGLE_ROUNDING = 1e-3  # of an element of a rotation matrix; see live/rotation.py
+
+
+def _is_there(state: rsim.CarState | rsim.BallState, values: tuple[float, ...], at: int) -> bool:
+    """Tell whether a body is exactly where the packet says, but for the rounding of its angles."""
+    rotation = state.rot_mat
+    forward, up = rotation.forward, rotation.up
+    if state.pos.as_tuple() != values[at : at + 3] or state.vel.as_tuple() != values[at + 12 : at + 15]:
+        return False
+    turned = max(
+        abs(forward.x - values[at + 3]), abs(forward.y - values[at + 6]),
+        abs(up.x - values[at + 5]), abs(up.z - values[at + 11]),
+    )  # fmt: skip
+    return bool(turned < _ANGLE_ROUNDING and state.ang_vel.as_tuple() == values[at + 15 : at + 18])
 
 
 def _touch_counter(touches: list[int], rows: dict[int, int]) -> Callable[..., None]:
