@@ -27,7 +27,7 @@ bench: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
-	$(BIN)/python -m tests.benchmarks.parity --write docs/parity.md
+	$(BIN)/python -m tests.parity --write docs/parity.md
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from rlgym_bridge.live.pilot import Faults, Pilot
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course
-from tests.benchmarks.parity import make_match, through_bytes
+from tests.parity.world import make_match, through_bytes
 
 
 def whole_match(seed: int, seconds: float) -> Match:

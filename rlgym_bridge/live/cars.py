@@ -43,6 +43,7 @@ _PACK = struct.Struct(CAR_FORMAT).pack_into
 _PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
 _XYZ = attrgetter("x", "y", "z")
 _CONTROLS = attrgetter(*CONTROL_NAMES)
+_LEAP = 40.0  # uu a tick; at its top speed of 2,300 uu/s a car moves 19
 _AIRBORNE = (0.0,) * 4
 _GROUNDED = (1.0,) * 4
 
@@ -51,9 +52,10 @@ class CarCounters:
     """One car of a live match, packet by packet."""
 
     __slots__ = (
-        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_demolished", "_hand_high",
-        "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose", "_supersonic_known",
-        "_supersonic_ticks", "_touch_seconds", "_touches_known", "_wheels", "_wheels_known", "touches",
+        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_demolished", "_dodged",
+        "_hand_high", "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose",
+        "_supersonic_known", "_supersonic_ticks", "_touch_seconds", "_touches_known", "_wheels",
+        "_wheels_known", "touches",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -72,6 +74,7 @@ class CarCounters:
         self._boost_ticks, self._boost_doubt, self._boost = 0, _BOOST_MIN_TICKS, 0.0
         self._hand_low, self._hand_high = 0.0, 1.0
         self._jump_ticks, self._jump_known, self._jumping = 0, False, False
+        self._dodged = True  # since the car was new; until then the packet's dodge is of its last life
         self._air_ticks, self._air_known = 0, False
         self._touches_known = False
 
@@ -83,6 +86,7 @@ class CarCounters:
         """Take the car as new: it stands on its kickoff spot, or has just come back."""
         self.forget()
         self.touches = 0
+        self._dodged = False
         self._hand_high = 0.0
         self._supersonic_known = self._jump_known = self._air_known = True
         self._boost_doubt = 0
@@ -116,44 +120,45 @@ class CarCounters:
         holding, boosting, handbrake = controls[5:]
         air_state = int(air)
         demolished = respawn > 0
+        here, before = _XYZ(place), self._pose
+        alive = respawn < 0 and not self._demolished
+        if ticks and alive and before is not None and _is_leap(here, before, ticks):
+            self.forget()  # it was put there: what was counted belongs to another place
         if at_rest:
             self.rest()
             self._wheels = _GROUNDED
-        elif respawn >= 0 or self._demolished:
-            # RocketSim lets a demolished car's counters stand; it comes back with all at rest.
-            if respawn < 0:
+        elif ticks and not (respawn >= 0 and self._demolished):  # a demolished car's counters stand still
+            if self._demolished:  # it came back in this tick, which has moved it already
                 self.rest()
-                self._wheels_known = True
+                self._boost, self._new = boost, False
+            self._count(
+                supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout,
+                flipped or double_jumped, ticks,
+            )  # fmt: skip
+            if self._demolished:
+                self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
+            else:
+                self._count_wheels(air_state, hitbox, ticks)
             self._demolished = respawn >= 0
-        elif ticks:
-            gap = ticks > 1 or self._new
-            if supersonic or self._supersonic_ticks or gap:
-                self._count_supersonic(supersonic, ticks, gap)
-            if boosting or self._boost_ticks or self._boost_doubt or gap:
-                self._count_boost(boost, boosting, ticks, gap)
-            if handbrake or self._hand_high or gap:
-                self._count_handbrake(handbrake, ticks)
-            if has_jumped or self._jump_ticks or gap:
-                spent = flipped or double_jumped
-                self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
-            self._count_wheels(air_state, hitbox, ticks)
         self._boost = boost
+        self._dodged |= flipped
         if touch is not None:
             self._count_touch(touch.game_seconds)
         if ticks > 1:
             self._touches_known = False
         self._new = False
-        self._pose = pose = (*_XYZ(place), *matrix(rotation))
+        self._pose = pose = (*here, *matrix(rotation))
         wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
         grounded = sum(wheels) >= 3
         has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
+        torque_x, torque_y = (-dodge.y, dodge.x) if self._dodged else (0.0, 0.0)
         _PACK(
             target, offset, player_id, team, hitbox, *pose, *_XYZ(velocity), *_XYZ(spin),
             boost, respawn if demolished else 0.0, *wheels,
             supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS,
             0.5 * (self._hand_low + self._hand_high), has_jumped, holding, air_state == _JUMPING,
             self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
-            _seconds(self._air_ticks), elapsed, -dodge.y, dodge.x, 0.0, 0.0, 0.0, 0.0, -1.0,
+            _seconds(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
             self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
             flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
             has_flip and not grounded and not holding,
@@ -161,6 +166,21 @@ class CarCounters:
             self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
             self._touches_known,
         )  # fmt: skip
+
+    def _count(
+        self, supersonic: bool, boost: float, boosting: bool, handbrake: bool, has_jumped: bool,
+        air_state: int, timeout: float, spent: bool, ticks: int,
+    ) -> None:  # fmt: skip
+        """Count on what is under way, begins or is in doubt."""
+        gap = ticks > 1 or self._new
+        if supersonic or self._supersonic_ticks or gap:
+            self._count_supersonic(supersonic, ticks, gap)
+        if boosting or self._boost_ticks or self._boost_doubt or gap:
+            self._count_boost(boost, boosting, ticks, gap)
+        if handbrake or self._hand_high or gap:
+            self._count_handbrake(handbrake, ticks)
+        if has_jumped or self._jump_ticks or gap:
+            self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
 
     def _count_supersonic(self, supersonic: bool, ticks: int, gap: bool) -> None:
         if not supersonic:
@@ -224,22 +244,35 @@ class CarCounters:
             self._air_ticks = _ticks_since_jump(timeout)
 
     def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
-        """Take the wheels from geometry where the floor is flat, else all or none from the air state."""
+        """Estimate the wheels: by geometry over the flat floor, else all or none by the air state.
+
+        They may touch another car or the ball as well, so this is never known.
+        """
+        self._wheels_known = False
         grounded = air_state == _ON_GROUND
         if self._pose is not None and ticks == 1:
             wheels = floor_contact(self._pose, hitbox)
             # The packet's own word on the ground goes first; a jump's push says nothing of it.
             if wheels is not None and (air_state == _JUMPING or (sum(wheels) >= 3) == grounded):
-                self._wheels, self._wheels_known = wheels, True
+                self._wheels = wheels
                 return
         lifting = air_state == _JUMPING and self._jump_ticks <= _WHEELS_TOUCH_TICKS
-        self._wheels, self._wheels_known = (_GROUNDED if grounded or lifting else _AIRBORNE), False
+        self._wheels = _GROUNDED if grounded or lifting else _AIRBORNE
 
     def _count_touch(self, seconds: float) -> None:
         if seconds != self._touch_seconds:
             self._touch_seconds = seconds
             if not self._new:
                 self.touches += 1
+
+
+def _is_leap(here: tuple[float, float, float], before: tuple[float, ...], ticks: int) -> bool:
+    reach = _LEAP * ticks
+    return (
+        abs(here[0] - before[0]) > reach
+        or abs(here[1] - before[1]) > reach
+        or abs(here[2] - before[2]) > reach
+    )
 
 
 def _seconds(ticks: int) -> float:

@@ -63,15 +63,9 @@ class _Car:
     """One car of the arena, and what was last shown of its hidden state."""
 
     __slots__ = (
-        "autoflip",
-        "autoflip_known",
-        "car",
-        "contact",
-        "demolished",
-        "held",
-        "wheels",
+        "autoflip", "autoflip_known", "car", "contact", "demolished", "held", "victim_doubt", "wheels",
         "wheels_known",
-    )
+    )  # fmt: skip
 
     def __init__(self, car: rsim.Car) -> None:
         self.car = car
@@ -82,6 +76,8 @@ class _Car:
         self.wheels_known = False
         self.autoflip: tuple[float, ...] = _NOTHING
         self.autoflip_known = False
+        # Ticks until no bump can be remembered that was not seen.
+        self.victim_doubt = _BUMP_TICKS
 
     def hold(self, values: tuple[float, ...]) -> None:
         """Apply the inputs that the game applied in the latest tick."""
@@ -108,6 +104,10 @@ class _Car:
         elif flipping and not self.autoflip[0]:
             self.autoflip_known = True
         self.contact = contact
+        if ticks > 1:
+            self.victim_doubt = _BUMP_TICKS
+        elif self.victim_doubt and not values[_DEMOED]:  # a demolished car's memory stands still
+            self.victim_doubt -= 1
         self.wheels, self.wheels_known = tuple(map(float, wheels)), ticks == 1
         self.autoflip = (
             float(flipping), timer, direction, float(rows.get(victim, -1) if cooldown > 0 else -1)
@@ -124,6 +124,7 @@ class _Car:
         self.contact = False
         self.wheels, self.wheels_known = values[_WHEELS : _WHEELS + 4], known
         self.autoflip, self.autoflip_known = _NOTHING, known
+        self.victim_doubt = 0 if known else _BUMP_TICKS
         state = rsim.CarState()
         state.wheels_with_contact = tuple(wheel > 0 for wheel in self.wheels)
         state.is_on_ground = values[_ON_GROUND] > 0
@@ -131,7 +132,7 @@ class _Car:
         _set_counted(state, values)
         return state
 
-    def show(self, data: memoryview, offset: int, values: tuple[float, ...], victim_known: bool) -> None:
+    def show(self, data: memoryview, offset: int, values: tuple[float, ...]) -> None:
         """Write the hidden state into the car's numbers, and what follows from it."""
         if self.wheels != values[_WHEELS : _WHEELS + 4]:
             grounded = sum(self.wheels) >= 3
@@ -142,10 +143,12 @@ class _Car:
         if self.autoflip != _NOTHING:
             _FOUR(data, offset + 4 * _AUTOFLIP, *self.autoflip)
         _ONE(data, offset + 4 * _KNOWN_WHEELS, self.wheels_known)
-        _TWO(data, offset + 4 * _KNOWN_AUTOFLIP, self.autoflip_known, victim_known)
+        _TWO(data, offset + 4 * _KNOWN_AUTOFLIP, self.autoflip_known, self.victim_doubt == 0)
 
     def place(self, state: rsim.CarState, values: tuple[float, ...]) -> None:
         """Put the car where the packet says it is, if it is not; what is hidden stays as predicted."""
+        if values[_DEMOED] and state.is_demoed:
+            return  # RocketSim keeps the body in the way of other cars' wheels; so it lies here too
         same_flags = _FLAGS(state) == _OUR_FLAGS(values)
         if same_flags and _is_there(state, values, _POSITION) and state.boost == values[_BOOST]:
             return
@@ -179,7 +182,6 @@ class Shadow:
         self._rows = {car.id: row for row, car in enumerate(cars)}
         self._touches = [0] * layout.cars
         self._gravity = 1.0
-        self._victim_doubt = 0  # ticks until no bump can be remembered that was not seen
         self._follows = False
         self._arena.set_ball_touch_callback(_touch_counter(self._touches, self._rows))
 
@@ -203,18 +205,14 @@ class Shadow:
         stepped = self._follows and not at_rest and 0 < ticks <= _MOST_TICKS
         if stepped:
             self._step(values, ticks)
-        if at_rest:
-            self._victim_doubt = 0
-        elif ticks == 1 and stepped:
-            self._victim_doubt = max(0, self._victim_doubt - 1)
-        elif ticks or not self._follows:
-            self._victim_doubt = _BUMP_TICKS
-        if ticks or not self._follows:
-            for car, numbers in zip(self._cars, values, strict=True):
+        for car, numbers in zip(self._cars, values, strict=True):
+            if ticks == 0 and self._follows:
+                car.place(car.car.get_state(), numbers)
+            else:
                 self._follow(car, numbers, ticks if stepped else 0, at_rest)
-            self._place_ball(state)
+        self._place_ball(state)
         for car, offset, numbers in zip(self._cars, self._offsets, values, strict=True):
-            car.show(data, offset, numbers, self._victim_doubt == 0)
+            car.show(data, offset, numbers)
         self._follows = True
         return list(self._touches) if stepped else []
 
@@ -229,11 +227,7 @@ class Shadow:
         new = at_rest or (car.demolished and not demolished)
         car.demolished = demolished
         state = car.read(numbers, stepped, self._rows) if stepped and not new else None
-        if state is None:
-            state = car.renew(numbers, new)
-            if not new:
-                self._victim_doubt = _BUMP_TICKS
-        car.place(state, numbers)
+        car.place(state if state is not None else car.renew(numbers, new), numbers)
 
     def _place_ball(self, state: MatchState) -> None:
         gravity = float(state.gravity[0])

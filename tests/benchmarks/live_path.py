@@ -18,7 +18,7 @@ from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.network import NetworkPolicy
 from rlgym_bridge.observations import DefaultObs
 from rlgym_bridge.server.packer import field_info
-from tests.benchmarks.parity import drive, make_match
+from tests.parity.world import drive, make_match
 
 _PACKETS = 2000
 _CONFIG = flat.MatchConfiguration(mutators=flat.MutatorSettings())

@@ -12,7 +12,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
-from tests.benchmarks.parity import make_match
+from tests.parity.world import make_match
 
 _SECONDS = 40.0  # of game time
 _ECHOES = 5000

@@ -12,7 +12,8 @@ from rlgym_bridge.game import BIG_PADS, HITBOXES, PAD_POSITIONS
 from rlgym_bridge.live.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS, derive
-from tests.benchmarks.parity import drive, make_match, run
+from tests.parity.run import run
+from tests.parity.world import drive, make_match
 
 COUNTED = ("supersonic_time", "boost_active_time", "handbrake", "jump_time", "air_time_since_jump")
 DERIVED = (
@@ -58,19 +59,24 @@ def match_packets(ticks: int, seed: int = 0, team_size: int = 1) -> Iterator[fla
 
 
 def test_with_a_shadow_every_field_equals_rlgyms_engine_tick_by_tick() -> None:
-    result = run(4000, team_size=2, compat=False, seed=3)
-    assert result.counts["touches"] > 5 and result.counts["pads taken"] > 5
-    assert not {name: tally for name, tally in result.ours.items() if tally.mismatches}
+    result = run(5000, team_size=2, seed=3)
+    assert result.counts["touches"] > 10 and result.counts["pad pickups"] > 10
+    assert result.counts["bumps"] and result.counts["demolitions"] and result.counts["flip resets"]
+    assert not result.readers["shadow"].wrong()
 
 
 def test_without_a_shadow_every_field_is_right_but_those_named_as_estimates() -> None:
-    result = run(4000, compat=False, seed=3, shadow=False)
-    wrong = {name: tally.mismatches for name, tally in result.ours.items() if tally.mismatches}
-    named = {"car.bump_victim_id" if name == "bump_victim" else f"car.{name}" for name in ESTIMATES}
-    named |= {"car.autoflip_timer", "car.autoflip_direction"}  # go with is_autoflipping
-    on_ground = wrong.pop("car.on_ground", 0) + wrong.pop("car.can_flip", 0)  # follow from the wheels
-    assert set(wrong) <= named, wrong
-    assert on_ground <= 8, "on_ground flickers only where a jump begins off the flat floor"
+    result = run(5000, seed=3, readers=("counting",))
+    wrong, tallies = result.readers["counting"].wrong(), result.readers["counting"].tallies
+    assert set(wrong) <= {"car.wheels_with_contact", "car.on_ground", "car.can_flip"}  # from the wheels
+    assert tallies["car.on_ground"].mismatches < 0.01 * tallies["car.on_ground"].samples
+    assert tallies["car.bump_victim_id"].unknown == tallies["car.bump_victim_id"].samples
+    assert tallies["car.jump_time"].unknown < 0.1 * tallies["car.jump_time"].samples
+
+
+def test_a_decoder_names_the_fields_that_are_estimates_throughout() -> None:
+    assert Decoder(field_info(), shadow=False).estimates == ESTIMATES
+    assert not Decoder(field_info()).estimates
 
 
 def test_derived_fields_follow_the_formula_that_the_simulator_side_uses() -> None:

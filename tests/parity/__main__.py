@@ -1,0 +1,58 @@
+"""`python -m tests.parity [--ticks N] [--write docs/parity.md]`: the whole comparison, a few minutes."""
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tests.parity.report import NEEDED, heading, missing, section
+from tests.parity.run import Run, run
+
+_READERS = ("shadow", "counting", "compat", "compat with SimExtraInfo")
+_HITBOXES = 6
+
+
+def play(team_size: int, ticks: int, seed: int) -> Run:
+    """Run six matches, in which every car has every hitbox once."""
+    result = Run()
+    for first in range(_HITBOXES):
+        boxes = [(first + slot) % _HITBOXES for slot in range(2 * team_size)]
+        run(
+            -(-ticks // _HITBOXES), team_size, seed + first, hitboxes=boxes, readers=_READERS, into=result,
+        )  # fmt: skip
+    return result
+
+
+def main() -> int:
+    """Return 1 where a run holds too little, or a known field is off."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--ticks", type=int, default=NEEDED["ticks"], help="of each run (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--write", type=Path, help="write the report to this file")
+    options = parser.parse_args()
+    sizes = (1, 3)
+    with ProcessPoolExecutor(2) as pool:
+        jobs = [pool.submit(play, size, options.ticks, options.seed) for size in sizes]
+        runs = [job.result() for job in jobs]
+    lines = heading(f"python -m tests.parity --ticks {options.ticks} --seed {options.seed}")
+    failed = False
+    for size, one in zip(sizes, runs, strict=True):
+        lines += section(f"{size}v{size}", one, NEEDED)
+        short, wrong = missing(one), one.readers["shadow"].wrong()
+        failed |= bool(short or wrong)
+        for name, count in short.items():
+            print(f"{size}v{size}: {count:,} {name}, at least {NEEDED[name]:,} needed", file=sys.stderr)
+        for name, tally in wrong.items():
+            print(f"{size}v{size}: {name} is off {tally.mismatches:,} times", file=sys.stderr)
+    text = "\n".join(lines) + "\n"
+    if options.write:
+        options.write.write_text(text)
+    else:
+        print(text)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

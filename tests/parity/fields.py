@@ -1,0 +1,199 @@
+"""Game states as rows of numbers, and where two of them differ."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState
+
+TOLERANCES = {
+    "position": (2e-3, "uu; float32 at 5,000 uu resolves 5e-4"),
+    "linear_velocity": (2e-3, "uu/s; likewise"),
+    "angular_velocity": (2e-4, "rad/s"),
+    "rotation_mtx": (3e-4, "Euler angles in float32 near vertical"),
+    "boost_pad_timers": (2e-4, "s; RocketSim sums float32 ticks"),
+    "default": (2e-4, "s, or the field's own unit"),
+}
+"""How far a number may be off, and why."""
+
+_CAR_FIELDS = (
+    "team_num", "hitbox_type", "ball_touches", "bump_victim_id", "demo_respawn_timer",
+    "wheels_with_contact", "supersonic_time", "boost_amount", "boost_active_time", "handbrake",
+    "is_jumping", "has_jumped", "is_holding_jump", "jump_time", "has_flipped", "has_double_jumped",
+    "air_time_since_jump", "flip_time", "flip_torque", "is_autoflipping", "autoflip_timer",
+    "autoflip_direction", "is_demoed", "is_boosting", "is_supersonic", "on_ground", "has_flip",
+    "can_flip", "is_flipping",
+)  # fmt: skip
+_PHYSICS_FIELDS = ("position", "linear_velocity", "angular_velocity", "rotation_mtx")
+
+_DEPENDS_ON = {
+    "wheels_with_contact": ("wheels_with_contact", "on_ground", "can_flip"),
+    "supersonic_time": ("supersonic_time",),
+    "boost_active_time": ("boost_active_time", "is_boosting"),
+    "handbrake": ("handbrake",),
+    "jump_time": ("jump_time",),
+    "air_time_since_jump": ("air_time_since_jump", "has_flip", "can_flip"),
+    "is_autoflipping": ("is_autoflipping", "autoflip_timer", "autoflip_direction"),
+    "bump_victim": ("bump_victim_id",),
+    "ball_touches": ("ball_touches",),
+}
+"""RLGym's fields that are known only where one of `KNOWN_FIELDS` is."""
+
+
+def _fields(cars: int) -> list[tuple[str, int]]:
+    """Return name and width of each field, in the order of `row_of`."""
+    physics = [(name, 9 if name == "rotation_mtx" else 3) for name in _PHYSICS_FIELDS]
+    wide = {"wheels_with_contact": 4, "flip_torque": 3}
+    found = [("goal_scored", 1), ("boost_pad_timers", 34)]
+    found += [(f"ball.{name}", width) for name, width in physics]
+    one_car = [(f"car.{name}", wide.get(name, 1)) for name in _CAR_FIELDS]
+    return found + cars * (one_car + [(f"car.{name}", width) for name, width in physics])
+
+
+def row_of(game: GameState[Any]) -> list[float]:
+    """Return all numbers of a game state, cars in their order."""
+    numbers: list[float] = [float(game.goal_scored), *game.boost_pad_timers.tolist()]
+    numbers += _physics(game.ball)
+    order = list(game.cars)
+    for car in game.cars.values():
+        for name in _CAR_FIELDS:
+            value = getattr(car, name)
+            if name == "bump_victim_id":
+                numbers.append(-1.0 if value is None else float(order.index(value)))
+            elif name in ("wheels_with_contact", "flip_torque"):
+                numbers += [float(one) for one in value]
+            else:
+                numbers.append(float(value))
+        numbers += _physics(car.physics)
+    return numbers
+
+
+def _physics(body: Any) -> Iterator[float]:
+    for name in _PHYSICS_FIELDS:
+        yield from np.asarray(getattr(body, name), np.float64).ravel().tolist()
+
+
+def known_of(state: MatchState, judged: Sequence[str] = ()) -> list[bool]:
+    """Return, for each number of `row_of`, whether the state says that it is known.
+
+    Args:
+        state: One match.
+        judged: Of `KNOWN_FIELDS`, those to be compared though the state calls them estimates.
+    """
+    names = _fields(state.layout.cars)
+    flags = state.car_known[0] > 0
+    flags[:, [KNOWN_FIELDS.index(name) for name in judged]] = True
+    known, car = [], -1
+    for name, width in names:
+        if name == f"car.{_CAR_FIELDS[0]}":
+            car += 1
+        needs = _NEEDS.get(name.removeprefix("car."), ()) if name.startswith("car.") else ()
+        known += [all(flags[car, index] for index in needs)] * width
+    return known
+
+
+_NEEDS = {
+    name: tuple(index for index, one in enumerate(KNOWN_FIELDS) if name in _DEPENDS_ON[one])
+    for name in _CAR_FIELDS
+}
+
+
+@dataclass
+class Tally:
+    """One field over a run.
+
+    Attributes:
+        samples: Values compared: one a tick, or one a car and tick.
+        mismatches: Of those, how many are off by more than the tolerance though known.
+        unknown: Of those, how many the state itself says it does not know.
+        wrecks: Mismatches of a car whose wheels are over a demolished one. RocketSim leaves that body lying
+            about invisibly, where wheels touch it now and then for a tick; counted here alone.
+        worst: Largest difference of a mismatch.
+        longest: Ticks that the longest mismatch lasted without a break.
+        first: Frame of the first mismatch.
+    """
+
+    samples: int = 0
+    mismatches: int = 0
+    unknown: int = 0
+    wrecks: int = 0
+    worst: float = 0.0
+    longest: int = 0
+    first: int | None = None
+
+
+@dataclass
+class Comparison:
+    """Compares rows of one reader with the engine's, tick by tick.
+
+    Attributes:
+        tallies: By field, after `finish`.
+    """
+
+    cars: int
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    _frames: list[int] = field(default_factory=list)
+    _theirs: list[list[float]] = field(default_factory=list)
+    _ours: list[list[float]] = field(default_factory=list)
+    _known: list[list[bool]] = field(default_factory=list)
+    _wrecks: list[list[bool]] = field(default_factory=list)
+    _running: np.ndarray | None = None
+
+    def add(
+        self, frame: int, engine: list[float], reader: list[float], known: list[bool] | None,
+        over_wreck: list[bool],
+    ) -> None:  # fmt: skip
+        """Add a tick: the engine's row, the reader's, what that knows, and which cars are over a wreck."""
+        self._wrecks.append(over_wreck)
+        self._frames.append(frame)
+        self._theirs.append(engine)
+        self._ours.append(reader)
+        self._known.append(known if known is not None else [True] * len(engine))
+        if len(self._frames) >= 2000:
+            self.finish()
+
+    def finish(self) -> dict[str, Tally]:
+        """Take in all that was added."""
+        if not self._frames:
+            return self.tallies
+        difference = np.abs(np.array(self._theirs) - np.array(self._ours))
+        known, start = np.array(self._known), 0
+        wrecks, car = np.array(self._wrecks), -1
+        fields = _fields(self.cars)
+        if self._running is None:
+            self._running = np.zeros(len(fields), int)
+        for number, (name, width) in enumerate(fields):
+            part = slice(start, start + width)
+            car += name == f"car.{_CAR_FIELDS[0]}"
+            start += width
+            tolerance = TOLERANCES.get(name.split(".")[-1], TOLERANCES["default"])[0]
+            off = ~(difference[:, part].max(1) <= tolerance)  # NaN is off
+            sure = known[:, part].all(1)
+            tally = self.tallies.setdefault(name, Tally())
+            tally.samples += len(off)
+            tally.unknown += int((~sure).sum())
+            wrong = off & sure
+            if name.removeprefix("car.") in _DEPENDS_ON["wheels_with_contact"]:
+                tally.wrecks += int((wrong & wrecks[:, car]).sum())
+                wrong &= ~wrecks[:, car]
+            tally.mismatches += int(wrong.sum())
+            if wrong.any():
+                tally.worst = max(tally.worst, float(difference[wrong, part].max()))
+                if tally.first is None:
+                    tally.first = self._frames[int(wrong.argmax())]
+            for one in wrong.tolist():
+                self._running[number] = self._running[number] + 1 if one else 0
+                tally.longest = max(tally.longest, int(self._running[number]))
+        self._frames.clear()
+        self._theirs.clear()
+        self._ours.clear()
+        self._known.clear()
+        self._wrecks.clear()
+        return self.tallies
+
+    def wrong(self) -> dict[str, Tally]:
+        """Return the fields that have mismatches."""
+        return {name: tally for name, tally in self.finish().items() if tally.mismatches}

@@ -1,0 +1,88 @@
+"""Runs as Markdown."""
+
+import datetime
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+
+from tests.parity.fields import TOLERANCES, Tally
+from tests.parity.run import Run
+
+NEEDED = {
+    "ticks": 100_000, "touches": 500, "bumps": 50, "demolitions": 50, "goals": 50,
+    "flip resets and wall jumps": 100, "pad pickups": 100, "auto-flips": 10,
+    "car ticks on the ceiling": 500, "car ticks on the roof": 500, "car ticks with an empty tank": 1000,
+    "car ticks with a full tank": 500,
+}  # fmt: skip
+"""What a run must hold, at least."""
+
+
+def counts_of(run: Run) -> dict[str, int]:
+    """Return a run's counts, the sum of flip resets and wall jumps among them."""
+    counts = dict(run.counts)
+    counts["flip resets and wall jumps"] = counts.get("flip resets", 0) + counts.get("wall jumps", 0)
+    return counts
+
+
+def missing(run: Run) -> dict[str, int]:
+    """Return what a run holds too little of."""
+    counts = counts_of(run)
+    return {name: counts.get(name, 0) for name, least in NEEDED.items() if counts.get(name, 0) < least}
+
+
+def heading(command: str) -> list[str]:
+    """Return the report's beginning."""
+    packages = ("rlbot", "rlbot_flatbuffers", "rocketsim", "rlgym-rocket-league", "rlgym-compat", "numpy")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
+    return [
+        "# Does a bot see in a match what it saw in training?",
+        "",
+        f"Made by `{command}` on {datetime.date.today().isoformat()} with {versions}, Python "
+        f"{platform.python_version()}.",
+        "",
+        "Matches in RocketSim, played by Chaser with random actions mixed in, and set situations between:",
+        "bumps, demolitions, goals, wall jumps, flip resets, cars on the roof and on the ceiling, pads with",
+        "empty and full tanks; every car has every hitbox once. After every tick of play the same physical",
+        "state is read by RLGym's `RocketSimEngine`, and as the match server's packet, packed to bytes and",
+        "unpacked, by the live decoder with its shadow simulation and by counting alone, and by rlgym-compat",
+        "with and without `SimExtraInfo`. This says nothing about the real client, whose packets may differ",
+        "from the documented schema.",
+        "",
+        "*Unknown* samples are those that the decoder itself flags (`MatchState.known`): it has joined, lost",
+        "a packet, or a car was put somewhere else; they are not compared (but for the wheels that counting",
+        "estimates). *Over a wreck*: RocketSim leaves",
+        "the body of a demolished car lying about, and a wheel that drives through it touches it for a tick",
+        "or not; such ticks are counted apart. *Longest* is in ticks.",
+        "",
+        "Tolerances: " + "; ".join(f"{k} {v} ({why})" for k, (v, why) in TOLERANCES.items()) + ".",
+    ]
+
+
+def section(title: str, run: Run, needed: Mapping[str, int]) -> list[str]:
+    """Return one run: its counts, and a row for each field."""
+    counts = counts_of(run)
+    lines = ["", f"## {title}", "", "| held | count | needed |", "|---|---|---|"]
+    lines += [
+        f"| {name} | {count:,} | {needed[name]:,} |" for name, count in counts.items() if name in needed
+    ]
+    lines += [f"| {name} | {count:,} | |" for name, count in counts.items() if name not in needed]
+    readers = list(run.readers)
+    lines += ["", "| field | samples | " + " | ".join(f"{name}" for name in readers) + " |"]
+    lines += ["|---|---|" + "---|" * len(readers)]
+    tables = [run.readers[name].finish() for name in readers]
+    ours = tables[0]
+    for name in sorted(ours, key=lambda one: (-ours[one].mismatches, -tables[-1][one].mismatches, one)):
+        cells = " | ".join(_cell(table[name]) for table in tables)
+        lines.append(f"| {name} | {ours[name].samples:,} | {cells} |")
+    return lines
+
+
+def _cell(tally: Tally) -> str:
+    text = f"{tally.mismatches:,}"
+    if tally.mismatches:
+        text += f" (worst {tally.worst:.3g}, longest {tally.longest})"
+    if tally.wrecks:
+        text += f"; {tally.wrecks} over a wreck"
+    if tally.unknown:
+        text += f"; {tally.unknown:,} unknown"
+    return text

@@ -1,0 +1,191 @@
+"""One run: a match of set situations and free play, every tick compared."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from rlbot import flat
+from rlgym.rocket_league.api import Car, GameState
+
+from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.server.packer import field_info
+from tests.parity.fields import Comparison, known_of, row_of
+from tests.parity.scenes import SCENES, Director, Scene
+from tests.parity.world import MUTATORS, EngineOn, drive, make_match, through_bytes
+
+Mutate = Callable[[flat.GamePacket], flat.GamePacket]
+Peer = Callable[[flat.GamePacket], GameState[Any]]
+
+
+@dataclass
+class Loss:
+    """Which packets do not arrive.
+
+    Attributes:
+        share: Of all packets, 0..1.
+        burst: Packets lost in a row.
+        seed: Of the choice.
+    """
+
+    share: float = 0.0
+    burst: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._random, self._left = random.Random(self.seed), 0
+
+    def takes(self) -> bool:
+        """Tell whether the next packet is lost."""
+        if self._left == 0 and self._random.random() < self.share / self.burst:
+            self._left = self.burst
+        self._left = max(0, self._left - 1) if (lost := self._left > 0) else 0
+        return lost
+
+
+@dataclass
+class Run:
+    """What a run held and found.
+
+    Attributes:
+        counts: Events of the run: ticks, touches, goals, ...
+        readers: A comparison for each reader, by name.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    readers: dict[str, Comparison] = field(default_factory=dict)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count; it is there from the first time on, be it 0."""
+        self.counts[name] = self.counts.get(name, 0) + number
+
+
+def run(
+    ticks: int,
+    team_size: int = 1,
+    seed: int = 0,
+    *,
+    scenes: Sequence[Scene] = SCENES,
+    hitboxes: Sequence[int] = (),
+    readers: Sequence[str] = ("shadow",),
+    loss: Loss | None = None,
+    mutate: Mutate | None = None,
+    into: Run | None = None,
+) -> Run:
+    """Play until `ticks` ticks of play are compared.
+
+    Args:
+        ticks: To compare.
+        team_size: Cars a team.
+        seed: Of the match, its drivers and its scenes.
+        scenes: Set situations, in turns; none for free play alone.
+        hitboxes: Of each car; Octanes when empty.
+        readers: Of "shadow", "counting", "compat", "compat with SimExtraInfo".
+        loss: Packets that do not reach the readers.
+        mutate: Changes each packet before it is read.
+        into: A run to add to.
+    """
+    result = into or Run()
+    match = make_match(team_size, seed, hitboxes=hitboxes)
+    engine = EngineOn(match, hitboxes)
+    director = Director(match, seed, scenes) if scenes else None
+    peers = {name: _reader(name) for name in readers}
+    for name in readers:
+        result.readers.setdefault(name, Comparison(2 * team_size))
+    last_phase, done = -1, 0
+    before: list[Car[Any]] = []
+    for sent in drive(match, seed, director):
+        lost = loss is not None and loss.takes()
+        phase = match.referee.phase
+        result.count("goals", phase != last_phase and phase == Phase.GOAL_SCORED)
+        last_phase = phase
+        playing = phase in PLAYING_PHASES
+        theirs = engine.read() if playing else None
+        if theirs is not None:
+            done += 1
+            before = _count_events(result, match, theirs, before)
+        if not lost:
+            packet = through_bytes(sent)
+            if mutate is not None:
+                packet = mutate(packet)
+            expected = row_of(theirs) if theirs is not None else None
+            wrecks = _over_wrecks(theirs) if theirs is not None else []
+            for name, read in peers.items():
+                game, known = read(packet)
+                if expected is not None:
+                    result.readers[name].add(match.frame, expected, row_of(game), known, wrecks)
+        if done >= ticks:
+            break
+    result.count("ticks", done)
+    for comparison in result.readers.values():
+        comparison.finish()
+    return result
+
+
+_WRECK_REACH = 200.0  # uu between the middles of two cars, one of which may be under the other's wheels
+
+Reading = tuple[GameState[Any], list[bool] | None]
+
+
+def _reader(name: str) -> Callable[[flat.GamePacket], Reading]:
+    if name in ("shadow", "counting"):
+        decoder = Decoder(field_info(), MUTATORS, shadow=name == "shadow")
+        judged = ("wheels_with_contact",) if name == "counting" else ()  # its best estimate
+
+        def read(packet: flat.GamePacket) -> Reading:
+            decoder.clear_touches()
+            state = decoder.update(packet)
+            return to_rlgym(state), known_of(state, judged)
+
+        return read
+    from rlgym_compat import GameState as CompatState
+    from rlgym_compat.sim_extra_info import SimExtraInfo
+
+    game = CompatState.create_compat_game_state(field_info(), MUTATORS)
+    info = SimExtraInfo(field_info(), MUTATORS) if name.endswith("SimExtraInfo") else None
+
+    def read_peer(packet: flat.GamePacket) -> Reading:
+        game.reset_car_ball_touches()
+        game.update(packet, info.get_extra_info(packet) if info is not None else None)
+        return game, None
+
+    return read_peer
+
+
+def _over_wrecks(game: GameState[Any]) -> list[bool]:
+    """Tell of each car whether a demolished one may be under its wheels."""
+    cars = list(game.cars.values())
+    wrecks = [car.physics.position for car in cars if car.is_demoed]
+    return [
+        any(np.abs(car.physics.position - place).max() < _WRECK_REACH for place in wrecks) for car in cars
+    ]
+
+
+def _count_events(
+    result: Run, match: Any, theirs: GameState[Any], before: Sequence[Car[Any]]
+) -> list[Car[Any]]:
+    events = match.simulation.events
+    result.count("touches", len(events.touches))
+    result.count("bumps", len(events.bumps))
+    result.count("demolitions", len(events.demolitions))
+    result.count("pad pickups", len(events.pads))
+    cars: list[Car[Any]] = list(theirs.cars.values())
+    for name in ("flip resets", "wall jumps", "auto-flips"):
+        result.count(name, 0)
+    for car, old in zip(cars, before, strict=False):
+        position = car.physics.position
+        result.count("flip resets", old.has_flipped and not car.has_flipped and position[2] > 300)
+        result.count("wall jumps", car.has_jumped and not old.has_jumped and position[2] > 300)
+        result.count("auto-flips", car.is_autoflipping and not old.is_autoflipping)
+    result.count("car ticks on the ceiling", sum(c.on_ground and c.physics.position[2] > 1900 for c in cars))
+    result.count(
+        "car ticks on the roof", sum(c.physics.up[2] < -0.8 and c.physics.position[2] < 80 for c in cars)
+    )
+    result.count("car ticks with an empty tank", sum(car.boost_amount == 0 for car in cars))
+    result.count("car ticks with a full tank", sum(car.boost_amount == 100 for car in cars))
+    result.count("car ticks in the air", sum(not car.on_ground for car in cars))
+    result.count("car ticks in a dodge", sum(car.is_flipping for car in cars))
+    return cars

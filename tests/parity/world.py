@@ -1,0 +1,105 @@
+"""A match in RocketSim that is read twice: by RLGym's engine, and as packets."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rlbot import flat
+from rlgym.rocket_league.api import GameConfig, GameState
+from rlgym.rocket_league.sim import RocketSimEngine
+
+from rlgym_bridge.actions import LookupTableAction
+from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.referee import Course
+from rlgym_bridge.server.roster import seat_players
+from tests.parity.scenes import Director
+
+MUTATORS = flat.MatchConfiguration(mutators=flat.MutatorSettings())
+
+
+class EngineOn:
+    """RLGym's own engine reading the arena of a match."""
+
+    def __init__(self, match: Match, hitboxes: Sequence[int] = ()) -> None:
+        self._match = match
+        self._hitboxes = list(hitboxes) or [0] * len(match.simulation.cars)
+        self._engine: RocketSimEngine[Any] = RocketSimEngine()
+        self._engine._game_config = GameConfig()
+        self._engine._game_config.gravity = 1.0
+
+    def read(self) -> GameState[Any]:
+        """Return the present state; touches are those of the latest tick."""
+        engine, simulation = self._engine, self._match.simulation
+        cars = simulation.cars
+        engine._arena = simulation.arena
+        names = [f"{('blue', 'orange')[car.team]}-{car.id}" for car in cars]
+        engine._cars = dict(zip(names, cars, strict=True))
+        engine._agent_ids = {car.id: name for name, car in engine._cars.items()}
+        engine._hitboxes = {car.id: box for car, box in zip(cars, self._hitboxes, strict=True)}
+        touched = simulation.events.touches
+        engine._touches = {car.id: touched.count(slot) for slot, car in enumerate(cars)}
+        engine._tick_count = self._match.frame
+        return engine._get_state()
+
+
+def make_match(team_size: int, seed: int, seconds: float = 1e6, hitboxes: Sequence[int] = ()) -> Match:
+    """Return a match of equal teams without replays, in Octanes where no hitboxes are given."""
+    bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
+    players = []
+    for slot in range(2 * team_size):
+        loadout = flat.PlayerLoadout(car_id=bodies[hitboxes[slot]] if hitboxes else 23)
+        bot = flat.CustomBot(f"{slot}", agent_id=f"a/{slot}", loadout=loadout)
+        players.append(flat.PlayerConfiguration(bot, slot // team_size))
+    config = flat.MatchConfiguration(player_configurations=players)
+    course = Course(regulation=seconds, skip_replays=True)
+    return Match(seat_players(config).cars, course=course, seed=seed)
+
+
+def through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
+    """Return a packet as a client gets it."""
+    message = flat.CorePacket.unpack(flat.CorePacket(packet).pack()).message
+    assert isinstance(message, flat.GamePacket)  # what was packed
+    return message
+
+
+def drive(match: Match, seed: int, director: Director | None = None) -> Iterator[flat.GamePacket]:
+    """Play a match with Chasers that do something random now and then; yield every packet.
+
+    Args:
+        match: From its first packet on.
+        seed: Of the drivers.
+        director: Of set situations, if there are to be any.
+    """
+    rng = np.random.default_rng(seed)
+    cars = len(match.simulation.cars)
+    chaser, parser, decoder = Chaser(seed), LookupTableAction(), Decoder(field_info(), shadow=False)
+    until, drawn = [0] * cars, [0] * cars
+    last_phase = -1
+    while True:
+        packet = match.packet()
+        yield packet
+        state, phase = decoder.update(packet), match.referee.phase
+        if phase != last_phase and phase == Phase.KICKOFF:
+            chaser.reset(range(cars), match.frame)
+        last_phase = phase
+        if match.frame % 8 == 0 and phase in PLAYING_PHASES:
+            actions = chaser.act(None, state)[0]
+            for slot in range(cars):
+                if match.frame >= until[slot] and rng.random() < 0.02:
+                    until[slot] = match.frame + int(rng.integers(60, 240))
+                if rng.random() < 0.3:
+                    drawn[slot] = int(rng.integers(90))
+                action = drawn[slot] if match.frame < until[slot] else int(actions[slot])
+                row = parser.parse_batch(np.array([[action]]))[0, 0, 0].tolist()
+                match.hold(slot, flat.ControllerState(*row[:5], *(value > 0 for value in row[5:]), False))
+        if director is not None:
+            if phase in PLAYING_PHASES:
+                for slot, pressed in director.inputs().items():
+                    match.hold(slot, pressed)
+            else:
+                director.stop()
+        match.advance()
