@@ -76,6 +76,7 @@ class HostedMatch:
         lobby.open_match(self._roster)
         lobby.take_input = self._match.hold
         lobby.release = self._match.release
+        lobby.take_state = self._match.set_state
 
     # --- before ------------------------------------------------------------------------------
 

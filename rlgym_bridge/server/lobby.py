@@ -47,6 +47,7 @@ class Lobby:
         takes_matches: Whether clients may start a match; stop they always may.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
+        take_state: Called with a state that a client sets; returns False for an invalid one.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -57,6 +58,7 @@ class Lobby:
                 flat.PlayerInput: self._on_input,
                 flat.ConnectionSettings: self._on_settings,
                 flat.InitComplete: self._on_ready,
+                flat.DesiredGameState: self._on_state,
                 flat.DisconnectSignal: self._on_disconnect,
                 flat.StartCommand: self._on_start,
                 flat.MatchConfiguration: self._on_configuration,
@@ -71,6 +73,7 @@ class Lobby:
         self.takes_matches = False
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
+        self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self._roster: Roster | None = None
         self._free: list[Seat] = []
         self._sent_at = 0.0
@@ -90,7 +93,7 @@ class Lobby:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = None
         self._free = []
-        self.take_input = self.release = None
+        self.take_input = self.release = self.take_state = None
         for client in self.clients.everyone:
             client.sit(())
             if client.agent_id is not None and client.closes_between_matches:
@@ -147,10 +150,8 @@ class Lobby:
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
         if index not in client.cars:
-            if not client.warned:
-                client.warned = True
-                name = client.session.name
-                _log.warning("%s drives car %d, which is not its own: ignored", name, index)
+            name = client.session.name
+            self._warn_once(client, "%s drives car %d, which is not its own: ignored", name, index)
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
@@ -163,6 +164,22 @@ class Lobby:
             if account.invalid == 1:
                 label = account.seat.label
                 _log.warning("%s sent controls that are not finite: the last ones stay", label)
+
+    def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
+        if self._roster is None or self.take_state is None:
+            return
+        name = client.session.name
+        if not self._roster.configuration.enable_state_setting:
+            self._warn_once(client, "%s sets the state: ignored, the match has no enable_state_setting", name)
+        elif not self.take_state(message):
+            self._warn_once(
+                client, "%s sets a state with a value that is not finite or beyond 1e6: nothing is set", name
+            )
+
+    def _warn_once(self, client: Client, warning: str, *values: object) -> None:
+        if warning not in client.warned_of:
+            client.warned_of.add(warning)
+            _log.warning(warning, *values)
 
     def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
         if client.agent_id is not None:
