@@ -95,8 +95,12 @@ class Clients:
             client.session.send(data)
             broken |= client.session.broken
         if broken:
-            for client in [one for one in self.audience if one.session.broken]:
-                self._lose(client, "the connection broke")
+            self.lose_broken()
+
+    def lose_broken(self) -> None:
+        """Part with those of the audience whose connection broke while something was sent to them."""
+        for client in [one for one in self.audience if one.session.broken]:
+            self._lose(client, "the connection broke")
 
     def pump(self, timeout: float) -> None:
         """Wait until something comes, `timeout` seconds at most, and take it in."""

@@ -4,6 +4,7 @@ What clients are sent and what happens to those that misbehave follows RLBot's c
 """
 
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
 from rlgym_bridge.server.roster import SCRIPT_TEAM, Roster, Seat
 from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.world import Lines
 
 _log = logging.getLogger(__name__)
 
@@ -76,13 +78,19 @@ class Lobby:
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self._roster: Roster | None = None
         self._free: list[Seat] = []
-        self._sent_at = 0.0
+        self._lines: Lines | None = None
 
     # --- the match ---------------------------------------------------------------------------
 
-    def open_match(self, roster: Roster) -> None:
-        """Offer the seats of a match, to those who are connected and those who will be."""
+    def open_match(self, roster: Roster, lines: Lines | None = None) -> None:
+        """Offer the seats of a match, to those who are connected and those who will be.
+
+        Args:
+            roster: The seats.
+            lines: The ways that packets take; None where all are sent to everybody at once.
+        """
         self._roster = roster
+        self._lines = lines
         self._free = list(roster.agents)
         self.accounts = [BotAccount(seat) for seat in roster.cars]
         for client in self.clients.everyone:
@@ -91,7 +99,7 @@ class Lobby:
 
     def close_match(self) -> None:
         """Take the seats away and send those home who do not stay between matches."""
-        self._roster = None
+        self._roster = self._lines = None
         self._free = []
         self.take_input = self.release = self.take_state = None
         for client in self.clients.everyone:
@@ -122,7 +130,7 @@ class Lobby:
         """Send a packet; answers count for it from now on.
 
         Args:
-            data: The packet, framed.
+            data: The packet, framed; empty for a tick without one, where packets have a way to go.
 
         Returns:
             When it had been sent, on `time.perf_counter`'s clock.
@@ -130,18 +138,58 @@ class Lobby:
         if any(account.misses and account.ready for account in self.accounts):
             self.clients.pump(0.0)  # an answer to an earlier packet is none to this one
         self.awaited = 0
+        now = time.perf_counter()
+        if self._lines is not None:
+            if data:
+                self._lines.put(self.clients.audience, data, now)
+            self.send_due()
+            return time.perf_counter()
         for account in self.accounts:
-            account.answered = False
+            account.sent(now)
             if account.ready and account.misses < _MISSES_FORGIVEN:
                 self.awaited += 1
-        self._sent_at = time.perf_counter()
         self.clients.broadcast(data)
         return time.perf_counter()
+
+    def send_due(self) -> float:
+        """Send the packets whose time has come where they leave late.
+
+        Returns:
+            Seconds until the next one leaves; infinity if none is under way.
+        """
+        lines = self._lines
+        if lines is None:
+            return math.inf
+        audience = self.clients.audience
+        now = time.perf_counter()
+        broken = False
+        for client in audience:
+            packets = lines.take(client, now)
+            if not packets:
+                continue
+            for account in self._driven(client):
+                if account.ready and not account.pending and account.misses < _MISSES_FORGIVEN:
+                    self.awaited += 1
+                account.sent(now)
+            client.session.send_together(packets)
+            broken |= client.session.broken
+        left = lines.next_at(audience) - now
+        if broken:
+            self.clients.lose_broken()
+        return left
+
+    @property
+    def nothing_sent(self) -> bool:
+        """Tell whether nobody is waited for only because this tick had no packet for the bots."""
+        return self._lines is not None and any(
+            one.ready and one.misses < _MISSES_FORGIVEN for one in self.accounts
+        )
 
     def book_late(self) -> None:
         """Count the answers that have not come before the tick."""
         for account in self.accounts:
-            if account.ready and not account.answered:
+            if account.pending:
+                account.pending = False
                 account.late += 1
                 account.misses += 1
 
@@ -155,9 +203,9 @@ class Lobby:
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
-            if account.misses < _MISSES_FORGIVEN:
+            if account.pending and account.misses < _MISSES_FORGIVEN:
                 self.awaited -= 1
-            account.reply(time.perf_counter() - self._sent_at)
+            account.reply(time.perf_counter())
         take = self.take_input
         if take is not None and not take(index, message.controller_state):
             account.invalid += 1
@@ -245,14 +293,16 @@ class Lobby:
         for account in self._driven(client):
             _log.warning("nobody drives %s any more: %s", account.seat.label, reason)
             account.dropped += client.session.dropped
-            if account.ready and not account.answered and account.misses < _MISSES_FORGIVEN:
+            if account.pending and account.misses < _MISSES_FORGIVEN:
                 self.awaited -= 1
-            account.ready = False
+            account.ready = account.pending = False
             if self.release is not None:
                 self.release(account.seat.index)
         self._free += client.seats
         self._free.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
         client.sit(())
+        if self._lines is not None:
+            self._lines.forget(client)
 
     def _driven(self, client: Client) -> list[BotAccount]:
         return [self.accounts[index] for index in sorted(client.cars)]

@@ -92,6 +92,13 @@ class Setter(Bot):
         return flat.ControllerState()
 
 
+class Starter(Bot):
+    """Stands still and drives from frame 200 on."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return flat.ControllerState(throttle=float(packet.match_info.frame_num >= 200))
+
+
 class Hive(Hivemind):
     def get_outputs(self, packet: flat.GamePacket) -> dict[int, flat.ControllerState]:
         return {index: at_ball(packet, index) for index in self.indices}
@@ -99,7 +106,7 @@ class Hive(Hivemind):
 
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
-    "unready": Unready, "setter": Setter, "hive": Hive,
+    "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
 }  # fmt: skip
 
 if __name__ == "__main__":
