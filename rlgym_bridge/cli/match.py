@@ -32,6 +32,7 @@ from rlgym_bridge.server import (
     MatchServer,
     MatchStatus,
     ServerError,
+    World,
     read_match_file,
 )  # fmt: skip
 
@@ -86,6 +87,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         shared.check_json(options.json)
         real_game = options.server == "rlbot"
+        world = shared.world_of(options)
+        if real_game and world != World():
+            raise ConfigError(
+                "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
+                "none of them with --server rlbot: the real game is as it is"
+            )
         configuration = with_line_up(
             _match_of(options), options.blue, options.orange, real_game, options.allow_modules
         )
@@ -95,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
             if real_game:
                 result = play_real_match(configuration, console)
             else:
-                result = _play(configuration, options, console)
+                result = _play(configuration, options, world, console)
             told = [_told(path) for path in reports]
     except (ConfigError, ServerError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -157,7 +164,7 @@ def _told(report: Path) -> Told:
 
 
 def _play(
-    configuration: flat.MatchConfiguration, options: argparse.Namespace, console: Console
+    configuration: flat.MatchConfiguration, options: argparse.Namespace, world: World, console: Console
 ) -> MatchResult:
     log_dir = Path("logs")
     shown = console.is_terminal and not options.quiet
@@ -181,6 +188,7 @@ def _play(
             max_overtime=options.max_overtime,
             on_progress=show,
             log_dir=log_dir / str(os.getpid()),
+            world=world,
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

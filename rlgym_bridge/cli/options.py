@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.server import ConfigError, World
+
 
 def port(text: str) -> int:
     """Return a TCP port, for argparse."""
@@ -49,6 +51,50 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="S", help="of kickoffs, respawns and policies (default: 0)"
     )
+    _add_world_options(parser)
+
+
+def _add_world_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "imperfect worlds", "what the embedded server spoils, drawn from the seed (default: nothing)"
+    )
+    group.add_argument(
+        "--latency", type=int, default=0, metavar="TICKS", help="every input acts this many ticks later"
+    )
+    group.add_argument(
+        "--jitter",
+        type=float,
+        default=0.0,
+        metavar="MS",
+        help="packets leave up to this many milliseconds late, in order; realtime pace only",
+    )
+    group.add_argument(
+        "--drop",
+        type=float,
+        default=0.0,
+        metavar="PERCENT",
+        help="of the packets, for each client by itself, are not sent",
+    )
+    group.add_argument(
+        "--burst", type=int, default=0, metavar="N", help="packets are held back and sent N at a time"
+    )
+    group.add_argument(
+        "--fps", type=int, default=0, metavar="N", help="the client renders N frames a second, 120 at most"
+    )
+
+
+def world_of(options: argparse.Namespace) -> World:
+    """Return the world that the options of `add_match_options` ask for.
+
+    Raises:
+        ConfigError: There is no such world, or not at this pace.
+    """
+    try:
+        world = World(options.latency, options.jitter, options.drop, options.burst, options.fps)
+        world.check_pace(options.pace)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error
+    return world
 
 
 def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> None:

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.server import MatchServer, ServerError
+from rlgym_bridge.server import ConfigError, MatchServer, ServerError
 
 
 def add_to(commands: Any) -> None:
@@ -36,8 +36,9 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             seconds=options.seconds,
             max_overtime=options.max_overtime,
+            world=shared.world_of(options),
         )
-    except ServerError as error:
+    except (ConfigError, ServerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     with server, shared.stopped_by_signals(server.stop):

@@ -12,6 +12,7 @@ from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.errors import ConfigError, MatchCalledOff, ServerError
 from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.server import MatchServer
+from rlgym_bridge.server.world import World
 
 __all__ = [
     "BotResult",
@@ -21,5 +22,6 @@ __all__ = [
     "MatchServer",
     "MatchStatus",
     "ServerError",
+    "World",
     "read_match_file",
 ]

@@ -5,7 +5,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rlbot import flat
@@ -32,7 +32,7 @@ class Client:
         cars: Indices of the cars among them.
         ready: It has sent InitComplete, so it gets packets.
         informed: It has been sent the match configuration.
-        warned: It has been told off once for driving a car that is not its own.
+        warned_of: What has been said in the log about it, once and no more.
     """
 
     session: Session
@@ -42,7 +42,7 @@ class Client:
     cars: frozenset[int] = frozenset()
     ready: bool = False
     informed: bool = False
-    warned: bool = False
+    warned_of: set[str] = field(default_factory=set)
 
     def sit(self, seats: Sequence[Seat]) -> None:
         """Give the client these seats and no others."""
@@ -95,8 +95,12 @@ class Clients:
             client.session.send(data)
             broken |= client.session.broken
         if broken:
-            for client in [one for one in self.audience if one.session.broken]:
-                self._lose(client, "the connection broke")
+            self.lose_broken()
+
+    def lose_broken(self) -> None:
+        """Part with those of the audience whose connection broke while something was sent to them."""
+        for client in [one for one in self.audience if one.session.broken]:
+            self._lose(client, "the connection broke")
 
     def pump(self, timeout: float) -> None:
         """Wait until something comes, `timeout` seconds at most, and take it in."""

@@ -22,6 +22,7 @@ from rlgym_bridge.server.roster import Seat, seat_players
 from rlgym_bridge.server.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.world import Lines, SlowInputs, World
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ class Settings:
     on_kickoff: OnKickoff | None
     on_packet: Callable[[bytes], None] | None
     log_dir: Path | None
+    world: World
 
 
 class HostedMatch:
@@ -73,9 +75,13 @@ class HostedMatch:
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
-        lobby.open_match(self._roster)
-        lobby.take_input = self._match.hold
-        lobby.release = self._match.release
+        world = settings.world
+        lobby.open_match(self._roster, None if world.sends_all else Lines(world, settings.seed))
+        self._slow_inputs = SlowInputs(self._match, world.latency) if world.latency else None
+        inputs = self._slow_inputs or self._match
+        lobby.take_input = inputs.hold
+        lobby.release = inputs.release
+        lobby.take_state = self._match.set_state
 
     # --- before ------------------------------------------------------------------------------
 
@@ -167,13 +173,15 @@ class HostedMatch:
         """
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
+        world, slow_inputs = self._settings.world, self._slow_inputs
         ended_pace = RealTime()
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():
             while lobby.order is None:
-                data = framed(match.packet())
-                if on_packet is not None:
+                packet = match.packet()  # of every frame, whether it is shown or not
+                data = framed(packet) if world.renders(match.frame) else b""
+                if data and on_packet is not None:
                     on_packet(data[2:])
                 sent_at = lobby.send_packet(data)
                 if sent_at >= self._next_status[0]:
@@ -183,6 +191,8 @@ class HostedMatch:
                 lobby.book_late()
                 if ended and not forever:
                     return
+                if slow_inputs is not None:
+                    slow_inputs.arrive()
                 match.advance()
                 if not forever and not any(account.ready for account in lobby.accounts):
                     referee.end("no bots left")

@@ -4,6 +4,7 @@ What clients are sent and what happens to those that misbehave follows RLBot's c
 """
 
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
 from rlgym_bridge.server.roster import SCRIPT_TEAM, Roster, Seat
 from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.world import Lines
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ class Lobby:
         takes_matches: Whether clients may start a match; stop they always may.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
+        take_state: Called with a state that a client sets; returns False for an invalid one.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -57,6 +60,7 @@ class Lobby:
                 flat.PlayerInput: self._on_input,
                 flat.ConnectionSettings: self._on_settings,
                 flat.InitComplete: self._on_ready,
+                flat.DesiredGameState: self._on_state,
                 flat.DisconnectSignal: self._on_disconnect,
                 flat.StartCommand: self._on_start,
                 flat.MatchConfiguration: self._on_configuration,
@@ -71,15 +75,22 @@ class Lobby:
         self.takes_matches = False
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
+        self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self._roster: Roster | None = None
         self._free: list[Seat] = []
-        self._sent_at = 0.0
+        self._lines: Lines | None = None
 
     # --- the match ---------------------------------------------------------------------------
 
-    def open_match(self, roster: Roster) -> None:
-        """Offer the seats of a match, to those who are connected and those who will be."""
+    def open_match(self, roster: Roster, lines: Lines | None = None) -> None:
+        """Offer the seats of a match, to those who are connected and those who will be.
+
+        Args:
+            roster: The seats.
+            lines: The ways that packets take; None where all are sent to everybody at once.
+        """
         self._roster = roster
+        self._lines = lines
         self._free = list(roster.agents)
         self.accounts = [BotAccount(seat) for seat in roster.cars]
         for client in self.clients.everyone:
@@ -88,9 +99,9 @@ class Lobby:
 
     def close_match(self) -> None:
         """Take the seats away and send those home who do not stay between matches."""
-        self._roster = None
+        self._roster = self._lines = None
         self._free = []
-        self.take_input = self.release = None
+        self.take_input = self.release = self.take_state = None
         for client in self.clients.everyone:
             client.sit(())
             if client.agent_id is not None and client.closes_between_matches:
@@ -119,7 +130,7 @@ class Lobby:
         """Send a packet; answers count for it from now on.
 
         Args:
-            data: The packet, framed.
+            data: The packet, framed; empty for a tick without one, where packets have a way to go.
 
         Returns:
             When it had been sent, on `time.perf_counter`'s clock.
@@ -127,18 +138,58 @@ class Lobby:
         if any(account.misses and account.ready for account in self.accounts):
             self.clients.pump(0.0)  # an answer to an earlier packet is none to this one
         self.awaited = 0
+        now = time.perf_counter()
+        if self._lines is not None:
+            if data:
+                self._lines.put(self.clients.audience, data, now)
+            self.send_due()
+            return time.perf_counter()
         for account in self.accounts:
-            account.answered = False
+            account.sent(now)
             if account.ready and account.misses < _MISSES_FORGIVEN:
                 self.awaited += 1
-        self._sent_at = time.perf_counter()
         self.clients.broadcast(data)
         return time.perf_counter()
+
+    def send_due(self) -> float:
+        """Send the packets whose time has come where they leave late.
+
+        Returns:
+            Seconds until the next one leaves; infinity if none is under way.
+        """
+        lines = self._lines
+        if lines is None:
+            return math.inf
+        audience = self.clients.audience
+        now = time.perf_counter()
+        broken = False
+        for client in audience:
+            packets = lines.take(client, now)
+            if not packets:
+                continue
+            for account in self._driven(client):
+                if account.ready and not account.pending and account.misses < _MISSES_FORGIVEN:
+                    self.awaited += 1
+                account.sent(now)
+            client.session.send_together(packets)
+            broken |= client.session.broken
+        left = lines.next_at(audience) - now
+        if broken:
+            self.clients.lose_broken()
+        return left
+
+    @property
+    def nothing_sent(self) -> bool:
+        """Tell whether nobody is waited for only because this tick had no packet for the bots."""
+        return self._lines is not None and any(
+            one.ready and one.misses < _MISSES_FORGIVEN for one in self.accounts
+        )
 
     def book_late(self) -> None:
         """Count the answers that have not come before the tick."""
         for account in self.accounts:
-            if account.ready and not account.answered:
+            if account.pending:
+                account.pending = False
                 account.late += 1
                 account.misses += 1
 
@@ -147,22 +198,36 @@ class Lobby:
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
         if index not in client.cars:
-            if not client.warned:
-                client.warned = True
-                name = client.session.name
-                _log.warning("%s drives car %d, which is not its own: ignored", name, index)
+            name = client.session.name
+            self._warn_once(client, "%s drives car %d, which is not its own: ignored", name, index)
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
-            if account.misses < _MISSES_FORGIVEN:
+            if account.pending and account.misses < _MISSES_FORGIVEN:
                 self.awaited -= 1
-            account.reply(time.perf_counter() - self._sent_at)
+            account.reply(time.perf_counter())
         take = self.take_input
         if take is not None and not take(index, message.controller_state):
             account.invalid += 1
             if account.invalid == 1:
                 label = account.seat.label
                 _log.warning("%s sent controls that are not finite: the last ones stay", label)
+
+    def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
+        if self._roster is None or self.take_state is None:
+            return
+        name = client.session.name
+        if not self._roster.configuration.enable_state_setting:
+            self._warn_once(client, "%s sets the state: ignored, the match has no enable_state_setting", name)
+        elif not self.take_state(message):
+            self._warn_once(
+                client, "%s sets a state with a value that is not finite or beyond 1e6: nothing is set", name
+            )
+
+    def _warn_once(self, client: Client, warning: str, *values: object) -> None:
+        if warning not in client.warned_of:
+            client.warned_of.add(warning)
+            _log.warning(warning, *values)
 
     def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
         if client.agent_id is not None:
@@ -228,14 +293,16 @@ class Lobby:
         for account in self._driven(client):
             _log.warning("nobody drives %s any more: %s", account.seat.label, reason)
             account.dropped += client.session.dropped
-            if account.ready and not account.answered and account.misses < _MISSES_FORGIVEN:
+            if account.pending and account.misses < _MISSES_FORGIVEN:
                 self.awaited -= 1
-            account.ready = False
+            account.ready = account.pending = False
             if self.release is not None:
                 self.release(account.seat.index)
         self._free += client.seats
         self._free.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
         client.sit(())
+        if self._lines is not None:
+            self._lines.forget(client)
 
     def _driven(self, client: Client) -> list[BotAccount]:
         return [self.accounts[index] for index in sorted(client.cars)]

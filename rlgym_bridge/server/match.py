@@ -1,5 +1,6 @@
 """One match, tick by tick, without a network: controls in, packets out."""
 
+import logging
 import math
 
 import RocketSim as rsim
@@ -11,6 +12,9 @@ from rlgym_bridge.server.referee import Course, Referee
 from rlgym_bridge.server.roster import Seat
 from rlgym_bridge.server.scores import Scores
 from rlgym_bridge.server.simulation import OnKickoff, Physics, Simulation
+from rlgym_bridge.server.state_setting import edit_ball, edit_car, is_usable
+
+_log = logging.getLogger(__name__)
 
 _NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
 
@@ -19,7 +23,7 @@ class Match:
     """A match of standard soccar.
 
     The order of a tick: `packet` shows frame N, inputs come in by `hold`, `advance` goes on to
-    N + 1 with the inputs that are held then.
+    N + 1 with the inputs that are held then, and at last sets what came in by `set_state`.
 
     Attributes:
         frame: Number of the frame that `packet` shows; one more with every tick of any phase.
@@ -55,6 +59,9 @@ class Match:
         self._packer = Packer(self.simulation, self.referee, self.scores, seats)
         self._inputs = [_NEUTRAL_INPUT] * len(seats)
         self._given = list(self._inputs)  # as they came, to see when the same one comes again
+        self._desired: list[flat.DesiredGameState] = []  # to be set after the next tick
+        self._default_gravity = self.simulation.physics.gravity_z
+        self._warned_of_speed = False
         self.simulation.line_up()
 
     @property
@@ -97,6 +104,46 @@ class Match:
         """Let go of all controls of a car that nobody drives any more."""
         self.hold(slot, _NEUTRAL_INPUT)
 
+    def set_state(self, desired: flat.DesiredGameState) -> bool:
+        """Take a state that a client wants: it is set after the next tick.
+
+        So the next packet shows exactly this state, in any phase; the kickoff's GO keeps it. The first
+        ball and the cars there are can be set (`edit_car` says what becomes of the rest of a car's
+        state), and gravity, where 0 means the match's own. A demolished car stays as it is: in the real
+        game setting its state fails [RLBot pull request 394]. Any game speed but 1 is left out.
+
+        Args:
+            desired: Cars by slot. Null parts and components keep their values.
+
+        Returns:
+            False where a value is not finite or beyond 1e6; nothing is set then.
+        """
+        if not is_usable(desired):
+            return False
+        self._desired.append(desired)
+        return True
+
+    def _set_desired(self, desired: flat.DesiredGameState) -> None:
+        simulation = self.simulation
+        for ball in desired.ball_states[:1]:
+            state = simulation.arena.ball.get_state()
+            edit_ball(state, ball)
+            simulation.set_ball(state)
+        for slot, (car, new) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
+            if (new.physics is None and new.boost_amount is None) or simulation.states[slot].is_demoed:
+                continue
+            now = car.get_state()
+            edit_car(now, new)
+            simulation.set_car(slot, now)
+        info = desired.match_info
+        if info is None:
+            return
+        if info.world_gravity_z is not None:
+            simulation.set_gravity(info.world_gravity_z or self._default_gravity)
+        if info.game_speed not in (None, 1.0) and not self._warned_of_speed:
+            self._warned_of_speed = True
+            _log.warning("game_speed is %g, expected 1, the only one here: ignored", info.game_speed)
+
     def advance(self) -> None:
         """Go on by one tick."""
         before = self.referee.phase
@@ -112,6 +159,10 @@ class Match:
             self.referee.advance(touched=False, goal_for=None, on_floor=False)
         if self.referee.phase != before:
             self._phase_changed(self.referee.phase)
+        if self._desired:
+            for desired in self._desired:
+                self._set_desired(desired)
+            self._desired.clear()
 
     def _play(self) -> None:
         simulation = self.simulation

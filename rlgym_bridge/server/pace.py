@@ -76,6 +76,7 @@ class RealTime:
             self._due = sent_at
         self._due += TICK_SECONDS
         while (left := self._due - time.perf_counter()) > 0.0:
+            left = min(left, lobby.send_due())
             lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
 
     def pause(self) -> None:
@@ -86,7 +87,8 @@ class RealTime:
 class Lockstep:
     """The next tick comes when every bot has answered, or after a second.
 
-    Where there is nobody to wait for, time goes on as in real time.
+    Where there is nobody to wait for, time goes on as in real time; where bots only have no packet to
+    answer, at once.
 
     Attributes:
         late: Always 0: nothing is ever due.
@@ -100,7 +102,10 @@ class Lockstep:
     def wait(self, lobby: Lobby, sent_at: float) -> None:
         """Take in what comes until all have answered; see `RealTime.wait`."""
         if lobby.awaited <= 0:
-            self._alone.wait(lobby, sent_at)
+            if lobby.nothing_sent:
+                lobby.clients.pump(0.0)
+            else:
+                self._alone.wait(lobby, sent_at)
             return
         self._alone.pause()
         left = _ANSWER_SECONDS

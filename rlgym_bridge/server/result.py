@@ -30,7 +30,7 @@ class BotResult:
         bumps: Cars bumped.
         boost_used: Boost used, 100 a full tank.
         replies: Packets answered.
-        late: Packets that the match went on from without an answer.
+        late: Packets that the match went on from without an answer; one that was not sent is none.
         reply_p50_ms: Median time from sending a packet to reading its answer, NaN without any.
         reply_p99_ms: 99th percentile of it.
         invalid_inputs: Inputs dropped because a value was not finite.
@@ -69,7 +69,7 @@ class MatchResult:
         overtime: Whether it went to overtime.
         ended_by: "time", "overtime goal", "max score", "max overtime: draw", "kickoff not
             touched", "no bots left" or "stopped".
-        ticks: Packets sent, one a tick.
+        ticks: Ticks played, with that of the first packet; a packet each where the world sends all.
         seed: Seed of kickoffs and respawns.
         server_late: Packets sent more than a quarter of a tick after they were due; only in
             real time.
@@ -117,22 +117,26 @@ class BotAccount:
     Attributes:
         seat: The car.
         ready: An agent is connected for it and has said that it is ready.
-        answered: An input has come since the latest packet was sent.
+        answered: An input has come since the latest packet was sent to it.
+        pending: It was sent a packet in this tick and has not answered yet.
+        sent_at: When it was sent the latest packet, on `time.perf_counter`'s clock.
         misses: Packets in a row without an answer.
         replies: Packets answered.
-        late: Packets not answered before the next tick, counted while `ready`.
+        late: Packets not answered before the next tick, counted once a tick while `ready`.
         invalid: Inputs with values that are not finite.
         dropped: Messages that could not be sent to agents that have left.
     """
 
-    __slots__ = ("_times", "answered", "dropped", "invalid", "late", "misses", "ready", "replies",
-                 "seat")  # fmt: skip
+    __slots__ = ("_times", "answered", "dropped", "invalid", "late", "misses", "pending", "ready",
+                 "replies", "seat", "sent_at")  # fmt: skip
 
     def __init__(self, seat: Seat) -> None:
         """Start at zero."""
         self.seat = seat
         self.ready = False
         self.answered = False
+        self.pending = False
+        self.sent_at = 0.0
         self.misses = 0
         self.replies = 0
         self.late = 0
@@ -140,13 +144,20 @@ class BotAccount:
         self.dropped = 0
         self._times = np.empty(_FIRST_SIZE, dtype=np.float32)
 
-    def reply(self, seconds: float) -> None:
-        """Count the first input after a packet, which took this long."""
+    def sent(self, now: float) -> None:
+        """Note that a packet goes out to it, if it is ready."""
+        self.answered = False
+        self.pending = self.ready
+        self.sent_at = now
+
+    def reply(self, now: float) -> None:
+        """Count the first input after a packet."""
         self.answered = True
+        self.pending = False
         self.misses = 0
         if self.replies == len(self._times):
             self._times = np.concatenate((self._times, np.empty_like(self._times)))
-        self._times[self.replies] = seconds
+        self._times[self.replies] = now - self.sent_at
         self.replies += 1
 
     def reply_ms(self, *percentiles: float, latest: int | None = None) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import listen
+from rlgym_bridge.server.world import World
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class MatchServer:
         on_kickoff: OnKickoff | None = None,
         on_packet: Callable[[bytes], None] | None = None,
         log_dir: Path | None = None,
+        world: World | None = None,
     ) -> None:
         """Open the port.
 
@@ -55,7 +57,7 @@ class MatchServer:
             port: TCP port, 0 for any free one. RLBotServer's is 23234.
             pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
                 answered, 1 s at most.
-            seed: Decides kickoff and respawn spots.
+            seed: Decides kickoff and respawn spots, and what is random in `world`.
             seconds: Regulation time in place of the match's own; None to keep that.
             max_overtime: Seconds of overtime after which the match is a draw.
             max_kickoff: Seconds of an untouched kickoff after which the match is ended.
@@ -65,13 +67,14 @@ class MatchServer:
                 what takes it more than a millisecond or two makes ticks late.
             on_kickoff: Called with the RocketSim arena and its cars in packet order at every
                 GO, before the first Kickoff packet is built.
-            on_packet: Called with the payload of every GamePacket that is sent, a packed
-                `flat.CorePacket`.
+            on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`: also
+                of those that `world` loses on the way, not of frames that it does not render.
             log_dir: Folder for the bots' logs; a new temporary one for each match when None.
+            world: What happens to packets and inputs on their way; nothing when None.
 
         Raises:
             ServerError: The port is in use, or the address is none of this machine's.
-            ValueError: `pace` is unknown or a time is negative.
+            ValueError: `pace` is unknown, a time is negative, or `world` makes no sense at `pace`.
         """
         if pace not in ("realtime", "lockstep"):
             raise ValueError(f"pace is {pace!r}, expected 'realtime' or 'lockstep'")
@@ -79,13 +82,15 @@ class MatchServer:
                             ("max_kickoff", max_kickoff), ("connect_timeout", connect_timeout)):  # fmt: skip
             if value is not None and not value >= 0.0:
                 raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
+        world = world or World()
+        world.check_pace(pace)
         listener = listen(host, port)
         self.host = host
         self.port: int = listener.getsockname()[1]
         self._lobby = Lobby(listener)
         self._settings = Settings(
             host, self.port, pace, seed, max_overtime, max_kickoff, seconds, connect_timeout,
-            on_progress, on_kickoff, on_packet, log_dir,
+            on_progress, on_kickoff, on_packet, log_dir, world,
         )  # fmt: skip
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:

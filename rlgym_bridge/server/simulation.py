@@ -8,7 +8,7 @@ carry state that cannot be set.
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import RocketSim as rsim
@@ -102,6 +102,8 @@ class Simulation:
         self._respawn_random = random.Random(f"respawns {seed}")
         self._held = [rsim.CarControls() for _ in self._teams]
         self._boost = [0.0] * len(self._teams)
+        self._cars_set: set[int] = set()  # slots that a client has set since the cars lined up
+        self._ball_set = False  # likewise
         self.boost_used = [0.0] * len(self._teams)
         self.on_kickoff: OnKickoff | None = None
         self._new_arena()
@@ -138,39 +140,54 @@ class Simulation:
             state = rsim.CarState()
             state.pos = rsim.Vec(x, y, _SPAWN_Z)
             state.rot_mat = rsim.Angle(yaw * math.pi, 0.0, 0.0).as_rot_mat()
+            state.boost = self.physics.spawn_boost
             states.append(state)
+        self._cars_set.clear()
+        self._ball_set = False
         self._reset(states)
 
     def go(self, jumps_held: Sequence[bool]) -> None:
         """Put fresh cars where the present ones have settled, at rest, and let the match begin.
+
+        What a client has set in the countdown stays: such a car keeps its boost and moves on as it
+        moves now, and so does the ball.
 
         Args:
             jumps_held: For each slot, whether jump is held down now; such a car does not jump
                 until the button was let go.
         """
         states = []
-        for settled, jump in zip(self.states, jumps_held, strict=True):
+        for slot, (settled, jump) in enumerate(zip(self.states, jumps_held, strict=True)):
             state = rsim.CarState()
             state.pos = settled.pos
             state.rot_mat = settled.rot_mat
             state.wheels_with_contact = settled.wheels_with_contact
             state.is_on_ground = settled.is_on_ground
             state.last_controls = rsim.CarControls(jump=bool(jump))
+            state.boost = self.physics.spawn_boost
+            if slot in self._cars_set:
+                state.vel, state.ang_vel, state.boost = settled.vel, settled.ang_vel, settled.boost
             states.append(state)
-        self._reset(states)
+        self._reset(states, self.ball if self._ball_set else None)
         if self.on_kickoff is not None:
             self.on_kickoff(self.arena, self.cars)
 
-    def _reset(self, states: Sequence[rsim.CarState]) -> None:
-        """Set ball, cars and pads in the order in which RLGym's engine does."""
+    def _reset(self, states: Sequence[rsim.CarState], ball: rsim.BallState | None = None) -> None:
+        """Set ball, cars and pads in the order in which RLGym's engine does.
+
+        Args:
+            states: One for each slot.
+            ball: The ball; in the middle when None.
+        """
         self.arena.ball.set_state(rsim.BallState())
         try:
             self._take(place_cars(self.arena, self._teams, self._hitboxes))
         except RuntimeError:  # this arena does not give the pinned order of cars any more
             self._new_arena()
         for car, state in zip(self.cars, states, strict=True):
-            state.boost = self.physics.spawn_boost
             car.set_state(state)
+        if ball is not None:  # only now: placing the cars puts the ball in the middle
+            self.arena.ball.set_state(ball)
         for pad in self.pads:
             pad.set_state(rsim.BoostPadState())
         self._read()
@@ -181,6 +198,26 @@ class Simulation:
         self._recorder.know(cars)
         self._changed = [True] * len(cars)
         self._read()
+
+    # --- state setting ---------------------------------------------------------------------
+
+    def set_car(self, slot: int, state: rsim.CarState) -> None:
+        """Set a car between two ticks; boost that is taken away counts as not used."""
+        self.cars[slot].set_state(state)
+        self.states[slot] = self.cars[slot].get_state()
+        self._boost[slot] = self.states[slot].boost
+        self._cars_set.add(slot)
+
+    def set_ball(self, state: rsim.BallState) -> None:
+        """Set the ball between two ticks."""
+        self.arena.ball.set_state(state)
+        self.ball = self.arena.ball.get_state()
+        self._ball_set = True
+
+    def set_gravity(self, gravity_z: float) -> None:
+        """Set gravity for the rest of the match [uu/s^2, negative is down]."""
+        self.physics = replace(self.physics, gravity_z=gravity_z)
+        self.arena.set_mutator_config(self.physics.mutators())
 
     # --- ticks -----------------------------------------------------------------------------
 

@@ -138,6 +138,14 @@ class Session:
             return
         self._begun = self._write(data)
 
+    def send_together(self, messages: list[bytes]) -> None:
+        """Send framed messages so that they arrive as one, as far as the system lets them."""
+        if self.waiting:
+            for message in messages:  # each counts in the queue
+                self.send(message)
+        else:
+            self.send(b"".join(messages))
+
     def flush(self) -> None:
         """Send what waits, as far as the client takes it."""
         while self._begun or self._queue:

@@ -79,6 +79,26 @@ class Unready(Bot):
         time.sleep(600.0)
 
 
+class Setter(Bot):
+    """Puts the ball 1000 uu and the frame's number high on every tenth packet."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        frame = packet.match_info.frame_num
+        if frame % 10 == 0:
+            place, speed = flat.Vector3Partial(z=1000.0 + frame), flat.Vector3Partial(z=-1.0)
+            physics = flat.DesiredPhysics(location=place, velocity=speed)
+            desired = flat.DesiredGameState(ball_states=[flat.DesiredBallState(physics)])
+            self._game_interface.send_msg(desired)  # rlbot 2.0.0b56's set_game_state raises
+        return flat.ControllerState()
+
+
+class Starter(Bot):
+    """Stands still and drives from frame 200 on."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return flat.ControllerState(throttle=float(packet.match_info.frame_num >= 200))
+
+
 class Hive(Hivemind):
     def get_outputs(self, packet: flat.GamePacket) -> dict[int, flat.ControllerState]:
         return {index: at_ball(packet, index) for index in self.indices}
@@ -86,7 +106,7 @@ class Hive(Hivemind):
 
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
-    "unready": Unready, "hive": Hive,
+    "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
 }  # fmt: skip
 
 if __name__ == "__main__":

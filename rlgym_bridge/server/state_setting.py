@@ -1,0 +1,132 @@
+"""State setting: what a `flat.DesiredGameState` asks for, as RocketSim's states.
+
+Null parts and null components keep their values [flatbuffers]. What the real game does with the
+state that no message names is documented in two places only, both about RLBot v4:
+
+- a dodge under way goes on when the state is set [RLBot issue 389];
+- setting the state of a demolished car fails [RLBot pull request 394].
+
+The rest is chosen here and stated at `edit_car`.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import RocketSim as rsim
+from rlbot import flat
+
+_LARGEST: Final = 1e6  # of any value; physics overflows float32 from much larger ones on
+_SUPERSONIC_SPEED: Final = 2200.0  # uu/s, from here on a car is supersonic [RocketSim]
+_SUPERSONIC_KEPT: Final = 2100.0  # uu/s, below it no longer [RocketSim]
+# A car that is this low and this upright has all wheels on the floor after a tick, whatever its
+# hitbox (measured: four wheels up to 26 uu).
+_STANDING_Z: Final = 22.0  # uu
+_STANDING_UP: Final = 0.995  # z of the car's up axis
+
+
+def is_usable(desired: flat.DesiredGameState) -> bool:
+    """Tell whether all values are finite and at most 1e6 in size (uu, uu/s, rad, rad/s, uu/s^2)."""
+    return all(abs(value) <= _LARGEST for value in _values(desired))  # False for NaN
+
+
+def _values(desired: flat.DesiredGameState) -> Iterator[float]:
+    info = desired.match_info
+    numbers = [info.world_gravity_z, info.game_speed] if info is not None else []
+    objects: list[flat.DesiredBallState | flat.DesiredCarState] = [*desired.ball_states, *desired.car_states]
+    for one in objects:
+        if isinstance(one, flat.DesiredCarState):
+            numbers.append(one.boost_amount)
+        if (physics := one.physics) is not None:
+            for part in (physics.location, physics.rotation, physics.velocity, physics.angular_velocity):
+                numbers += _components(part)
+    return (number for number in numbers if number is not None)
+
+
+def _components(part: flat.Vector3Partial | flat.RotatorPartial | None) -> tuple[float | None, ...]:
+    if part is None:
+        return ()
+    if isinstance(part, flat.RotatorPartial):
+        return (part.pitch, part.yaw, part.roll)
+    return (part.x, part.y, part.z)
+
+
+def _changes(part: flat.Vector3Partial | flat.RotatorPartial | None) -> bool:
+    """Tell whether a part has a component that is not null."""
+    return any(value is not None for value in _components(part))
+
+
+def edit_ball(state: rsim.BallState, desired: flat.DesiredBallState) -> None:
+    """Put what is desired into the ball's state.
+
+    RocketSim keeps a ball without any velocity and spin where it is, in the air too, until it is touched.
+    """
+    _edit_physics(state, desired.physics)
+
+
+def edit_car(state: rsim.CarState, desired: flat.DesiredCarState) -> None:
+    """Put what is desired into a car's state.
+
+    Boost is cut to 0..100 and to whole numbers, as RLBot's core does. A car whose place or rotation is
+    set has neither jumped nor dodged since it left the ground, so it has its jump or dodge yet, as a
+    car that has fallen off something; only a dodge under way goes on with all that belongs to it [RLBot
+    issue 389]. It stands on four wheels where it is set upright at the height of a standing car on the
+    floor, and is in the air anywhere else until the next tick looks for walls under its wheels.
+    Whether it is supersonic follows a set velocity at once.
+
+    Args:
+        state: A car that is not demolished.
+        desired: The new state.
+    """
+    if desired.boost_amount is not None:
+        state.boost = float(int(min(100.0, max(0.0, desired.boost_amount))))
+    physics = desired.physics
+    if physics is None:
+        return
+    _edit_physics(state, physics)
+    if _changes(physics.location) or _changes(physics.rotation):
+        _set_down(state)
+    if _changes(physics.velocity):
+        speed = math.hypot(*state.vel.as_tuple())
+        if speed >= _SUPERSONIC_SPEED or speed < _SUPERSONIC_KEPT:
+            state.is_supersonic = speed >= _SUPERSONIC_SPEED
+            state.supersonic_time = 0.0
+
+
+def _edit_physics(state: rsim.BallState | rsim.CarState, desired: flat.DesiredPhysics) -> None:
+    state.pos = _with(state.pos, desired.location)
+    state.vel = _with(state.vel, desired.velocity)
+    state.ang_vel = _with(state.ang_vel, desired.angular_velocity)
+    rotation = desired.rotation
+    if rotation is not None and _changes(rotation):
+        now = state.rot_mat.as_angle()
+        state.rot_mat = rsim.Angle(
+            now.yaw if rotation.yaw is None else rotation.yaw,
+            now.pitch if rotation.pitch is None else rotation.pitch,
+            now.roll if rotation.roll is None else rotation.roll,
+        ).as_rot_mat()
+
+
+def _with(now: rsim.Vec, desired: flat.Vector3Partial | None) -> rsim.Vec:
+    if desired is None:
+        return now
+    return rsim.Vec(
+        now.x if desired.x is None else desired.x,
+        now.y if desired.y is None else desired.y,
+        now.z if desired.z is None else desired.z,
+    )
+
+
+def _set_down(state: rsim.CarState) -> None:
+    """Set the state that depends on where a car is; see `edit_car`."""
+    upright = state.rot_mat.up.z >= _STANDING_UP
+    standing = upright and 0.0 <= state.pos.z <= _STANDING_Z
+    state.is_on_ground = standing
+    state.wheels_with_contact = (standing, standing, standing, standing)
+    state.has_world_contact = False
+    state.is_auto_flipping = False
+    state.auto_flip_timer = 0.0
+    if state.is_flipping:
+        return
+    state.is_jumping = state.has_jumped = state.has_double_jumped = state.has_flipped = False
+    state.jump_time = state.flip_time = state.air_time = state.air_time_since_jump = 0.0

@@ -1,0 +1,202 @@
+"""Imperfect worlds: what may happen to packets and inputs between the game and a bot.
+
+    packet - rendered? - lost? - held back for a burst - late - client - input - acts later - tick
+             fps         drop    burst                   jitter                  latency
+
+All that is random is drawn from the match's seed, for each client by itself, so that a lockstep match in
+an imperfect world is the same every time. This holds while a burst has at most 32 KB, 30 packets of 1v1
+and 14 of 4v4: a larger one may reach a bot in parts, and how many answers come then is left to chance.
+"""
+
+import math
+import random
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.server.clients import Client
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.wire import MAX_QUEUED
+
+_NEVER: Final = math.inf
+
+
+@dataclass(frozen=True)
+class World:
+    """How imperfect a world is; 0 turns each of these off.
+
+    Attributes:
+        latency: Ticks by which every input acts later than it would, 0 or more.
+        jitter: Milliseconds by which a packet leaves late at most, uniformly distributed; the order is
+            kept. Only in real time.
+        drop: Percent of the packets that are not sent, for each client by itself, below 100.
+        burst: Packets of a client that are held back to be sent together, 60 at most. The last ones of
+            a match, too few for a burst, are not sent.
+        fps: Frames that the client renders in a second, 120 at most; others are not sent to anybody.
+    """
+
+    latency: int = 0
+    jitter: float = 0.0
+    drop: float = 0.0
+    burst: int = 0
+    fps: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: One is not what is expected; the message says which.
+        """
+        for name, expected, most in (
+            ("latency", "whole ticks, 0 or more", math.inf),
+            ("burst", f"a whole number of packets, 0 (off) to {MAX_QUEUED}", MAX_QUEUED),
+            ("fps", f"whole frames a second, 0 (off) to {TICKS_PER_SECOND}: RLBot sends no more",
+             TICKS_PER_SECOND),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, int) or not 0 <= value <= most:
+                raise ValueError(f"{name} is {value}, expected {expected}")
+        if not 0.0 <= self.jitter < math.inf:
+            raise ValueError(f"jitter is {self.jitter}, expected milliseconds, 0 or more")
+        if not 0.0 <= self.drop < 100.0:
+            raise ValueError(f"drop is {self.drop}, expected percent, 0 or more and below 100")
+
+    def check_pace(self, pace: str) -> None:
+        """Refuse what makes no sense at a pace.
+
+        Raises:
+            ValueError: Jitter in lockstep.
+        """
+        if self.jitter and pace == "lockstep":
+            raise ValueError(
+                f"jitter is {self.jitter:g} ms at lockstep pace, expected 0: there the game waits for every "
+                f"answer, so that a late packet changes nothing; take latency, or realtime pace"
+            )
+
+    @property
+    def sends_all(self) -> bool:
+        """Tell whether every packet is sent to everybody at once."""
+        return not (self.jitter or self.drop or self.burst > 1 or self.fps)
+
+    def renders(self, frame: int) -> bool:
+        """Tell whether the client renders a frame; frame 0 always is."""
+        return not self.fps or frame * self.fps % TICKS_PER_SECOND < self.fps
+
+
+class Lines:
+    """The ways of the packets of one match, one for each client."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        """Begin a match.
+
+        Args:
+            world: What happens on the way.
+            seed: The match's.
+        """
+        self._world = world
+        self._seed = seed
+        self._lines: dict[Client, _Line] = {}
+
+    def put(self, clients: Iterable[Client], data: bytes, now: float) -> None:
+        """Set a packet on its way to some clients.
+
+        Args:
+            clients: Those who are to get it.
+            data: The packet, framed.
+            now: On `time.perf_counter`'s clock.
+        """
+        for client in clients:
+            line = self._lines.get(client)
+            if line is None:
+                # By its first car, not by when it came, which is left to chance.
+                name = f"car {min(client.cars)}" if client.cars else f"client {len(self._lines)}"
+                line = self._lines[client] = _Line(self._world, random.Random(f"packets {self._seed} {name}"))
+            line.put(data, now)
+
+    def take(self, client: Client, now: float) -> list[bytes]:
+        """Return what reaches the way's end now, in order."""
+        line = self._lines.get(client)
+        return [] if line is None else line.take(now)
+
+    def next_at(self, clients: Iterable[Client]) -> float:
+        """Return when the next packet leaves for one of some clients, infinity if none is under way."""
+        return min((line.next_at for one in clients if (line := self._lines.get(one))), default=_NEVER)
+
+    def forget(self, client: Client) -> None:
+        """Forget a client that has left."""
+        self._lines.pop(client, None)
+
+
+class _Line:
+    """The way of the packets to one client."""
+
+    def __init__(self, world: World, generator: random.Random) -> None:
+        self._world = world
+        self._random = generator
+        self._held: list[bytes] = []
+        self._under_way: deque[tuple[float, list[bytes]]] = deque()  # when they leave, which
+
+    @property
+    def next_at(self) -> float:
+        return self._under_way[0][0] if self._under_way else _NEVER
+
+    def put(self, data: bytes, now: float) -> None:
+        world = self._world
+        if world.drop and 100.0 * self._random.random() < world.drop:
+            return
+        self._held.append(data)
+        if len(self._held) < world.burst:
+            return
+        leaves = now
+        if world.jitter:
+            leaves += 0.001 * self._random.uniform(0.0, world.jitter)
+            if self._under_way:
+                leaves = max(leaves, self._under_way[-1][0])
+        self._under_way.append((leaves, self._held))
+        self._held = []
+
+    def take(self, now: float) -> list[bytes]:
+        packets: list[bytes] = []
+        while self._under_way and self._under_way[0][0] <= now:
+            packets += self._under_way.popleft()[1]
+        return packets
+
+
+class SlowInputs:
+    """Inputs that act some ticks later than they would."""
+
+    def __init__(self, match: Match, ticks: int) -> None:
+        """Stand between the clients and a match.
+
+        Args:
+            match: Where the inputs act.
+            ticks: How much later.
+        """
+        self._match = match
+        self._ticks = ticks
+        self._under_way: deque[tuple[int, int, flat.ControllerState | None]] = deque()
+
+    def hold(self, slot: int, controls: flat.ControllerState) -> bool:
+        """Take an input; False, and it never acts, where a value is not finite (see `Match.hold`)."""
+        axes = (controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll)
+        if not math.isfinite(sum(axes)):
+            return False
+        self._under_way.append((self._match.frame + self._ticks, slot, controls))
+        return True
+
+    def release(self, slot: int) -> None:
+        """Let go of a car's controls, when the inputs before have acted."""
+        self._under_way.append((self._match.frame + self._ticks, slot, None))
+
+    def arrive(self) -> None:
+        """Hand on what acts in the tick that comes; to be called before each `Match.advance`."""
+        while self._under_way and self._under_way[0][0] <= self._match.frame:
+            _, slot, controls = self._under_way.popleft()
+            if controls is None:
+                self._match.release(slot)
+            else:
+                self._match.hold(slot, controls)

@@ -1,0 +1,328 @@
+"""Imperfect worlds: late inputs, packets lost, held back, late, and frames not rendered."""
+
+import hashlib
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.server import MatchServer, World
+from rlgym_bridge.server.clients import Client
+from rlgym_bridge.server.pace import Lockstep, RealTime
+from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.world import Lines, SlowInputs
+from tests.server.helpers import controls, go_on, kicked_off, match_of, player, seats
+from tests.server.raw import agent, connect, settle
+
+
+@pytest.fixture(autouse=True)
+def logs_of_bots_in_the_tests_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"latency": -1}, "latency is -1, expected whole ticks, 0 or more"),
+        ({"latency": 1.5}, "latency is 1.5, expected whole ticks"),
+        ({"jitter": -0.1}, "jitter is -0.1, expected milliseconds, 0 or more"),
+        ({"jitter": float("nan")}, "jitter is nan, expected milliseconds"),
+        ({"drop": 100.0}, "drop is 100.0, expected percent, 0 or more and below 100"),
+        ({"burst": 61}, r"burst is 61, expected a whole number of packets, 0 \(off\) to 60"),
+        ({"fps": 144}, r"fps is 144, expected whole frames a second, 0 \(off\) to 120"),
+    ],
+)
+def test_a_world_that_cannot_be_says_what_came_and_what_is_expected(values, message):
+    with pytest.raises(ValueError, match=message):
+        World(**values)
+
+
+def test_jitter_in_lockstep_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match="waits for every answer, so that a late packet changes nothing"):
+        MatchServer(pace="lockstep", world=World(jitter=5.0))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["match", "--pace", "lockstep", "--jitter", "5"], "--jitter is 5 ms at lockstep pace, expected 0"),
+        (["server", "0", "--drop", "120"], "--drop is 120.0, expected percent"),
+        (["match", "--server", "rlbot", "--fps", "60"], "spoil the embedded server's world"),
+    ],
+)
+def test_the_commands_refuse_such_worlds_with_exit_code_2(capsys, words, message):
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+# --- inputs ----------------------------------------------------------------------------------
+
+
+def test_inputs_act_as_many_ticks_later_as_the_latency_says():
+    match = kicked_off()
+    slow = SlowInputs(match, 3)
+    throttles = []
+    for throttle in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6):
+        slow.hold(0, controls(throttle=throttle))
+        slow.arrive()
+        throttles.append(go_on(match).players[0].last_input.throttle)
+    assert throttles == pytest.approx([0.0, 0.0, 0.0, 0.1, 0.2, 0.3])
+
+
+def test_a_slow_input_that_is_not_finite_is_told_at_once_and_never_acts():
+    match = kicked_off()
+    slow = SlowInputs(match, 1)
+    assert slow.hold(0, controls(throttle=0.5))
+    assert not slow.hold(0, controls(throttle=float("nan")))
+    for _ in range(3):
+        slow.arrive()
+        packet = go_on(match)
+    assert packet.players[0].last_input.throttle == 0.5
+
+
+def test_the_controls_of_a_bot_that_has_left_are_let_go_of_after_its_last_input():
+    match = kicked_off()
+    slow = SlowInputs(match, 2)
+    slow.hold(0, controls(throttle=1.0))
+    slow.release(0)
+    throttles = []
+    for _ in range(4):
+        slow.arrive()
+        throttles.append(go_on(match).players[0].last_input.throttle)
+    assert throttles == [0.0, 0.0, 0.0, 0.0]
+
+
+def frames_of_first_throttle(**world):
+    """Play with a bot that drives from frame 200 on; return the first frames that show it."""
+    found = []
+
+    def note(payload):
+        packet = flat.CorePacket.unpack(payload).message
+        if packet.players[0].last_input.throttle > 0.0:
+            found.append(packet.match_info.frame_num)
+
+    with MatchServer(pace="lockstep", max_kickoff=0.1, on_packet=note, world=World(**world)) as server:
+        result = server.play(match_of(player(0, "starter")))
+    assert result.bots[0].late == 0
+    return found[0]
+
+
+def test_latency_2_makes_an_input_of_a_bot_act_exactly_two_ticks_later():
+    assert (frames_of_first_throttle(), frames_of_first_throttle(latency=2)) == (201, 203)
+
+
+# --- packets ---------------------------------------------------------------------------------
+
+
+def a_client(car):
+    client = Client(None)
+    client.sit([seats()[car]])
+    return client
+
+
+def sent(world, clients, packets=2000, seed=1):
+    """Send numbered packets, one a tick; return which reach each client together, by tick."""
+    lines = Lines(world, seed)
+    arrived = [[] for _ in clients]
+    for number in range(packets):
+        lines.put(clients, number.to_bytes(2, "big"), now=float(number))
+        for one, client in zip(arrived, clients, strict=True):
+            one.append([int.from_bytes(data, "big") for data in lines.take(client, float(number))])
+    return arrived
+
+
+def test_as_many_packets_are_lost_as_the_percentage_says_other_ones_for_each_client():
+    first, second = sent(World(drop=20.0), [a_client(0), a_client(1)])
+    for ticks in (first, second):
+        assert all(packets in ([], [tick]) for tick, packets in enumerate(ticks))
+        assert ticks.count([]) == pytest.approx(400, abs=60)
+    both = sum(a == b == [] for a, b in zip(first, second, strict=True))
+    assert both == pytest.approx(80, abs=30)
+
+
+def test_what_is_lost_depends_on_the_seed_and_the_car_and_on_nothing_else():
+    one, other = sent(World(drop=20.0), [a_client(0), a_client(1)])
+    assert sent(World(drop=20.0), [a_client(1), a_client(0)]) == [other, one]
+    assert sent(World(drop=20.0), [a_client(0)], seed=2) != [one]
+
+
+def test_packets_are_held_back_until_a_burst_is_full_also_where_some_are_lost():
+    (ticks,) = sent(World(burst=3), [a_client(0)], packets=8)
+    assert ticks == [[], [], [0, 1, 2], [], [], [3, 4, 5], [], []]
+    (ticks,) = sent(World(burst=3, drop=50.0), [a_client(0)])
+    assert {len(packets) for packets in ticks} == {0, 3}
+    arrived = [number for packets in ticks for number in packets]
+    assert arrived == sorted(arrived)
+
+
+def test_late_packets_keep_their_order_and_are_late_by_no_more_than_the_jitter():
+    lines, client = Lines(World(jitter=20.0), seed=1), a_client(0)
+    late, sent_at = [], {}
+    for number in range(2000):
+        now = 0.001 * number
+        sent_at[number] = now
+        lines.put([client], number.to_bytes(2, "big"), now)
+        for data in lines.take(client, now):
+            arrived = int.from_bytes(data, "big")
+            assert arrived == len(late)
+            late.append(now - sent_at[arrived])
+    assert max(late) <= 0.021
+    assert sum(late) / len(late) > 0.010  # those behind a late one wait for it
+
+
+@pytest.mark.parametrize("fps", [1, 7, 60, 100, 119, 120])
+def test_of_120_frames_as_many_are_rendered_as_the_client_renders_in_a_second(fps):
+    frames = [frame for frame in range(360) if World(fps=fps).renders(frame)]
+    assert frames[0] == 0
+    assert [sum(120 * s <= frame < 120 * (s + 1) for frame in frames) for s in range(3)] == [fps] * 3
+    steps = {after - before for before, after in itertools.pairwise(frames)}
+    assert max(steps) - min(steps) <= 1 or fps == 1
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+def seated(lobby, world):
+    """Offer a seat in an imperfect world; return the client in it and its account."""
+    lobby.open_match(seat_players(match_of(player(0))), Lines(world, seed=1))
+    lobby.take_input = lambda *_: True
+    client = connect(lobby, agent(), flat.InitComplete())
+    for _ in range(3):  # configuration, seat, field
+        client.receive()
+    return client, lobby.accounts[0]
+
+
+def tick(lobby, client, answers):
+    """Send a packet, answer it so many times, and go on; return for how many cars was waited."""
+    lobby.send_packet(framed(flat.GamePacket()))
+    awaited = lobby.awaited
+    client.send(*[flat.PlayerInput(0, flat.ControllerState())] * answers)
+    settle(lobby)
+    assert lobby.awaited == (0 if answers else awaited)
+    lobby.book_late()
+    return awaited
+
+
+def test_a_burst_is_one_thing_to_answer_and_what_is_held_back_is_nobodys_late_answer(lobby):
+    client, account = seated(lobby, World(burst=3))
+    assert [tick(lobby, client, answers) for answers in (0, 0, 1, 0, 0, 0, 0)] == [0, 0, 1, 0, 0, 1, 0]
+    assert (account.replies, account.late, account.misses) == (1, 1, 1)
+
+
+def test_a_packet_that_is_lost_is_nobodys_late_answer(lobby):
+    client, account = seated(lobby, World(drop=60.0))
+    awaited = []
+    for _ in range(30):
+        lobby.send_packet(framed(flat.GamePacket()))
+        awaited.append(lobby.awaited)
+        if lobby.awaited:
+            client.send(flat.PlayerInput(0, flat.ControllerState()))
+            settle(lobby)
+        lobby.book_late()
+    assert 0 < sum(awaited) < 30
+    assert (account.replies, account.late) == (sum(awaited), 0)
+
+
+def test_an_answer_that_comes_on_a_tick_without_a_packet_is_the_late_one_of_the_tick_before(lobby):
+    client, account = seated(lobby, World(fps=60))
+    assert tick(lobby, client, answers=0) == 1
+    lobby.send_packet(b"")
+    client.send(flat.PlayerInput(0, flat.ControllerState()))
+    settle(lobby)
+    lobby.book_late()
+    assert (lobby.awaited, account.replies, account.late, account.misses) == (0, 1, 1, 0)
+
+
+def test_lockstep_goes_on_at_once_where_the_bots_have_nothing_to_answer(lobby):
+    client, _ = seated(lobby, World(burst=60))
+    pace, started = Lockstep(), time.perf_counter()
+    for _ in range(59):
+        pace.wait(lobby, lobby.send_packet(framed(flat.GamePacket())))
+        lobby.book_late()
+    assert time.perf_counter() - started < 0.25  # in real time it would be half a second
+    assert tick(lobby, client, answers=1) == 1
+
+
+def test_lockstep_takes_real_time_where_no_bot_answers_any_more(lobby):
+    client, account = seated(lobby, World(burst=2))
+    for _ in range(6):
+        tick(lobby, client, answers=0)
+    assert account.misses == 3
+    pace, started = Lockstep(), time.perf_counter()
+    for _ in range(10):
+        pace.wait(lobby, lobby.send_packet(framed(flat.GamePacket())))
+    assert time.perf_counter() - started > 9 / 120
+
+
+def test_late_packets_leave_between_two_ticks_in_real_time(lobby):
+    client, account = seated(lobby, World(jitter=30.0))
+    client.socket.settimeout(0.5)
+    pace = RealTime()
+    for _ in range(24):
+        pace.wait(lobby, lobby.send_packet(framed(flat.GamePacket())))
+        lobby.book_late()
+    pace.wait(lobby, lobby.send_packet(b""))
+    for _ in range(4):
+        pace.wait(lobby, lobby.send_packet(b""))
+    assert [type(client.receive()).__name__ for _ in range(24)] == ["GamePacket"] * 24
+    assert 0 < account.late <= 24
+
+
+# --- whole matches ---------------------------------------------------------------------------
+
+
+def test_in_real_time_reply_times_count_from_when_a_late_packet_left():
+    with MatchServer(max_kickoff=0.1, world=World(jitter=100.0)) as server:
+        result = server.play(match_of(player(0)))
+    (bot,) = result.bots
+    assert 100 < bot.replies < result.ticks  # several packets leave together and get one answer
+    assert bot.reply_p50_ms < 20.0
+    assert bot.late <= bot.replies
+
+
+def played(seed, **world):
+    """Play a seeded 2v2 in lockstep; return a digest of all its packets, and the result."""
+    sha = hashlib.sha256()
+    match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)])
+    with MatchServer(
+        pace="lockstep", seed=seed, seconds=10.0, max_overtime=1.0, on_packet=sha.update, world=World(**world)
+    ) as server:
+        result = server.play(match)
+    assert all(bot.late == 0 for bot in result.bots)
+    return sha.hexdigest(), result
+
+
+def test_two_seeded_lockstep_runs_with_lost_packets_and_latency_send_the_same_packets():
+    world = {"drop": 10.0, "latency": 2, "burst": 2}
+    first, result = played(5, **world)
+    assert played(5, **world)[0] == first
+    assert played(5, drop=11.0, latency=2, burst=2)[0] != first
+    for bot in result.bots:
+        assert bot.replies == pytest.approx(0.9 * result.ticks / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("world", "share"),
+    [(["--drop", "10", "--burst", "3", "--latency", "2"], 0.3), (["--fps", "60"], 0.5)],
+)
+def test_two_chaser_processes_play_to_the_end_in_an_imperfect_world(tmp_path, world, share):
+    done = subprocess.run(
+        [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
+         "--pace", "lockstep", "--seconds", "20", "--max-overtime", "5", *world, "-q", "--json", "out.json"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["ended_by"] in ("time", "overtime goal", "max overtime: draw")
+    assert result["ticks"] > 480 + 20 * 120
+    for bot in result["bots"]:
+        assert bot["late"] == 0
+        assert bot["replies"] == pytest.approx(share * result["ticks"], rel=0.05)
+        assert bot["touches"] > 0
