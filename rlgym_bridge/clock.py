@@ -172,7 +172,8 @@ class Clock:
             return None
         if phase == Phase.KICKOFF != self._phase:  # a new episode
             return None
-        if frame >= self._due and self.timing.action_delay <= self.timing.input_latency:
+        late = (frame - self._due) % self._length  # ticks from the decision's place on the grid to here
+        if frame >= self._due and self.timing.action_delay <= self.timing.input_latency + late:
             return None
         return self._row_of(frame)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlgym_bridge.clock import Clock, Event, Timing
@@ -188,6 +188,8 @@ _FRAMES = st.lists(
 
 
 @given(steps=_FRAMES, delay=st.integers(0, 3), latency=st.integers(0, 3), ticks=st.integers(1, 9))
+@example(steps=[(0, Phase.ACTIVE), (5, Phase.ACTIVE)], delay=1, latency=0, ticks=2)  # a decision comes late
+@settings(max_examples=400)
 def test_an_answer_given_before_thinking_is_the_one_that_comes_of_it(
     steps: list[tuple[int, int]], delay: int, latency: int, ticks: int
 ) -> None:

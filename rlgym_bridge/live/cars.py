@@ -12,6 +12,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.game import (
+    BOOST_PER_SECOND,
     CONTROL_NAMES,
     DODGE_DEADLINE_SECONDS,
     FLIP_TORQUE_SECONDS,
@@ -29,6 +30,7 @@ _JUMPING = int(flat.AirState.Jumping)
 _RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
 _FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
 _BOOST_MIN_TICKS = 12  # a tapped boost burns 0.1 s
+_BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
 _DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
 _WHEELS_TOUCH_TICKS = 5  # a jumping car's wheels still touch for this many ticks
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
@@ -53,13 +55,14 @@ class CarCounters:
 
     __slots__ = (
         "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_demolished", "_dodged",
-        "_hand_high", "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose",
+        "_hand", "_hand_high", "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose",
         "_supersonic_known", "_supersonic_ticks", "_touch_seconds", "_touches_known", "_wheels",
         "_wheels_known", "touches",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.touches = 0  # since the last decision; the decoder clears it
+        self._hand = 0.0  # the best guess
         self._touch_seconds = -1.0
         self.forget()
 
@@ -87,7 +90,7 @@ class CarCounters:
         self.forget()
         self.touches = 0
         self._dodged = False
-        self._hand_high = 0.0
+        self._hand = self._hand_high = 0.0
         self._supersonic_known = self._jump_known = self._air_known = True
         self._boost_doubt = 0
 
@@ -156,7 +159,7 @@ class CarCounters:
             target, offset, player_id, team, hitbox, *pose, *_XYZ(velocity), *_XYZ(spin),
             boost, respawn if demolished else 0.0, *wheels,
             supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS,
-            0.5 * (self._hand_low + self._hand_high), has_jumped, holding, air_state == _JUMPING,
+            self._hand, has_jumped, holding, air_state == _JUMPING,
             self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
             _seconds(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
             self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
@@ -193,9 +196,12 @@ class CarCounters:
     def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
         """Count how long boost has burnt.
 
-        After a gap it may burn on from a tap that was not seen, or from an earlier press: in doubt until
-        the button has been up for the shortest burn, or the tank is empty.
+        After a gap the tank tells how many ticks it burnt, if nothing was picked up. Otherwise it may burn
+        on from a tap that was not seen, or from an earlier press: in doubt until the button has been up for
+        the shortest burn, or the tank is empty.
         """
+        if gap and self._boost_doubt == 0 and not self._new and self._read_tank(boost, pressed, ticks):
+            return
         # A tank that was empty before the tick does not burn, even where a pad fills it on that tick.
         fuel = self._boost > 0 or (self._new and boost > 0)
         if gap:
@@ -209,14 +215,32 @@ class CarCounters:
         else:
             self._boost_ticks = 0
 
+    def _read_tank(self, boost: float, pressed: bool, ticks: int) -> bool:
+        """Settle a gap by the boost that burnt in it; tell whether that was possible."""
+        burnt = (self._boost - boost) / _BURNT_A_TICK
+        count = round(burnt)
+        # Full tanks tell nothing: a pad fills them, or boost is unlimited. An empty one has stopped burning.
+        if abs(burnt - count) > 0.05 or not 0 <= count <= min(ticks, _BOOST_MIN_TICKS) or not 0 < boost < 100:
+            return False
+        if count == ticks:
+            self._boost_ticks += ticks
+        elif count == 0 or (self._boost_ticks and not pressed):
+            self._boost_ticks = 0
+        elif self._boost_ticks == 0 and pressed:
+            self._boost_ticks = count
+        else:
+            return False
+        return True
+
     def _count_handbrake(self, pressed: bool, ticks: int) -> None:
-        """Keep the least and the most that the handbrake can be; they meet within half a second."""
+        """Keep a guess, and the least and the most that it can be; they meet within half a second."""
         if ticks > 1:
             self._hand_low = max(0.0, self._hand_low - _FALL * (ticks - 1))
             self._hand_high = min(1.0, self._hand_high + _RISE * (ticks - 1))
         change = _RISE if pressed else -_FALL
         self._hand_low = min(1.0, max(0.0, self._hand_low + change))
         self._hand_high = min(1.0, max(0.0, self._hand_high + change))
+        self._hand = min(self._hand_high, max(self._hand_low, self._hand + change * ticks))
 
     def _count_jump(
         self, has_jumped: bool, air_state: int, timeout: float, spent: bool, ticks: int, gap: bool

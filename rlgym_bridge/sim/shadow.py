@@ -20,6 +20,7 @@ from rlgym_bridge.state import CAR_FORMAT, KNOWN_FIELDS, MatchState, layout_of
 
 _MOST_TICKS = 24  # a longer gap is not bridged: inputs change every few ticks
 _LEAP = 40.0  # uu off the prediction: the car was put there (at 2,300 uu/s it drives 19 a tick)
+_BALL_LEAP = 100.0  # uu; at 6,000 uu/s it flies 50 a tick
 _BUMP_TICKS = round(0.25 * TICKS_PER_SECOND)  # a bump's victim is remembered for 0.25 s [RocketSim, RLConst]
 
 _CAR = struct.Struct(CAR_FORMAT)
@@ -205,12 +206,16 @@ class Shadow:
         stepped = self._follows and not at_rest and 0 < ticks <= _MOST_TICKS
         if stepped:
             self._step(values, ticks)
+        foreseen = True
         for car, numbers in zip(self._cars, values, strict=True):
             if ticks == 0 and self._follows:
                 car.place(car.car.get_state(), numbers)
             else:
-                self._follow(car, numbers, ticks if stepped else 0, at_rest)
-        self._place_ball(state)
+                foreseen &= self._follow(car, numbers, ticks if stepped else 0, at_rest)
+        foreseen &= self._place_ball(state)
+        if stepped and not foreseen:  # what was put elsewhere may have carried the wheels of another car
+            for car in self._cars:
+                car.wheels_known = False
         for car, offset, numbers in zip(self._cars, self._offsets, values, strict=True):
             car.show(data, offset, numbers)
         self._follows = True
@@ -222,14 +227,17 @@ class Shadow:
             car.hold(numbers)
         self._arena.step(ticks)
 
-    def _follow(self, car: _Car, numbers: tuple[float, ...], stepped: int, at_rest: bool) -> None:
+    def _follow(self, car: _Car, numbers: tuple[float, ...], stepped: int, at_rest: bool) -> bool:
+        """Take over one car; tell whether it is where it was expected, or new."""
         demolished = numbers[_DEMOED] > 0
         new = at_rest or (car.demolished and not demolished)
         car.demolished = demolished
         state = car.read(numbers, stepped, self._rows) if stepped and not new else None
         car.place(state if state is not None else car.renew(numbers, new), numbers)
+        return new or state is not None
 
-    def _place_ball(self, state: MatchState) -> None:
+    def _place_ball(self, state: MatchState) -> bool:
+        """Put the ball where the packet says it is; tell whether it was expected thereabouts."""
         gravity = float(state.gravity[0])
         if gravity != self._gravity:
             self._gravity = gravity
@@ -239,7 +247,8 @@ class Shadow:
         values = _BALL.unpack_from(state.buffer.data.cast("B"), _BALL_START)
         ball = self._arena.ball.get_state()
         if _is_there(ball, values, 0):
-            return
+            return True
+        off = max(abs(a - b) for a, b in zip(ball.pos.as_tuple(), values[:3], strict=True))
         ball.pos, ball.vel, ball.ang_vel = (
             rsim.Vec(*values[:3]),
             rsim.Vec(*values[12:15]),
@@ -247,6 +256,7 @@ class Shadow:
         )
         ball.rot_mat = _matrix(values[3:12])
         self._arena.ball.set_state(ball)
+        return bool(off < _BALL_LEAP)
 
 
 _BALL = struct.Struct("<18f")  # position, rotation, linear and angular velocity lie side by side

@@ -85,13 +85,16 @@ def known_of(state: MatchState, judged: Sequence[str] = ()) -> list[bool]:
     """
     names = _fields(state.layout.cars)
     flags = state.car_known[0] > 0
+    spent = (state.car_has_flipped[0] > 0) | (state.car_has_double_jumped[0] > 0)
     flags[:, [KNOWN_FIELDS.index(name) for name in judged]] = True
     known, car = [], -1
     for name, width in names:
         if name == f"car.{_CAR_FIELDS[0]}":
             car += 1
         needs = _NEEDS.get(name.removeprefix("car."), ()) if name.startswith("car.") else ()
-        known += [all(flags[car, index] for index in needs)] * width
+        sure = all(flags[car, index] for index in needs)
+        # A dodge that was used is no longer there, however long the car has been in the air.
+        known += [sure or (name == "car.has_flip" and bool(spent[car]))] * width
     return known
 
 
@@ -109,6 +112,7 @@ class Tally:
         samples: Values compared: one a tick, or one a car and tick.
         mismatches: Of those, how many are off by more than the tolerance though known.
         unknown: Of those, how many the state itself says it does not know.
+        guessed: Of the unknown ones, how many are off.
         wrecks: Mismatches of a car whose wheels are over a demolished one. RocketSim leaves that body lying
             about invisibly, where wheels touch it now and then for a tick; counted here alone.
         worst: Largest difference of a mismatch.
@@ -119,6 +123,7 @@ class Tally:
     samples: int = 0
     mismatches: int = 0
     unknown: int = 0
+    guessed: int = 0
     wrecks: int = 0
     worst: float = 0.0
     longest: int = 0
@@ -175,6 +180,7 @@ class Comparison:
             tally = self.tallies.setdefault(name, Tally())
             tally.samples += len(off)
             tally.unknown += int((~sure).sum())
+            tally.guessed += int((off & ~sure).sum())
             wrong = off & sure
             if name.removeprefix("car.") in _DEPENDS_ON["wheels_with_contact"]:
                 tally.wrecks += int((wrong & wrecks[:, car]).sum())

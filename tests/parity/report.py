@@ -84,5 +84,5 @@ def _cell(tally: Tally) -> str:
     if tally.wrecks:
         text += f"; {tally.wrecks} over a wreck"
     if tally.unknown:
-        text += f"; {tally.unknown:,} unknown"
+        text += f"; {tally.unknown:,} unknown" + (f", {tally.guessed:,} of them off" if tally.guessed else "")
     return text

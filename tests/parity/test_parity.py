@@ -1,0 +1,138 @@
+"""The comparison itself can fail, and lost packets make nothing wrong that is said to be known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server import packer
+from rlgym_bridge.server.packer import Packer
+from tests.parity.run import Loss, run
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.mark.parametrize(
+    ("loss", "reader"),
+    [
+        (Loss(0.02), "shadow"), (Loss(0.10), "shadow"), (Loss(0.10, burst=3), "shadow"),
+        (Loss(0.10, burst=3), "counting"),
+    ],
+    ids=["2 %", "10 %", "10 % in threes", "counting"],
+)  # fmt: skip
+def test_after_lost_packets_nothing_is_wrong_that_the_state_says_is_known(loss: Loss, reader: str) -> None:
+    result = run(2000, seed=4, loss=loss, readers=(reader,))
+    compared = result.readers[reader].tallies["car.position"].samples
+    assert compared < 2 * 2000 * (1 - 0.5 * loss.share), "packets were lost"
+    wrong = result.readers[reader].wrong()
+    if reader == "counting":  # wheels are its estimates
+        wrong = {name: tally for name, tally in wrong.items() if name not in _FROM_WHEELS}
+    assert not wrong
+
+
+_FROM_WHEELS = ("car.wheels_with_contact", "car.on_ground", "car.can_flip")
+
+
+def changed(module_name: str, change: Callable[[Any, Any], Any]) -> Patch:
+    """Return a patch of one of the packer's functions: `change(what it gave, its first argument)`."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        original = getattr(packer, module_name)
+        monkeypatch.setattr(
+            packer, module_name, lambda *given, **named: change(original(*given, **named), given[0])
+        )
+
+    return patch
+
+
+def physics(**changes: Callable[[Any], Any]) -> Patch:
+    """Return a patch that changes parts of a body's physics."""
+
+    def change(given: flat.Physics, _: Any) -> flat.Physics:
+        parts = {
+            name: getattr(given, name) for name in ("location", "rotation", "velocity", "angular_velocity")
+        }
+        return flat.Physics(
+            **{name: changes.get(name, lambda one: one)(part) for name, part in parts.items()}
+        )
+
+    return changed("_physics", change)
+
+
+def player(**changes: Callable[[flat.PlayerInfo], Any]) -> Patch:
+    """Return a patch that changes fields of every player."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        original = Packer._player
+        names = [
+            name
+            for name in dir(flat.PlayerInfo)
+            if not name.startswith("_") and name not in ("pack", "unpack")
+        ]
+
+        def change(self: Packer, *given: Any) -> flat.PlayerInfo:
+            one = original(self, *given)
+            fields = {name: getattr(one, name) for name in names}
+            return flat.PlayerInfo(**fields | {name: make(one) for name, make in changes.items()})
+
+        monkeypatch.setattr(Packer, "_player", change)
+
+    return patch
+
+
+def late_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show the inputs of the tick before."""
+    original, last = Packer.packet, [None]
+
+    def packet(self: Packer, frame: int, inputs: list[flat.ControllerState]) -> flat.GamePacket:
+        before, last[0] = last[0] or inputs, list(inputs)
+        return original(self, frame, before)
+
+    monkeypatch.setattr(Packer, "packet", packet)
+
+
+MUTATIONS: dict[str, tuple[Patch, str]] = {
+    "velocity in m/s": (
+        physics(velocity=lambda v: flat.Vector3(v.x / 100, v.y / 100, v.z / 100)), "linear_velocity",
+    ),
+    "x mirrored": (physics(location=lambda v: flat.Vector3(-v.x, v.y, v.z)), "position"),
+    "roll turned round": (physics(rotation=lambda r: flat.Rotator(r.pitch, r.yaw, -r.roll)), "rotation_mtx"),
+    "pitch for yaw": (physics(rotation=lambda r: flat.Rotator(r.yaw, r.pitch, r.roll)), "rotation_mtx"),
+    "spin in degrees": (
+        physics(angular_velocity=lambda v: flat.Vector3(v.x * 57, v.y * 57, v.z * 57)), "angular_velocity",
+    ),
+    "boost of 1": (player(boost=lambda one: one.boost / 100), "boost_amount"),
+    "dodge direction exchanged": (
+        player(dodge_dir=lambda one: flat.Vector2(one.dodge_dir.y, one.dodge_dir.x)), "flip_torque",
+    ),
+    "a dodge a tick too old": (
+        player(dodge_elapsed=lambda one: one.dodge_elapsed + (1 / 120 if one.has_dodged else 0)), "flip_time",
+    ),
+    "never a dodge left": (player(dodge_timeout=lambda one: -1.0), "has_flip"),
+    "demolition counted up": (
+        player(demolished_timeout=lambda car: -1 if (left := car.demolished_timeout) < 0 else 3 - left),
+        "demo_respawn_timer",
+    ),
+    "hitbox long as wide": (
+        player(hitbox=lambda one: flat.BoxShape(one.hitbox.width, one.hitbox.length, one.hitbox.height)),
+        "hitbox_type",
+    ),
+    "jumps unseen": (player(has_jumped=lambda one: False), "has_jumped"),
+    "inputs a tick late": (late_inputs, "is_holding_jump"),
+    "no supersonic": (player(is_supersonic=lambda one: False), "is_supersonic"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_packer_that_gets_one_field_wrong_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, field = MUTATIONS[name]
+    patch(monkeypatch)
+    boxes = (1, 5) if "hitbox" in name else ()
+    wrong = run(1300, seed=2, hitboxes=boxes).readers["shadow"].wrong()
+    assert any(one.endswith(field) for one in wrong), set(wrong)
+
+
+def test_with_none_of_these_nothing_is_caught() -> None:
+    assert not run(1300, seed=2).readers["shadow"].wrong()
+    assert not run(1300, seed=2, hitboxes=(1, 5)).readers["shadow"].wrong()
