@@ -20,6 +20,7 @@ from rlbot.config import ConfigParsingException, load_match_config
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.real_match import play_real_match
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
@@ -67,6 +68,7 @@ def add_to(commands: Any) -> None:
         help="modules of yours that policy folders given as BOT may import components from",
     )  # fmt: skip
     shared.add_match_options(parser)
+    shared.add_dialect_option(parser)
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--deterministic", dest="selection", action="store_const", const="argmax",
@@ -86,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         shared.check_json(options.json)
         real_game = options.server == "rlbot"
+        dialect = _dialect_of(options)
         configuration = with_line_up(
             _match_of(options), options.blue, options.orange, real_game, options.allow_modules
         )
@@ -95,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
             if real_game:
                 result = play_real_match(configuration, console)
             else:
-                result = _play(configuration, options, console)
+                result = _play(configuration, options, dialect, console)
             told = [_told(path) for path in reports]
     except (ConfigError, ServerError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -125,6 +128,15 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
         except (OSError, ValueError, ConfigParsingException) as error:
             raise ConfigError(f"{path}: {error}") from error
     return read_match_file(path)
+
+
+def _dialect_of(options: argparse.Namespace) -> Dialect:
+    if options.dialect and options.server == "rlbot":
+        raise ConfigError(
+            "--dialect tells the embedded server how to speak, but the match was to be played with --server "
+            "rlbot: the real game speaks as it does; leave out one of the two"
+        )
+    return shared.dialect_of(options)
 
 
 def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
@@ -157,7 +169,7 @@ def _told(report: Path) -> Told:
 
 
 def _play(
-    configuration: flat.MatchConfiguration, options: argparse.Namespace, console: Console
+    configuration: flat.MatchConfiguration, options: argparse.Namespace, dialect: Dialect, console: Console
 ) -> MatchResult:
     log_dir = Path("logs")
     shown = console.is_terminal and not options.quiet
@@ -181,6 +193,7 @@ def _play(
             max_overtime=options.max_overtime,
             on_progress=show,
             log_dir=log_dir / str(os.getpid()),
+            dialect=dialect,
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.server import MatchServer, ServerError
+from rlgym_bridge.server import ConfigError, MatchServer, ServerError
 
 
 def add_to(commands: Any) -> None:
@@ -22,6 +22,7 @@ def add_to(commands: Any) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
     shared.add_match_options(parser)
+    shared.add_dialect_option(parser)
     shared.add_output_options(parser, json=False)
     parser.set_defaults(run=run)
 
@@ -36,8 +37,9 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             seconds=options.seconds,
             max_overtime=options.max_overtime,
+            dialect=shared.dialect_of(options),
         )
-    except ServerError as error:
+    except (ConfigError, ServerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     with server, shared.stopped_by_signals(server.stop):
