@@ -179,12 +179,14 @@ class Simulation:
             states: New states of the cars.
             moving: Whether a ball that is served is served now.
         """
+        ball = self.physics.mode.kickoff_ball(self._served, moving)
+        self.arena.ball.set_state(ball)
         try:
             self._take(place_cars(self.arena, self._teams, self._hitboxes))
         except RuntimeError:  # this arena does not give the pinned order of cars any more
             self._new_arena()
-        # After the cars: placing them leaves a ball of RocketSim's own kickoff.
-        self.arena.ball.set_state(self.physics.mode.kickoff_ball(self._served, moving))
+        if self.physics.mode is not SOCCAR:  # placing cars leaves the ball of RocketSim's own kickoff
+            self.arena.ball.set_state(ball)
         for car, state in zip(self.cars, states, strict=True):
             state.boost = self.physics.spawn_boost
             car.set_state(state)
