@@ -20,6 +20,7 @@ from rlbot.config import ConfigParsingException, load_match_config
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.real_match import play_real_match
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
@@ -68,6 +69,7 @@ def add_to(commands: Any) -> None:
         help="modules of yours that policy folders given as BOT may import components from",
     )  # fmt: skip
     shared.add_match_options(parser)
+    shared.add_dialect_option(parser)
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--deterministic", dest="selection", action="store_const", const="argmax",
@@ -93,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
                 "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
                 "none of them with --server rlbot: the real game is as it is"
             )
+        dialect = _dialect_of(options)
         configuration = with_line_up(
             _match_of(options), options.blue, options.orange, real_game, options.allow_modules
         )
@@ -102,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
             if real_game:
                 result = play_real_match(configuration, console)
             else:
-                result = _play(configuration, options, world, console)
+                result = _play(configuration, options, world, dialect, console)
             told = [_told(path) for path in reports]
     except (ConfigError, ServerError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -132,6 +135,15 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
         except (OSError, ValueError, ConfigParsingException) as error:
             raise ConfigError(f"{path}: {error}") from error
     return read_match_file(path)
+
+
+def _dialect_of(options: argparse.Namespace) -> Dialect:
+    if options.dialect and options.server == "rlbot":
+        raise ConfigError(
+            "--dialect tells the embedded server how to speak, but the match was to be played with --server "
+            "rlbot: the real game speaks as it does; leave out one of the two"
+        )
+    return shared.dialect_of(options)
 
 
 def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
@@ -164,7 +176,11 @@ def _told(report: Path) -> Told:
 
 
 def _play(
-    configuration: flat.MatchConfiguration, options: argparse.Namespace, world: World, console: Console
+    configuration: flat.MatchConfiguration,
+    options: argparse.Namespace,
+    world: World,
+    dialect: Dialect,
+    console: Console,
 ) -> MatchResult:
     log_dir = Path("logs")
     shown = console.is_terminal and not options.quiet
@@ -189,6 +205,7 @@ def _play(
             on_progress=show,
             log_dir=log_dir / str(os.getpid()),
             world=world,
+            dialect=dialect,
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

@@ -3,11 +3,13 @@
 import argparse
 import json
 import signal
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.server import ConfigError, World
 
 
@@ -95,6 +97,35 @@ def world_of(options: argparse.Namespace) -> World:
     except ValueError as error:
         raise ConfigError(f"--{error}") from error
     return world
+
+
+def add_dialect_option(parser: argparse.ArgumentParser) -> None:
+    """Add how packets speak, and a list of the points at the end of the help text."""
+    parser.add_argument(
+        "--dialect",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how packets speak on a point where the documents disagree, listed below; may be repeated",
+    )
+    lines = ["dialect points, their values (the first when nothing is said), and what they are about:"]
+    for name, point in POINTS.items():
+        lines += [f"  {name}={'|'.join(point.values)}"]
+        lines += textwrap.wrap(point.meaning, 96, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    parser.epilog = "\n".join(lines)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+
+
+def dialect_of(options: argparse.Namespace) -> Dialect:
+    """Return what `--dialect` says.
+
+    Raises:
+        ConfigError: There is no such point or value, or a point is given twice.
+    """
+    try:
+        return Dialect.parse(options.dialect)
+    except ValueError as error:
+        raise ConfigError(f"--dialect: {error}") from None
 
 
 def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> None:

@@ -22,6 +22,7 @@ def add_to(commands: Any) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
     shared.add_match_options(parser)
+    shared.add_dialect_option(parser)
     shared.add_output_options(parser, json=False)
     parser.set_defaults(run=run)
 
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
             seconds=options.seconds,
             max_overtime=options.max_overtime,
             world=shared.world_of(options),
+            dialect=shared.dialect_of(options),
         )
     except (ConfigError, ServerError) as error:
         print(f"error: {error}", file=sys.stderr)

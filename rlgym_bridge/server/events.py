@@ -41,17 +41,23 @@ class EventRecorder:
         events: What has happened since the last `clear`.
     """
 
-    def __init__(self, arena: rsim.Arena) -> None:
-        """Listen to an arena; `know` has to tell the cars' slots."""
+    def __init__(self, arena: rsim.Arena, credits: bool = True) -> None:
+        """Listen to an arena; `know` has to tell the cars' slots.
+
+        Args:
+            arena: The arena.
+            credits: Listen for shots, saves and assists too, which RocketSim refuses in some modes.
+        """
         self.events = TickEvents()
         self._slots: dict[int, int] = {}
         pads = arena.get_boost_pads()
         self._pads = {pad.get_pos().as_tuple(): number for number, pad in enumerate(pads)}
         arena.set_ball_touch_callback(self._on_touch)
         arena.set_goal_score_callback(self._on_goal)
-        arena.set_shot_event_callback(self._on_shot)
-        arena.set_save_event_callback(self._on_save)
-        arena.set_goal_event_callback(self._on_credited_goal)
+        if credits:
+            arena.set_shot_event_callback(self._on_shot)
+            arena.set_save_event_callback(self._on_save)
+            arena.set_goal_event_callback(self._on_credited_goal)
         arena.set_car_bump_callback(self._on_bump)
         arena.set_car_demo_callback(self._on_demolition)
         arena.set_boost_pickup_callback(self._on_pickup)

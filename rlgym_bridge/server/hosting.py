@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from rlbot import flat
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
@@ -50,6 +51,7 @@ class Settings:
     on_packet: Callable[[bytes], None] | None
     log_dir: Path | None
     world: World
+    dialect: Dialect
 
 
 class HostedMatch:
@@ -68,7 +70,7 @@ class HostedMatch:
         course = course_of(configuration, settings.seconds, settings.max_overtime, settings.max_kickoff)
         self._match = Match(
             self._roster.cars, course, physics_of(configuration), settings.seed,
-            settings.on_kickoff,
+            settings.on_kickoff, settings.dialect,
         )  # fmt: skip
         self._pace = RealTime() if settings.pace == "realtime" else Lockstep()
         self._processes: list[BotProcess] = []
@@ -199,7 +201,7 @@ class HostedMatch:
 
     def _report(self, now: float) -> None:
         _, before, ticks_before = self._next_status
-        ticks = self._match.frame + 1
+        ticks = self._match.tick + 1
         self._next_status = (now + _STATUS_SECONDS, now, ticks)
         if self._settings.on_progress is None:
             return
@@ -231,14 +233,14 @@ class HostedMatch:
         }  # fmt: skip
         self._lobby.note_dropped()
         self._lobby.close_match()
-        end_all(self._processes, _LEAVE_SECONDS if self._match.frame else _NEVER_PLAYED_SECONDS)
+        end_all(self._processes, _LEAVE_SECONDS if self._match.tick else _NEVER_PLAYED_SECONDS)
         referee = self._match.referee
         return MatchResult(
             score=(referee.score[0], referee.score[1]),
             winner=referee.winner,
             overtime=referee.overtime,
             ended_by=referee.ended_by or "stopped",
-            ticks=self._match.frame + 1,
+            ticks=self._match.tick + 1,
             seed=self._settings.seed,
             server_late=self._pace.late,
             seconds=seconds,

@@ -6,6 +6,7 @@ import math
 import RocketSim as rsim
 from rlbot import flat
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.server.packer import Packer
 from rlgym_bridge.server.referee import Course, Referee
@@ -18,15 +19,20 @@ _log = logging.getLogger(__name__)
 
 _NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
 
+_IDLE_PHASES = frozenset({Phase.REPLAY, Phase.PAUSED, Phase.ENDED})  # no physics, the picture stands still
+_KICKOFF_TICKS = 2 * TICKS_PER_SECOND  # [flatbuffers, `MatchPhase.Kickoff`]
+
 
 class Match:
-    """A match of standard soccar.
+    """A match.
 
     The order of a tick: `packet` shows frame N, inputs come in by `hold`, `advance` goes on to
     N + 1 with the inputs that are held then, and at last sets what came in by `set_state`.
 
     Attributes:
-        frame: Number of the frame that `packet` shows; one more with every tick of any phase.
+        tick: Ticks since the first packet, of any phase.
+        frame: Number of the frame that `packet` shows. It is `tick`, unless the dialect has frames stand
+            still where no physics runs.
         referee: Phase, clock, score, end.
         scores: The scoreboard.
         simulation: Arena, cars, ball.
@@ -39,24 +45,31 @@ class Match:
         physics: Physics | None = None,
         seed: int = 0,
         on_kickoff: OnKickoff | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         """Line the cars up for the first countdown.
 
         Args:
             seats: The cars.
             course: How long the match goes on; five minutes when None.
-            physics: Mutators; standard soccar when None.
+            physics: Game mode and mutators; standard soccar when None.
             seed: Decides kickoff and respawn spots.
             on_kickoff: Called with the RocketSim arena and its cars (by slot) at every GO,
                 before the first Kickoff packet is built.
+            dialect: How packets speak where documents disagree; the standard where it says nothing.
         """
+        dialect = (dialect or Dialect()).complete()
         teams = [seat.team for seat in seats]
+        self.tick = 0
         self.frame = 0
+        self._repeats = dialect["idle_frames"] == "repeated"
         self.referee = Referee(course or Course())
+        if dialect["kickoff_ends"] == "after_two_seconds":
+            self.referee.kickoff_ticks = _KICKOFF_TICKS
         self.scores = Scores(teams)
         self.simulation = Simulation(teams, [seat.hitbox for seat in seats], physics or Physics(), seed)
         self.simulation.on_kickoff = on_kickoff
-        self._packer = Packer(self.simulation, self.referee, self.scores, seats)
+        self._packer = Packer(self.simulation, self.referee, self.scores, seats, dialect)
         self._inputs = [_NEUTRAL_INPUT] * len(seats)
         self._given = list(self._inputs)  # as they came, to see when the same one comes again
         self._desired: list[flat.DesiredGameState] = []  # to be set after the next tick
@@ -147,7 +160,10 @@ class Match:
     def advance(self) -> None:
         """Go on by one tick."""
         before = self.referee.phase
-        self.frame += 1
+        self.tick += 1
+        stands_still = self._repeats and before in _IDLE_PHASES
+        if not stands_still:
+            self.frame += 1
         if before in (Phase.ACTIVE, Phase.KICKOFF):
             self._play()
         else:
@@ -158,6 +174,8 @@ class Match:
                 self.simulation.settle()
             self.referee.advance(touched=False, goal_for=None, on_floor=False)
         if self.referee.phase != before:
+            if stands_still and self.referee.phase not in _IDLE_PHASES:
+                self.frame += 1  # something new is shown, so it has a number of its own
             self._phase_changed(self.referee.phase)
         if self._desired:
             for desired in self._desired:

@@ -56,6 +56,9 @@ class Referee:
         clock: The in-game clock in ticks: counts down in regulation, up in overtime and in
             unlimited matches.
         ended_by: Why the match is over, or will be after this GoalScored; None before that.
+        kickoff_ticks: Ticks after GO at which the phase turns Active though nobody has touched the
+            ball; the clock waits for the touch all the same. None: the phase waits as well.
+        after_goal: Whether there has been a goal since the latest countdown.
     """
 
     course: Course
@@ -64,7 +67,10 @@ class Referee:
     overtime: bool = False
     clock: int = 0
     ended_by: str | None = None
-    _ticks: int = field(default=0, init=False, repr=False)  # in this phase
+    kickoff_ticks: int | None = None
+    after_goal: bool = False
+    _ticks: int = field(default=0, init=False, repr=False)  # in this phase; since GO while untouched
+    _untouched: bool = field(default=False, init=False, repr=False)  # Active, and nobody has touched the ball
 
     def __post_init__(self) -> None:
         """Set the clock."""
@@ -79,7 +85,7 @@ class Referee:
     @property
     def waits_for_floor(self) -> bool:
         """Tell whether time is up and the ball has yet to meet the floor."""
-        return self.phase == Phase.ACTIVE and self.timed and self.clock <= 1
+        return self.phase == Phase.ACTIVE and self.timed and self.clock <= 1 and not self._untouched
 
     @property
     def winner(self) -> str:
@@ -96,10 +102,10 @@ class Referee:
             on_floor: The ball met the floor in this tick; read only while `waits_for_floor`.
         """
         self._ticks += 1
-        if self.phase == Phase.ACTIVE:
-            self._play(goal_for, on_floor)
-        elif self.phase == Phase.KICKOFF:
+        if self.phase == Phase.KICKOFF or self._untouched:
             self._kick_off(touched, goal_for)
+        elif self.phase == Phase.ACTIVE:
+            self._play(goal_for, on_floor)
         elif self.phase == Phase.COUNTDOWN and self._ticks >= COUNTDOWN_TICKS:
             self._enter(Phase.KICKOFF)
         elif self.phase == Phase.GOAL_SCORED and self._ticks >= GOAL_SCORED_TICKS:
@@ -119,6 +125,9 @@ class Referee:
             self._enter(Phase.ACTIVE)
         elif self._ticks >= self.course.max_kickoff * TICKS_PER_SECOND:
             self.end("kickoff not touched")
+        elif self.kickoff_ticks is not None and self._ticks >= self.kickoff_ticks:
+            self.phase = Phase.ACTIVE
+            self._untouched = True
 
     def _play(self, goal_for: int | None, on_floor: bool) -> None:
         if not self.timed:
@@ -138,6 +147,7 @@ class Referee:
 
     def _goal(self, team: int) -> None:
         self.score[team] += 1
+        self.after_goal = True
         limit = self.course.max_score
         if self.overtime:
             self.ended_by = "overtime goal"
@@ -158,5 +168,8 @@ class Referee:
     def _enter(self, phase: int) -> None:
         self.phase = phase
         self._ticks = 0
+        self._untouched = False
+        if phase == Phase.COUNTDOWN:
+            self.after_goal = False
         if phase == Phase.COUNTDOWN and self.timed and self.clock == 0:
             self.overtime = True  # shown from the first packet of the countdown on [replays]

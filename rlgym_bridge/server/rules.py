@@ -15,6 +15,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.server.modes import MODES, WHY_NOT
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.simulation import Physics
 
@@ -62,12 +63,14 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
         configuration: A match, from a file or from a client.
 
     Raises:
-        ConfigError: Another mode than soccar, or a mutator without effect here.
+        ConfigError: A mode that cannot be played, or a mutator without effect here.
     """
-    if configuration.game_mode != flat.GameMode.Soccar:
+    mode = name_of(configuration.game_mode)
+    if mode not in MODES:
+        why = WHY_NOT.get(mode, "RocketSim does not have it")
         raise ConfigError(
-            f"game_mode is {name_of(configuration.game_mode)}, expected Soccar: the match server "
-            f"plays standard soccar only; other modes need the real game and RLBotServer"
+            f"game_mode is {mode}, expected one of {', '.join(MODES)}: {why}; it needs the real game and "
+            f"RLBotServer"
         )
     mutators = configuration.mutators or flat.MutatorSettings()
     standard = flat.MutatorSettings()
@@ -115,12 +118,13 @@ def course_of(
 
 
 def physics_of(configuration: flat.MatchConfiguration) -> Physics:
-    """Return the mutators of a match, one that `check_rules` accepts, in RocketSim's units."""
+    """Return mode and mutators of a match, one that `check_rules` accepts, in RocketSim's units."""
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = _DEMOLISH[name_of(mutators.demolish)]
-    standard = Physics()
+    standard = Physics.of(MODES[name_of(configuration.game_mode)])
     unlimited = mutators.boost_amount == flat.BoostAmountMutator.UnlimitedBoost
     return Physics(
+        standard.mode,
         gravity_z=_GRAVITY[name_of(mutators.gravity)],
         boost_per_second=0.0 if unlimited else standard.boost_per_second,
         boost_strength=_BOOST_STRENGTH[name_of(mutators.boost_strength)],

@@ -8,6 +8,7 @@ from typing import Literal, Self
 
 from rlbot import flat
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.errors import ConfigError, MatchCalledOff
 from rlgym_bridge.server.hosting import HostedMatch, Settings
@@ -49,6 +50,7 @@ class MatchServer:
         on_packet: Callable[[bytes], None] | None = None,
         log_dir: Path | None = None,
         world: World | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         """Open the port.
 
@@ -71,6 +73,8 @@ class MatchServer:
                 of those that `world` loses on the way, not of frames that it does not render.
             log_dir: Folder for the bots' logs; a new temporary one for each match when None.
             world: What happens to packets and inputs on their way; nothing when None.
+            dialect: How packets speak where documents of the protocol disagree or are silent; the first
+                value of `POINTS` where it says nothing.
 
         Raises:
             ServerError: The port is in use, or the address is none of this machine's.
@@ -90,7 +94,7 @@ class MatchServer:
         self._lobby = Lobby(listener)
         self._settings = Settings(
             host, self.port, pace, seed, max_overtime, max_kickoff, seconds, connect_timeout,
-            on_progress, on_kickoff, on_packet, log_dir, world,
+            on_progress, on_kickoff, on_packet, log_dir, world, (dialect or Dialect()).complete(),
         )  # fmt: skip
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:

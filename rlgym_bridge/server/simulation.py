@@ -9,20 +9,20 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 import RocketSim as rsim
 
 from rlgym_bridge.game import (
-    BALL_REST_Z,
+    BLUE,
     BOOST_PER_SECOND,
     GRAVITY,
     KICKOFF_BOOST,
-    KICKOFF_SPAWNS,
     ORANGE,
     TICK_SECONDS,
 )
 from rlgym_bridge.server.events import EventRecorder, TickEvents
+from rlgym_bridge.server.modes import SOCCAR, Mode
 from rlgym_bridge.sim.arena import make_arena, place_cars
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
@@ -34,9 +34,10 @@ OnKickoff = Callable[[rsim.Arena, list[rsim.Car]], None]
 
 @dataclass(frozen=True)
 class Physics:
-    """What mutators change in RocketSim, in its own units.
+    """Game mode, and what mutators change in it, in RocketSim's own units.
 
     Attributes:
+        mode: The game mode; `of` gives the values that go with it.
         gravity_z: uu/s^2, negative is down.
         boost_per_second: Boost used per second, of 100.
         boost_strength: Factor on the acceleration of boost.
@@ -47,6 +48,7 @@ class Physics:
         team_demos: Whether team mates can demolish each other.
     """
 
+    mode: Mode = SOCCAR
     gravity_z: float = -GRAVITY
     boost_per_second: float = BOOST_PER_SECOND
     boost_strength: float = 1.0
@@ -56,9 +58,14 @@ class Physics:
     demo_mode: int = rsim.DemoMode.NORMAL
     team_demos: bool = False
 
-    def mutators(self) -> rsim.MutatorConfig:
-        """Return RocketSim's form of these values."""
-        config = rsim.MutatorConfig()
+    @classmethod
+    def of(cls, mode: Mode) -> Self:
+        """Return a mode without mutators."""
+        return cls(mode, boost_per_second=mode.boost_per_second, spawn_boost=mode.spawn_boost)
+
+    def apply(self, arena: rsim.Arena) -> None:
+        """Change a new arena of the mode; what is not named here stays as the mode has it."""
+        config = arena.get_mutator_config()
         config.gravity = rsim.Vec(0.0, 0.0, self.gravity_z)
         config.boost_used_per_second = self.boost_per_second
         config.boost_accel_air *= self.boost_strength
@@ -68,14 +75,14 @@ class Physics:
         config.respawn_delay = self.respawn_seconds
         config.demo_mode = self.demo_mode
         config.enable_team_demos = self.team_demos
-        return config
+        arena.set_mutator_config(config)
 
 
 class Simulation:
     """An arena with the cars of a match.
 
     Attributes:
-        physics: Mutators.
+        physics: Game mode and mutators.
         arena: The RocketSim arena.
         cars: Its cars, by slot; new objects after every kickoff.
         states: `CarState` of each car after the latest tick.
@@ -91,7 +98,7 @@ class Simulation:
         Args:
             teams: Team of each slot, 0 or 1.
             hitboxes: Hitbox number of each slot (`game.HITBOXES`).
-            physics: Mutators.
+            physics: Game mode and mutators.
             seed: Decides kickoff and respawn spots.
         """
         self._teams = list(teams)
@@ -100,6 +107,7 @@ class Simulation:
         # Two generators, so that a demolition more or less does not change the kickoffs.
         self._kickoff_random = random.Random(f"kickoffs {seed}")
         self._respawn_random = random.Random(f"respawns {seed}")
+        self._served = BLUE
         self._held = [rsim.CarControls() for _ in self._teams]
         self._boost = [0.0] * len(self._teams)
         self._cars_set: set[int] = set()  # slots that a client has set since the cars lined up
@@ -114,22 +122,25 @@ class Simulation:
         return self._recorder.events
 
     def _new_arena(self) -> None:
-        self.arena, cars = make_arena(self._teams, self._hitboxes)
-        self.arena.set_mutator_config(self.physics.mutators())
+        mode = self.physics.mode
+        self.arena, cars = make_arena(self._teams, self._hitboxes, mode.number)
+        self.physics.apply(self.arena)
         self.pads = self.arena.get_boost_pads()
         self.ball = self.arena.ball.get_state()
-        self._recorder = EventRecorder(self.arena)
+        self._recorder = EventRecorder(self.arena, mode.credits)
         self._take(cars)
 
     # --- kickoffs --------------------------------------------------------------------------
 
     def line_up(self) -> None:
-        """Put fresh cars on kickoff spots, the ball in the middle, all pads full.
+        """Put fresh cars on kickoff spots, the ball on its own, all pads full.
 
         Both teams get the same spots, turned by 180 degrees: as the game does it.
         """
         most = max(self._teams.count(0), self._teams.count(1))
-        spots = self._kickoff_random.sample(KICKOFF_SPAWNS, most)
+        spots = self._kickoff_random.sample(self.physics.mode.spawns, most)
+        if self.physics.mode.serve is not None:
+            self._served = self._kickoff_random.choice((BLUE, ORANGE))
         placed = [0, 0]
         states = []
         for team in self._teams:
@@ -144,7 +155,7 @@ class Simulation:
             states.append(state)
         self._cars_set.clear()
         self._ball_set = False
-        self._reset(states)
+        self._reset(states, moving=False)
 
     def go(self, jumps_held: Sequence[bool]) -> None:
         """Put fresh cars where the present ones have settled, at rest, and let the match begin.
@@ -168,25 +179,31 @@ class Simulation:
             if slot in self._cars_set:
                 state.vel, state.ang_vel, state.boost = settled.vel, settled.ang_vel, settled.boost
             states.append(state)
-        self._reset(states, self.ball if self._ball_set else None)
+        self._reset(states, moving=True, ball=self.ball if self._ball_set else None)
         if self.on_kickoff is not None:
             self.on_kickoff(self.arena, self.cars)
 
-    def _reset(self, states: Sequence[rsim.CarState], ball: rsim.BallState | None = None) -> None:
+    def _reset(
+        self, states: Sequence[rsim.CarState], moving: bool, ball: rsim.BallState | None = None
+    ) -> None:
         """Set ball, cars and pads in the order in which RLGym's engine does.
 
         Args:
             states: One for each slot.
-            ball: The ball; in the middle when None.
+            moving: Whether a ball that is served is served now.
+            ball: The ball, where a client has set it.
         """
-        self.arena.ball.set_state(rsim.BallState())
+        kickoff_ball = self.physics.mode.kickoff_ball(self._served, moving)
+        self.arena.ball.set_state(kickoff_ball)
         try:
             self._take(place_cars(self.arena, self._teams, self._hitboxes))
         except RuntimeError:  # this arena does not give the pinned order of cars any more
             self._new_arena()
+        if ball is None and self.physics.mode is not SOCCAR:
+            ball = kickoff_ball
         for car, state in zip(self.cars, states, strict=True):
             car.set_state(state)
-        if ball is not None:  # only now: placing the cars puts the ball in the middle
+        if ball is not None:  # only now: placing the cars leaves the ball of RocketSim's own kickoff
             self.arena.ball.set_state(ball)
         for pad in self.pads:
             pad.set_state(rsim.BoostPadState())
@@ -217,7 +234,9 @@ class Simulation:
     def set_gravity(self, gravity_z: float) -> None:
         """Set gravity for the rest of the match [uu/s^2, negative is down]."""
         self.physics = replace(self.physics, gravity_z=gravity_z)
-        self.arena.set_mutator_config(self.physics.mutators())
+        config = self.arena.get_mutator_config()
+        config.gravity = rsim.Vec(0.0, 0.0, gravity_z)
+        self.arena.set_mutator_config(config)
 
     # --- ticks -----------------------------------------------------------------------------
 
@@ -258,11 +277,11 @@ class Simulation:
         RocketSim has no event for that. A bounce between two ticks is seen by the turn of the
         vertical speed near the floor, unless a car has touched the ball.
         """
-        height = self.ball.pos.z
-        if height <= BALL_REST_Z + _FLOOR_SLACK:
+        height, rest = self.ball.pos.z, self.physics.mode.rest_height(self.ball)
+        if height <= rest + _FLOOR_SLACK:
             return True
         turned = self._last_ball.vel.z < 0.0 <= self.ball.vel.z
-        return turned and height < BALL_REST_Z + _BOUNCE_REACH and not self.events.touches
+        return turned and height < rest + _BOUNCE_REACH and not self.events.touches
 
     def _read(self) -> None:
         self.states: list[rsim.CarState] = [car.get_state() for car in self.cars]

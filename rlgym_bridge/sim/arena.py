@@ -42,9 +42,9 @@ def init_meshes() -> None:
 
 
 def make_arena(
-    teams: Sequence[int], hitboxes: Sequence[int] | None = None
+    teams: Sequence[int], hitboxes: Sequence[int] | None = None, mode: int = rsim.GameMode.SOCCAR
 ) -> tuple[rsim.Arena, list[rsim.Car]]:
-    """Make a soccar arena whose cars lie in the pinned internal order.
+    """Make an arena whose cars lie in the pinned internal order.
 
     Two arenas made with the same arguments, given the same states and controls, go on alike to
     the bit; in another process too.
@@ -53,6 +53,8 @@ def make_arena(
         teams: Team of each car, 0 blue or 1 orange, at most 4 a team; blue and orange may be of
             different sizes, or empty.
         hitboxes: Hitbox number 0..5 of each car (`game.HITBOXES`); all Octane when None.
+        mode: One of `RocketSim.GameMode`; the meshes at hand are those of standard soccar's arena, in
+            which Heatseeker and Snowday are played too.
 
     Returns:
         The arena, and its cars in the order of `teams`. The cars stand on kickoff spots, but a
@@ -61,11 +63,12 @@ def make_arena(
     Raises:
         ValueError: A team is not 0 or 1, more than 4 cars are in a team, or `hitboxes` does not
             fit `teams`.
-        RuntimeError: The pinned order did not come up in 50 arenas.
+        RuntimeError: The pinned order did not come up in 20 arenas, or RocketSim cannot make an arena
+            of this mode.
     """
     init_meshes()
     for _ in range(_ARENA_TRIES):
-        arena = _warm_arena()
+        arena = _warm_arena(mode)
         try:
             return arena, place_cars(arena, teams, hitboxes)
         except _OrderError:
@@ -125,8 +128,8 @@ def _check(teams: Sequence[int], hitboxes: Sequence[int]) -> None:
         raise ValueError(f"hitboxes are {list(hitboxes)}, expected numbers 0..5 (game.HITBOXES)")
 
 
-def _warm_arena() -> rsim.Arena:
-    arena = rsim.Arena(rsim.GameMode.SOCCAR)
+def _warm_arena(mode: int) -> rsim.Arena:
+    arena = rsim.Arena(mode)
     for _ in range(_WARM_CARS):
         arena.add_car(BLUE, rsim.CarConfig.OCTANE)
     _remove_cars(arena)
@@ -166,14 +169,17 @@ def _spots(arena: rsim.Arena, cars: Sequence[rsim.Car], team: int) -> list[tuple
 
 
 @cache
-def _walk() -> tuple[tuple[tuple[int, int], ...], bool]:
+def _walk(mode: int) -> tuple[tuple[tuple[int, int], ...], bool]:
     """Measure how this platform's RocketSim walks cars.
+
+    Args:
+        mode: Game mode of the arena, which decides the spots.
 
     Returns:
         The spots handed to the first, second, ... car walked of a team, and whether the last car
         added is walked first (so with GNU's library) or last.
     """
-    arena = _warm_arena()
+    arena = _warm_arena(mode)
     slots: list[tuple[int, int]] = []
     for size in range(1, _TEAM_SIZE_MAX + 1):
         slots += [s for s in _spots(arena, _fresh(arena, [BLUE] * size), BLUE) if s not in slots]
@@ -186,7 +192,7 @@ def _walk() -> tuple[tuple[tuple[int, int], ...], bool]:
 
 def _is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car], teams: Sequence[int]) -> bool:
     """Tell whether RocketSim walks the cars of each team as a set without collisions would."""
-    slots, last_first = _walk()
+    slots, last_first = _walk(arena.game_mode)
     for team in (BLUE, ORANGE):
         members = [car for car, its_team in zip(cars, teams, strict=True) if its_team == team]
         expected = list(slots[: len(members)])

@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from rlgym_bridge.dialect import POINTS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -71,6 +73,10 @@ def test_equal_seeds_give_equal_matches(tmp_path: Path) -> None:
         (["--blue", "nonsense", "--orange", "chaser"], "BOT 'nonsense' is no file or folder"),
         (["--seconds", "-1"], "expected seconds, 0 or more"),
         (["--pace", "fast"], "invalid choice"),
+        (["--dialect", "clock=half"], "dialect point clock is 'half', expected one of fraction, whole"),
+        (["--dialect", "clock"], "not of the form NAME=VALUE"),
+        (["--dialect", "clock=whole", "--dialect", "clock=whole"], "clock is given twice"),
+        (["--server", "rlbot", "--dialect", "clock=whole"], "the real game speaks as it does"),
     ],
 )
 def test_bad_input_gets_a_clear_error_and_exit_code_2(words: list[str], message: str) -> None:
@@ -128,6 +134,27 @@ def test_a_match_can_be_played_on_a_server_that_stands_in_rlbotservers_place(tmp
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["ticks"] > 1200 and len(result["bots"]) == 2
+
+
+def test_a_match_is_played_in_the_dialects_that_are_given(tmp_path: Path) -> None:
+    done = bridge(
+        "match", ROOT / "rlbot.cfg", "--pace", "lockstep", "--seconds", "5", "--max-overtime", "0",
+        "--dialect", "pad_timer=remaining", "--dialect", "idle_frames=repeated", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_server_refuses_a_dialect_that_does_not_exist() -> None:
+    done = bridge("server", "0", "--dialect", "clocks=whole")
+    assert done.returncode == 2
+    assert "dialect has no point 'clocks'; there are pad_timer" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["match", "server"])
+def test_help_lists_every_point_of_the_dialect_with_its_values(command: str) -> None:
+    shown = bridge(command, "--help").stdout
+    for name, point in POINTS.items():
+        assert f"{name}={'|'.join(point.values)}" in shown
 
 
 def test_a_port_in_use_is_said_to_be_in_use() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import RocketSim as rsim
 from rlbot import flat
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.roster import Seat, seat_players
-from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.simulation import OnKickoff, Physics
 
 HERE = Path(__file__).parent
 
@@ -54,9 +55,13 @@ def kicked_off(
     course: Course | None = None,
     bodies: Sequence[int] = (),
     on_kickoff: OnKickoff | None = None,
+    physics: Physics | None = None,
+    **dialect: str,
 ) -> Match:
-    """Return a match at its first Kickoff packet."""
-    match = Match(seats(team_size, bodies), course, seed=seed, on_kickoff=on_kickoff)
+    """Return a match at its first Kickoff packet; it speaks the dialect named by point."""
+    match = Match(
+        seats(team_size, bodies), course, physics, seed=seed, on_kickoff=on_kickoff, dialect=Dialect(dialect)
+    )
     to_phase(match, Phase.KICKOFF)
     return match
 
@@ -111,6 +116,16 @@ def random_controls(generator: random.Random) -> flat.ControllerState:
     )  # fmt: skip
 
 
+def chase(match: Match, slot: int, jump: bool = False) -> flat.ControllerState:
+    """Return an input that drives at the ball with full boost."""
+    ball, state = match.simulation.ball.pos, match.simulation.states[slot]
+    turn = math.atan2(ball.y - state.pos.y, ball.x - state.pos.x) - state.rot_mat.as_angle().yaw
+    turn = (turn + math.pi) % (2.0 * math.pi) - math.pi
+    return flat.ControllerState(
+        throttle=1.0, steer=min(1.0, max(-1.0, 2.0 * turn)), boost=abs(turn) < 0.3, jump=jump
+    )
+
+
 def put_car(
     match: Match, slot: int, position: Sequence[float], velocity: Sequence[float] = (0.0, 0.0, 0.0),
     yaw: float = 0.0, boost: float = 100.0,
@@ -121,6 +136,13 @@ def put_car(
     state.rot_mat = rsim.Angle(yaw, 0.0, 0.0).as_rot_mat()
     state.boost = boost
     state.is_supersonic = math.hypot(*velocity) > 2200.0
+    match.simulation.cars[slot].set_state(state)
+
+
+def put_car_high(match: Match, slot: int = 0) -> None:
+    """Lift a car as it is, so that it stays in the air for more than a second."""
+    state = match.simulation.cars[slot].get_state()
+    state.pos = rsim.Vec(state.pos.x, state.pos.y, 1700)
     match.simulation.cars[slot].set_state(state)
 
 

@@ -119,7 +119,7 @@ def test_a_key_that_nobody_reads_is_warned_of_with_the_one_that_was_meant(folder
     ("old", "new", "message"),
     [
         ("soccer", "hockey", r"match.toml:3: \[match\] game_mode is 'hockey', expected one of Soccar, Hoops"),
-        ("soccer", "hoops", r"match.toml: game_mode is Hoops, expected Soccar"),
+        ("soccer", "hoops", r"match.toml: game_mode is Hoops, expected one of Soccar, Heatseeker, Snowday"),
         ("skip_replays = true", "skip_replays = 1", r"match.toml:5: .*skip_replays is 1, expected true or"),
         ("tenminutes", "7 minutes", r"match.toml:7: .*match_length is '7 minutes', expected one of FiveMin"),
         ('gravity = "Low"', 'rumble = "Slow"', r"mutator rumble is Slow, which has no effect in RocketSim"),
@@ -143,7 +143,7 @@ def test_a_toml_file_that_is_wrong_says_what_where_and_what_was_expected(folder,
     ("old", "new", "message"),
     [
         ("Soccer", "Chess", r"rlbot.cfg:8: \[Match Configuration\] game_mode is 'Chess', expected one of"),
-        ("Soccer", "Hoops", r"game_mode is Hoops, expected Soccar"),
+        ("Soccer", "Hoops", r"game_mode is Hoops, expected one of Soccar, Heatseeker, Snowday"),
         ("10 Minutes", "7 Minutes", r"rlbot.cfg:14: \[Mutator Configuration\] match length is '7 Minutes'"),
         ("skip_replays = True", "skip_replays = maybe", r"rlbot.cfg:10: .*'maybe', expected True or False"),
         ("num_participants = 2", "num_participants = x", r"rlbot.cfg:7: .*is 'x', expected a whole number"),

@@ -18,6 +18,7 @@ from tests.server.helpers import (
     kicked_off,
     put_ball,
     put_car,
+    put_car_high,
     random_controls,
 )
 
@@ -154,13 +155,6 @@ def test_the_dodge_timeout_counts_from_the_end_of_the_jump_to_zero():
     assert timeouts[60] == pytest.approx(timeouts[0] - 0.5, abs=1e-4)
     assert timeouts.index(-1.0) in (148, 149, 150)
     assert set(timeouts[150:]) == {-1.0}
-
-
-def put_car_high(match):
-    """Lift the jumping car, so that it stays in the air."""
-    state = match.simulation.cars[0].get_state()
-    state.pos = rsim.Vec(state.pos.x, state.pos.y, 1700)
-    match.simulation.cars[0].set_state(state)
 
 
 def test_the_dodge_timeout_ends_when_the_dodge_is_used():

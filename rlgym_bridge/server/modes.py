@@ -1,0 +1,110 @@
+"""The game modes that the server plays, and in what they differ: ball, kickoff spots, boost.
+
+Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of RocketSim 2.2.1.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.game import BALL_RADIUS, BALL_REST_Z, BLUE, BOOST_PER_SECOND, KICKOFF_BOOST, KICKOFF_SPAWNS
+
+PUCK_RADIUS: Final = 114.25  # uu [RS, Snowday.PUCK_RADIUS]
+PUCK_HEIGHT: Final = 62.5  # uu [RS, Snowday.PUCK_HEIGHT]
+PUCK_REST_Z: Final = 33.14  # uu, height of the centre of a puck that lies flat [RSM]
+_PUCK_GAP: Final = PUCK_REST_Z - 0.5 * PUCK_HEIGHT  # uu between floor and puck, 1.89; a ball's is 1.90
+
+HEATSEEKER_SPAWNS: Final = (
+    (-1000.0, -4620.0, 0.5), (1000.0, -4620.0, 0.5), (-2000.0, -4620.0, 0.5), (2000.0, -4620.0, 0.5),
+)  # fmt: skip
+"""(x uu, y uu, yaw in units of pi) of blue's four spots [RS, CAR_SPAWN_LOCATIONS_HEATSEEKER]."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A game mode.
+
+    Attributes:
+        name: As `flat.GameMode` has it.
+        number: As `RocketSim.GameMode` has it.
+        shape: Of the ball, as packets show it.
+        ball_place: (x, y, z) of the ball at kickoffs, uu; of one that is served, where blue is served.
+        serve: Velocity of the ball at GO where blue is served, uu/s; None for a ball that lies still. Where
+            orange is served, y of place and velocity are the other way round [RSM].
+        spawns: (x uu, y uu, yaw in units of pi) of blue's kickoff spots; orange's are turned by 180 degrees.
+        boost_per_second: Boost used per second, of 100.
+        spawn_boost: Boost at kickoffs and respawns, 0..100.
+        homing: Whether the ball turns to a goal by itself; packets then show the speed it aims at.
+        credits: Whether RocketSim tells of shots, saves and assists; it refuses to in Heatseeker [RSM].
+    """
+
+    name: str
+    number: int
+    shape: flat.SphereShape | flat.CylinderShape
+    ball_place: tuple[float, float, float] = (0.0, 0.0, BALL_REST_Z)
+    serve: tuple[float, float, float] | None = None
+    spawns: tuple[tuple[float, float, float], ...] = KICKOFF_SPAWNS
+    boost_per_second: float = BOOST_PER_SECOND
+    spawn_boost: float = KICKOFF_BOOST
+    homing: bool = False
+    credits: bool = True
+
+    def kickoff_ball(self, served: int, moving: bool) -> rsim.BallState:
+        """Return the ball of a kickoff.
+
+        Args:
+            served: Team in whose half it is, read where it is served at all.
+            moving: Whether it is served now; otherwise it waits for GO.
+        """
+        side = 1.0 if served == BLUE else -1.0
+        ball = rsim.BallState()
+        x, y, z = self.ball_place
+        ball.pos = rsim.Vec(x, side * y, z)
+        if moving and self.serve is not None:
+            x, y, z = self.serve
+            ball.vel = rsim.Vec(x, side * y, z)
+        return ball
+
+    def rest_height(self, ball: rsim.BallState) -> float:
+        """Return the height of the centre [uu] of a ball that touches the floor, turned as this one is."""
+        if not isinstance(self.shape, flat.CylinderShape):
+            return BALL_REST_Z
+        upright: float = min(1.0, abs(ball.rot_mat.up.z))  # its flat sides look along its own z axis [RSM]
+        return _PUCK_GAP + 0.5 * PUCK_HEIGHT * upright + PUCK_RADIUS * math.sqrt(1.0 - upright * upright)
+
+
+SOCCAR: Final = Mode("Soccar", rsim.GameMode.SOCCAR, flat.SphereShape(2.0 * BALL_RADIUS))
+
+HEATSEEKER: Final = Mode(
+    "Heatseeker",
+    rsim.GameMode.HEATSEEKER,
+    flat.SphereShape(2.0 * BALL_RADIUS),
+    ball_place=(-1000.0, -2220.0, 92.75),  # [RS, Heatseeker.BALL_START_POS]
+    serve=(0.0, -65.0, 650.0),  # [RSM, `reset_kickoff` with 400 seeds: one half for each team]
+    spawns=HEATSEEKER_SPAWNS,
+    boost_per_second=0.0,  # [RSM, the arena's own mutators]
+    spawn_boost=100.0,  # [RSM, the arena's own mutators]
+    homing=True,
+    credits=False,
+)
+
+SNOWDAY: Final = Mode(
+    "Snowday",
+    rsim.GameMode.SNOWDAY,
+    flat.CylinderShape(2.0 * PUCK_RADIUS, PUCK_HEIGHT),
+    # RocketSim's own kickoff lets the puck fall from z 93.15 at GO; it lies still after half a second.
+    ball_place=(0.0, 0.0, PUCK_REST_Z),
+)
+
+MODES: Final[Mapping[str, Mode]] = {mode.name: mode for mode in (SOCCAR, HEATSEEKER, SNOWDAY)}
+"""The modes by the names of `flat.GameMode`."""
+
+WHY_NOT: Final[Mapping[str, str]] = {
+    "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",
+    "Dropshot": "RocketSim 2.2.1 makes no arena of it",
+}
+"""What keeps a mode that RocketSim knows by name from being played; it does not know the others."""

@@ -1,0 +1,373 @@
+"""Each point of the dialect: what it changes in the packets of one and the same play, and nothing else."""
+
+import random
+from functools import cache
+
+import pytest
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.referee import Course, Referee
+from rlgym_bridge.server.simulation import Physics
+from tests.server.helpers import (
+    chase,
+    controls,
+    go_on,
+    kicked_off,
+    match_of,
+    player,
+    put_ball,
+    put_car,
+    put_car_high,
+    seats,
+    to_phase,
+)
+
+CHOICES = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
+AIR = flat.AirState
+
+# --- the whole of a play, told in both ways -------------------------------------------------------
+
+
+def but(one, **fields):
+    """Return a flatbuffer with other values in some fields."""
+    return type(one)(*[fields.get(name, getattr(one, name)) for name in one.__match_args__])
+
+
+def play(dialect: Dialect | None) -> list[flat.GamePacket]:
+    """Play what every point is about: late kickoff, jumps, dodges, demolitions, goal, replay, end."""
+    match = Match(
+        seats(2),
+        Course(regulation=12.0),
+        Physics(demo_mode=rsim.DemoMode.ON_CONTACT),
+        seed=4,
+        dialect=dialect,
+    )
+    generator = random.Random(3)
+    packets = [match.packet()]
+    to_phase(match, Phase.KICKOFF)
+    packets += [go_on(match) for _ in range(300)]
+    for tick in range(4500):
+        if tick % 8 == 0:
+            playing = match.referee.phase in PLAYING_PHASES  # no double jump goes on when the replay begins
+            jump, dodge = playing and generator.random() < 0.5, generator.random() < 0.2
+            for slot in range(4):
+                one = chase(match, slot, jump=jump and slot < 3)
+                match.hold(slot, but(one, pitch=-1.0) if dodge else one)
+        if tick == 100:  # one demolishes another
+            put_car(match, 2, (500.0, 300.0, 17.03))
+            put_car(match, 0, (500.0, 0.0, 17.03), velocity=(0.0, 2290.0, 0.0), yaw=1.5708)
+        if tick == 280:  # one jumps and stays up until the time for a dodge is over
+            put_car(match, 1, (-2000.0, -2000.0, 17.03))
+        if 280 <= tick < 500:
+            match.hold(1, controls(jump=300 <= tick < 305))
+        if tick == 310:
+            put_car_high(match, 1)
+        if tick == 700:
+            put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
+        packets.append(go_on(match))
+    assert {int(packet.match_info.match_phase) for packet in packets} == {
+        Phase.COUNTDOWN, Phase.KICKOFF, Phase.ACTIVE, Phase.GOAL_SCORED, Phase.REPLAY, Phase.ENDED,
+    }  # fmt: skip
+    return packets
+
+
+@cache
+def standard_play() -> list[bytes]:
+    """The play in the standard dialect, packed."""
+    return [packet.pack() for packet in play(None)]
+
+
+def player_without(player: flat.PlayerInfo, name: str) -> flat.PlayerInfo:
+    """Return what a packet says of a car without what a point is about."""
+    if name.startswith("dodge_timeout"):
+        return but(player, dodge_timeout=0.0)
+    if name == "on_ground" and player.air_state == AIR.InAir:
+        return but(player, air_state=AIR.OnGround)
+    if name == "demolished_place" and player.demolished_timeout >= 0.0:
+        return but(player, physics=flat.Physics())
+    if name == "idle_frames" and player.latest_touch is not None:
+        return but(player, latest_touch=but(player.latest_touch, game_seconds=0.0))
+    return player
+
+
+def without(data: bytes, name: str) -> bytes:
+    """Return a packet without what a point is about."""
+    packet = flat.GamePacket.unpack(data)
+    info, pads, balls = packet.match_info, packet.boost_pads, packet.balls
+    if name == "pad_timer":
+        pads = [but(pad, timer=0.0) for pad in pads]
+    elif name == "ball_after_goal" and info.match_phase in (4, 5, 7):
+        balls = []
+    elif name == "idle_frames":
+        info = but(info, frame_num=0, seconds_elapsed=0.0)
+    elif name == "kickoff_ends" and info.match_phase == Phase.ACTIVE:
+        info = but(info, match_phase=flat.MatchPhase.Kickoff)
+    elif name == "clock":
+        info = but(info, game_time_remaining=0.0)
+    players = [player_without(player, name) for player in packet.players]
+    return but(packet, players=players, boost_pads=pads, balls=balls, match_info=info).pack()
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICES)
+def test_a_point_changes_its_own_field_and_nothing_else(name: str, value: str) -> None:
+    changed = 0
+    for packet, standard in zip(play(Dialect({name: value})), standard_play(), strict=True):
+        ours = packet.pack()
+        if ours != standard:
+            changed += 1
+            assert without(ours, name) == without(standard, name)
+    assert changed > 0
+
+
+def test_a_dialect_of_standard_values_changes_nothing() -> None:
+    assert [packet.pack() for packet in play(Dialect().complete())] == standard_play()
+
+
+# --- point by point -------------------------------------------------------------------------------
+
+
+def test_a_pad_may_count_the_seconds_until_it_is_back() -> None:
+    match = kicked_off(pad_timer="remaining")
+    put_car(match, 0, (0.0, -2816.0, 17.0), boost=0.0)
+    pad = go_on(match).boost_pads[7]
+    assert (pad.is_active, pad.timer) == (False, 4.0)
+    put_car(match, 0, (0.0, 1500.0, 17.0))
+    for waited in range(1, 480):
+        assert go_on(match).boost_pads[7].timer == pytest.approx(4.0 - waited / 120, abs=1e-4)
+    pad = go_on(match).boost_pads[7]
+    assert (pad.is_active, pad.timer) == (True, 0.0)
+
+
+def timeouts_of_a_jump(held: int, ticks: int = 250, dodge_at: int | None = None, **dialect: str):
+    """dodge_timeout of a car that jumps, stays in the air and perhaps dodges [ticks after the press]."""
+    match = kicked_off(**dialect)
+    put_ball(match, (3000.0, 0.0, 93.15))
+    seen = []
+    for tick in range(ticks):
+        pressed = tick < held or tick == dodge_at
+        match.hold(0, controls(jump=pressed, pitch=-1.0 if tick == dodge_at else 0.0))
+        if tick == held:
+            put_car_high(match)
+        seen.append(go_on(match).players[0].dodge_timeout)
+    return seen
+
+
+@pytest.mark.parametrize(("held", "jumping"), [(1, 3), (12, 12), (24, 24), (60, 24)])
+def test_the_dodge_timeout_may_start_from_the_time_the_jump_was_held_on_top(held: int, jumping: int) -> None:
+    standard = timeouts_of_a_jump(held)
+    ours = timeouts_of_a_jump(held, dodge_timeout="plus_hold")
+    assert ours[:jumping] == standard[:jumping] == [-1.0] * jumping
+    assert ours[jumping] == pytest.approx(1.25 + jumping / 120 - 1 / 120, abs=1e-5)
+    assert ours[jumping + 100] - standard[jumping + 100] == pytest.approx(jumping / 120, abs=1e-5)
+    assert sum(value >= 0 for value in ours) == pytest.approx(149 + jumping, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("formula", "values"),
+    [("after_jump", [1.25] * 24), ("plus_hold", [1.25 + tick / 120 for tick in range(1, 25)])],
+)
+def test_the_dodge_timeout_may_be_full_while_the_jump_pushes(formula: str, values: list[float]) -> None:
+    seen = timeouts_of_a_jump(24, dodge_timeout=formula, dodge_timeout_jumping="full")
+    assert seen[:24] == pytest.approx(values, abs=1e-5)
+    assert seen[24] == pytest.approx(values[-1] - 1 / 120, abs=1e-5)
+
+
+@pytest.mark.parametrize("expired", ["minus_one", "zero"])
+def test_the_dodge_timeout_may_count_on_after_the_dodge_until_the_time_is_up(expired: str) -> None:
+    seen = timeouts_of_a_jump(
+        5, dodge_at=20, dodge_timeout_used="counting", dodge_timeout_expired=expired
+    )  # fmt: skip
+    assert seen[5:150] == pytest.approx([1.25 - waited / 120 for waited in range(1, 146)], abs=1e-4)
+    assert set(seen[156:]) == {0.0 if expired == "zero" else -1.0}
+
+
+def test_the_dodge_timeout_may_be_zero_when_the_time_is_up_and_is_not_after_a_dodge() -> None:
+    seen = timeouts_of_a_jump(5, dodge_timeout_expired="zero")
+    assert set(seen[156:]) == {0.0}
+    assert set(timeouts_of_a_jump(5, dodge_at=20, dodge_timeout_expired="zero")[20:]) == {-1.0}
+
+
+def test_on_the_floor_the_dodge_timeout_is_minus_one_in_every_dialect() -> None:
+    dialect = {name: value for name, value in CHOICES if name.startswith("dodge_timeout")}
+    match = kicked_off(**dialect)
+    assert go_on(match, 10).players[0].dodge_timeout == -1.0
+    match.hold(0, controls(jump=True))
+    assert go_on(match).players[0].dodge_timeout > 1.25
+    match.hold(0, controls())
+    go_on(match, 300)
+    assert match.simulation.states[0].is_on_ground
+    assert go_on(match).players[0].dodge_timeout == -1.0
+
+
+def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect() -> None:
+    match = kicked_off(**{name: value for name, value in CHOICES if name.startswith("dodge_timeout")})
+    put_car(match, 0, (0.0, 0.0, 1700.0))
+    assert go_on(match, 10).players[0].dodge_timeout == -1.0
+    match.hold(0, controls(jump=True, pitch=-1.0))
+    car = go_on(match, 5).players[0]
+    assert car.has_dodged and car.dodge_timeout == -1.0
+
+
+def test_on_ground_may_ask_for_all_four_wheels() -> None:
+    three = 0
+    match = kicked_off(on_ground="four_wheels")
+    for seed in range(20):
+        state = rsim.CarState()
+        state.pos = rsim.Vec(0.0, -2000.0, 60.0)
+        state.rot_mat = rsim.Angle(0.0, 0.1 + 0.01 * seed, 0.2).as_rot_mat()
+        match.simulation.cars[0].set_state(state)
+        for _ in range(120):
+            shown = go_on(match).players[0].air_state
+            wheels = sum(match.simulation.states[0].wheels_with_contact)
+            assert shown == (AIR.OnGround if wheels == 4 else AIR.InAir)
+            three += wheels == 3
+    assert three > 0
+
+
+def test_the_ball_may_be_gone_from_a_goal_to_the_next_countdown() -> None:
+    match = kicked_off(ball_after_goal="hidden")
+    put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
+    assert len(go_on(match).balls) == 1
+    packet = to_phase(match, Phase.GOAL_SCORED)
+    while packet.match_info.match_phase != flat.MatchPhase.Countdown:
+        assert packet.balls == []
+        packet = go_on(match)
+    assert match.tick > 480 + 360 + 1080
+    assert len(packet.balls) == 1
+
+
+@pytest.mark.parametrize(("max_score", "balls"), [(1, 0), (0, 1)])
+def test_a_match_that_a_goal_ended_has_no_ball_then_and_another_has(max_score: int, balls: int) -> None:
+    match = kicked_off(course=Course(max_score=max_score), ball_after_goal="hidden")
+    if max_score:
+        put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
+        packet = to_phase(match, Phase.ENDED)
+    else:
+        match.referee.end("stopped")
+        packet = go_on(match)
+    assert len(packet.balls) == balls
+
+
+def test_frames_may_stand_still_in_a_replay_and_go_on_from_there() -> None:
+    match = kicked_off(idle_frames="repeated")
+    put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
+    packet = to_phase(match, Phase.REPLAY)
+    frame, tick = packet.match_info.frame_num, match.tick
+    assert frame == tick
+    packets = [go_on(match) for _ in range(1079)]
+    assert {packet.match_info.frame_num for packet in packets} == {frame}
+    assert {packet.match_info.seconds_elapsed for packet in packets} == {packet.match_info.seconds_elapsed}
+    assert {packet.match_info.match_phase for packet in packets} == {flat.MatchPhase.Replay}
+    for more in (1, 2, 3):
+        info = go_on(match).match_info
+        assert (info.match_phase, info.frame_num) == (flat.MatchPhase.Countdown, frame + more)
+        assert info.seconds_elapsed == pytest.approx((frame + more) / 120, abs=1e-5)
+    assert match.tick == tick + 1079 + 3
+    assert to_phase(match, Phase.KICKOFF).match_info.frame_num == frame + 1 + 480
+
+
+def test_frames_may_stand_still_at_the_end() -> None:
+    match = kicked_off(course=Course(max_score=1), idle_frames="repeated")
+    put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
+    packet = to_phase(match, Phase.ENDED)
+    assert packet.match_info.frame_num == match.tick
+    assert {go_on(match).match_info.frame_num for _ in range(50)} == {packet.match_info.frame_num}
+
+
+def test_a_demolished_car_may_be_shown_at_the_origin() -> None:
+    match = kicked_off(demolished_place="origin")
+    put_ball(match, (3000.0, 0.0, 93.15))
+    put_car(match, 1, (500.0, 300.0, 17.03))
+    put_car(match, 0, (500.0, 0.0, 17.03), velocity=(0.0, 2290.0, 0.0), yaw=1.5708)
+    match.hold(0, controls(throttle=1.0, boost=True))
+    packet = go_on(match)
+    while packet.players[1].demolished_timeout < 0.0:
+        assert packet.players[1].physics.location.x > 400.0
+        packet = go_on(match)
+    for waited in range(360):
+        assert packet.players[1].demolished_timeout == pytest.approx(3.0 - waited / 120, abs=1e-3)
+        assert packet.players[1].physics.pack() == flat.Physics().pack()
+        packet = go_on(match)
+    assert packet.players[1].demolished_timeout == -1.0
+    assert abs(packet.players[1].physics.location.y) == pytest.approx(4608.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("ends", "phase"), [("at_touch", "Kickoff"), ("after_two_seconds", "Active")])
+def test_a_kickoff_may_turn_active_after_240_ticks_while_the_clock_waits_for_the_touch(
+    ends: str, phase: str
+) -> None:
+    match = kicked_off(kickoff_ends=ends)
+    assert go_on(match, 239).match_info.match_phase == flat.MatchPhase.Kickoff
+    packet = go_on(match)
+    assert packet.match_info.match_phase == getattr(flat.MatchPhase, phase)
+    packet = go_on(match, 200)
+    assert packet.match_info.game_time_remaining == 300.0
+    put_car(match, 0, (0.0, -250.0, 17.03), velocity=(0.0, 1500.0, 0.0), yaw=1.5708)
+    while packet.players[0].latest_touch is None:
+        assert packet.match_info.game_time_remaining == 300.0
+        packet = go_on(match)
+    assert packet.match_info.game_time_remaining == 300.0
+    assert go_on(match, 120).match_info.game_time_remaining == 299.0
+
+
+@pytest.mark.parametrize("regulation", [0.0, 300.0])
+def test_a_kickoff_that_nobody_touches_ends_alike_in_both_dialects(regulation: float) -> None:
+    for ticks in (None, 240):
+        referee = Referee(Course(regulation=regulation, max_kickoff=10.0), kickoff_ticks=ticks)
+        for _ in range(480 + 1199):
+            referee.advance(touched=False, goal_for=None, on_floor=True)
+        assert (referee.phase in (Phase.KICKOFF, Phase.ACTIVE), referee.waits_for_floor) == (True, False)
+        referee.advance(touched=False, goal_for=None, on_floor=True)
+        assert referee.ended_by == "kickoff not touched"
+
+
+def test_a_goal_that_nobody_touched_counts_after_two_seconds_too() -> None:
+    match = kicked_off(kickoff_ends="after_two_seconds")
+    go_on(match, 300)
+    put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
+    packet = to_phase(match, Phase.GOAL_SCORED)
+    assert (packet.teams[0].score, packet.match_info.game_time_remaining) == (1, 300.0)
+    packet = go_on(match, 360 + 1080 + 480 + 239)
+    assert packet.match_info.match_phase == flat.MatchPhase.Kickoff
+
+
+def test_the_clock_may_show_whole_seconds_rounded_up_down_and_up() -> None:
+    match = kicked_off(course=Course(regulation=2.0), clock="whole")
+    put_car(match, 0, (0.0, -150.0, 17.03), velocity=(0.0, 500.0, 0.0), yaw=1.5708)
+    to_phase(match, Phase.ACTIVE)
+    shown = [go_on(match).match_info.game_time_remaining for _ in range(241)]
+    assert shown[:240] == [2.0] * 119 + [1.0] * 120 + [0.0]
+    put_ball(match, (0.0, 0.0, 93.15))
+    to_phase(match, Phase.COUNTDOWN)
+    to_phase(match, Phase.KICKOFF)
+    put_car(match, 0, (0.0, -150.0, 17.03), velocity=(0.0, 500.0, 0.0), yaw=1.5708)
+    packet = to_phase(match, Phase.ACTIVE)
+    assert (packet.match_info.is_overtime, packet.match_info.game_time_remaining) == (True, 0.0)
+    shown = [go_on(match).match_info.game_time_remaining for _ in range(121)]
+    assert shown == [1.0] * 120 + [2.0]
+
+
+# --- where it is chosen ---------------------------------------------------------------------------
+
+
+def test_the_server_speaks_the_dialect_it_is_given() -> None:
+    packets: list[bytes] = []
+    with MatchServer(
+        pace="lockstep", seconds=2.0, max_overtime=0.0, on_packet=packets.append,
+        dialect=Dialect({"clock": "whole", "idle_frames": "repeated"}),
+    ) as server:  # fmt: skip
+        result = server.play(match_of(player(0), player(1)))
+    infos = [flat.CorePacket.unpack(one).message.match_info for one in packets]
+    assert {info.game_time_remaining for info in infos} >= {2.0, 1.0}
+    assert all(info.game_time_remaining == int(info.game_time_remaining) for info in infos)
+    assert result.ticks == len(packets)
+
+
+def test_a_point_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="dialect has no point 'clocks'; there are pad_timer"):
+        Match(seats(), dialect=Dialect({"clocks": "whole"}))

@@ -1,0 +1,308 @@
+"""Heatseeker and Snowday: their ball, their kickoffs, and whole minutes of play."""
+
+import math
+from functools import cache
+from itertools import pairwise
+
+import pytest
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.game import BALL_REST_Z, Phase
+from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.modes import (
+    HEATSEEKER,
+    HEATSEEKER_SPAWNS,
+    MODES,
+    PUCK_REST_Z,
+    SNOWDAY,
+    SOCCAR,
+    Mode,
+)
+from rlgym_bridge.server.referee import Course
+from rlgym_bridge.server.rules import check_rules, physics_of
+from rlgym_bridge.server.simulation import Physics
+from rlgym_bridge.sim.arena import _is_pinned, make_arena
+from tests.server.helpers import (
+    as_received,
+    chase,
+    controls,
+    go_on,
+    kicked_off,
+    match_of,
+    place_of,
+    player,
+    put_ball,
+    put_car,
+    seats,
+    to_phase,
+)
+
+ALL = (SOCCAR, HEATSEEKER, SNOWDAY)
+
+
+@cache
+def minute(name: str, run: int = 0) -> tuple[Match, list[flat.GamePacket]]:
+    """Play 2v2 for a minute from GO on, all cars after the ball; return the match and its packets."""
+    match = Match(seats(2), Course(skip_replays=True), Physics.of(MODES[name]), seed=6)
+    to_phase(match, Phase.KICKOFF)
+    packets = []
+    for tick in range(7200):
+        if tick % 4 == 0:
+            high = match.simulation.ball.pos.z > 200.0 and tick % 80 < 8
+            for slot in range(4):
+                match.hold(slot, chase(match, slot, jump=high))
+        packets.append(go_on(match))
+    return match, packets
+
+
+def speed(ball: flat.BallInfo) -> float:
+    return math.hypot(*place_of(ball.physics.velocity))
+
+
+# --- packets --------------------------------------------------------------------------------------
+
+
+def test_the_numbers_are_those_of_rocketsim() -> None:
+    puck, seeker = rsim.RLConst.Snowday, rsim.RLConst.Heatseeker
+    shape = as_received(kicked_off(physics=Physics.of(SNOWDAY)).packet()).balls[0].shape
+    assert isinstance(shape, flat.CylinderShape)
+    assert (shape.diameter, shape.height) == (2.0 * puck.PUCK_RADIUS, puck.PUCK_HEIGHT)
+    assert HEATSEEKER.ball_place == pytest.approx(seeker.BALL_START_POS.as_tuple())
+    expected = [
+        (x, y, pytest.approx(yaw / math.pi)) for x, y, yaw in rsim.RLConst.CAR_SPAWN_LOCATIONS_HEATSEEKER
+    ]
+    assert list(HEATSEEKER_SPAWNS) == expected
+
+
+@pytest.mark.parametrize("mode", [SOCCAR, HEATSEEKER])
+def test_the_ball_is_a_sphere_in_soccar_and_heatseeker(mode: Mode) -> None:
+    shape = as_received(kicked_off(physics=Physics.of(mode)).packet()).balls[0].shape
+    assert isinstance(shape, flat.SphereShape) and shape.diameter == 182.5
+
+
+def test_only_heatseekers_ball_shows_a_target_speed_and_hits_raise_it() -> None:
+    for name in ("Soccar", "Snowday"):
+        assert {packet.balls[0].target_speed for packet in minute(name)[1]} == {0.0}
+    shown = [packet.balls[0].target_speed for packet in minute("Heatseeker")[1]]
+    assert min(shown) == 2900.0  # [RocketSim, Heatseeker.INITIAL_TARGET_SPEED]
+    steps = {round(after - before) for before, after in pairwise(shown) if after > before}
+    assert steps == {85}  # [RocketSim, Heatseeker.TARGET_SPEED_INCREMENT]
+
+
+def test_in_heatseeker_boost_is_full_and_never_used() -> None:
+    _, packets = minute("Heatseeker")
+    assert {car.boost for packet in packets for car in packet.players} == {100.0}
+
+
+# --- kickoffs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ALL, ids=lambda mode: mode.name)
+def test_until_go_the_ball_waits_where_the_mode_has_it(mode: Mode) -> None:
+    match = Match(seats(), physics=Physics.of(mode))
+    x, y, z = mode.ball_place
+    for _ in range(480):
+        ball = as_received(match.packet()).balls[0].physics
+        assert place_of(ball.location) == pytest.approx((x, math.copysign(y, ball.location.y), z))
+        assert place_of(ball.velocity) == (0.0, 0.0, 0.0)
+        match.advance()
+    assert match.referee.phase == Phase.KICKOFF
+
+
+@pytest.mark.parametrize(("mode", "height"), [(SOCCAR, BALL_REST_Z), (SNOWDAY, PUCK_REST_Z)])
+def test_after_go_ball_and_puck_lie_still_until_they_are_touched(mode: Mode, height: float) -> None:
+    match = kicked_off(physics=Physics.of(mode))
+    ball = go_on(match, 300).balls[0].physics
+    assert place_of(ball.location) == pytest.approx((0.0, 0.0, height))
+    put_car(match, 0, (0.0, -300.0, 17.03), velocity=(0.0, 1500.0, 0.0), yaw=math.pi / 2)
+    packet = to_phase(match, Phase.ACTIVE)
+    assert go_on(match, 5).balls[0].physics.velocity.y > 500.0
+    assert packet.players[0].latest_touch is not None
+
+
+def test_a_puck_that_falls_comes_to_lie_at_its_rest_height() -> None:
+    match = kicked_off(physics=Physics.of(SNOWDAY))
+    put_ball(match, (0.0, 0.0, 300.0), (0.0, 0.0, -1.0))
+    packet = go_on(match, 400)
+    assert packet.balls[0].physics.location.z == pytest.approx(PUCK_REST_Z, abs=0.05)
+
+
+def test_heatseekers_ball_is_served_to_either_team_at_go_as_rocketsims_own_kickoff_does() -> None:
+    served = []
+    match = Match(seats(), physics=Physics.of(HEATSEEKER), seed=1)
+    arena, _ = make_arena([0, 1], mode=rsim.GameMode.HEATSEEKER)
+    theirs = set()
+    for seed in range(20):
+        arena.reset_kickoff(seed)
+        ball = arena.ball.get_state()
+        theirs.add((ball.pos.as_tuple(), ball.vel.as_tuple()))
+    for _ in range(40):
+        match.simulation.line_up()
+        waits = match.simulation.ball.pos.as_tuple()
+        match.simulation.go([False, False])
+        ball = match.simulation.ball
+        assert ball.pos.as_tuple() == waits
+        served.append((ball.pos.as_tuple(), ball.vel.as_tuple()))
+    assert set(served) == theirs and len(theirs) == 2
+    assert 10 <= served.count(served[0]) <= 30
+
+
+@pytest.mark.parametrize("mode", ALL, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("team_size", [1, 2, 3, 4])
+def test_cars_stand_on_the_modes_spots_turned_for_orange(mode: Mode, team_size: int) -> None:
+    players = Match(seats(team_size), physics=Physics.of(mode), seed=5).packet().players
+    spots = [(round(car.physics.location.x, 1), round(car.physics.location.y, 1)) for car in players]
+    assert all(spot in [spawn[:2] for spawn in mode.spawns] for spot in spots[:team_size])
+    assert spots[team_size:] == [(-x, -y) for x, y in spots[:team_size]]
+    assert len(set(spots)) == 2 * team_size
+
+
+@pytest.mark.parametrize("mode", ALL, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("teams", [[0, 1], [0, 0, 1, 1], [0] * 4 + [1] * 4], ids=str)
+def test_cars_lie_in_the_pinned_order_in_every_mode(mode: Mode, teams: list[int]) -> None:
+    arena, cars = make_arena(teams, mode=mode.number)
+    assert arena.game_mode == mode.number
+    assert _is_pinned(arena, cars, teams)
+
+
+# --- goals, floor, end ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mode", "line"), [(SOCCAR, 5215.5), (HEATSEEKER, 5215.5), (SNOWDAY, 5238.5)])
+@pytest.mark.parametrize("team", [0, 1])
+def test_a_ball_that_is_wholly_in_the_goal_scores(mode: Mode, line: float, team: int) -> None:
+    """The line is 5124.25 uu [RocketSim] and a radius from the middle."""
+    match = kicked_off(physics=Physics.of(mode))
+    side = 1.0 if team == 0 else -1.0
+    put_ball(match, (0.0, side * 5000.0, 120.0), (0.0, side * 600.0, 0.0))
+    packet = go_on(match)
+    while packet.match_info.match_phase != flat.MatchPhase.GoalScored:
+        assert abs(packet.balls[0].physics.location.y) < line + 10.0
+        packet = go_on(match)
+    assert abs(packet.balls[0].physics.location.y) > line
+    assert [one.score for one in packet.teams] == [1 - team, team]
+
+
+@pytest.mark.parametrize("roll", [0.0, 0.2, 0.4, 1.0, 0.5 * math.pi, 2.5, math.pi])
+def test_a_puck_meets_the_floor_with_whatever_side_is_lowest(roll: float) -> None:
+    match = kicked_off(physics=Physics.of(SNOWDAY))
+    state = rsim.BallState()
+    state.pos, state.vel = rsim.Vec(0.0, 0.0, 700.0), rsim.Vec(0.0, 0.0, -1.0)
+    state.rot_mat = rsim.Angle(0.0, 0.0, roll).as_rot_mat()
+    match.simulation.arena.ball.set_state(state)
+    falls, noticed, slowed = -1.0, -1, -1
+    for tick in range(300):
+        match.advance()
+        if noticed < 0 and match.simulation.ball_on_floor():
+            noticed = tick
+        if slowed < 0 and match.simulation.ball.vel.z > falls:
+            slowed = tick
+        falls = match.simulation.ball.vel.z
+    assert slowed > 100
+    assert abs(noticed - slowed) <= 2
+
+
+@pytest.mark.parametrize("mode", [HEATSEEKER, SNOWDAY], ids=lambda mode: mode.name)
+def test_at_zero_the_ball_is_played_until_it_meets_the_floor(mode: Mode) -> None:
+    match = kicked_off(physics=Physics.of(mode), course=Course(regulation=1.0))
+    match.referee.score[0] = 1
+    x, y, z = mode.ball_place
+    put_car(match, 0, (x, y - 150.0, 17.03), velocity=(0.0, 500.0, 0.0), yaw=math.pi / 2)
+    put_ball(match, (x, y, z))
+    to_phase(match, Phase.ACTIVE)
+    put_car(match, 0, (3000.0, -3000.0, 17.03))
+    put_ball(match, (0.0, 0.0, 1500.0), (0.0, 0.0, 1.0))
+    packet = go_on(match, 130)
+    assert (packet.match_info.match_phase, packet.match_info.game_time_remaining) == (
+        flat.MatchPhase.Active,
+        0.0,
+    )
+    assert match.simulation.ball.pos.z > 500.0
+    to_phase(match, Phase.ENDED, limit=400)
+    assert (match.referee.ended_by, match.referee.winner) == ("time", "blue")
+
+
+# --- a minute of play -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_minute_of_play_has_touches_and_its_goals_are_on_the_scoreboard(name: str) -> None:
+    match, packets = minute(name)
+    shown = [packet.balls[0] for packet in packets]
+    assert sum(match.scores.touches) >= 3
+    assert [team.score for team in packets[-1].teams] == match.referee.score
+    assert sum(match.scores.goals) + sum(match.scores.own_goals) == sum(match.referee.score)
+    assert all(math.isfinite(sum(place_of(ball.physics.location))) for ball in shown)
+    if name == "Heatseeker":
+        assert sum(match.referee.score) >= 2
+        assert 2300.0 < max(speed(ball) for ball in shown) <= 4600.0  # [RocketSim, Heatseeker.MAX_SPEED]
+    if name == "Snowday":
+        lying = [ball for ball in shown if abs(ball.physics.location.z - PUCK_REST_Z) < 1.0]
+        assert len(lying) > 500
+
+
+def test_in_heatseeker_a_hit_ball_turns_to_the_goal_of_the_other_team() -> None:
+    match = kicked_off(physics=Physics.of(HEATSEEKER))
+    put_car(match, 0, (1000.0, -600.0, 17.03), velocity=(0.0, 1400.0, 0.0), yaw=math.pi / 2)
+    put_ball(match, (1000.0, 0.0, 110.0), (0.0, 0.0, 0.1))
+    match.hold(0, controls(throttle=1.0, boost=True))
+    to_phase(match, Phase.ACTIVE)
+    to_phase(match, Phase.GOAL_SCORED, limit=600)
+    assert match.referee.score == [1, 0]
+    assert match.scores.goals == [1, 0]
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_the_same_seed_and_inputs_give_the_same_packets(name: str) -> None:
+    first, again = ([packet.pack() for packet in minute(name, run)[1]] for run in (0, 1))
+    assert first == again
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def test_mutators_apply_on_top_of_the_mode() -> None:
+    mutators = flat.MutatorSettings(
+        gravity=flat.GravityMutator.Low, ball_max_speed=flat.BallMaxSpeedMutator.Fast
+    )
+    for name, mode in (("Snowday", SNOWDAY), ("Heatseeker", HEATSEEKER)):
+        match = match_of(player(0), game_mode=getattr(flat.GameMode, name), mutators=mutators)
+        check_rules(match)
+        physics = physics_of(match)
+        assert (physics.mode, physics.gravity_z, physics.ball_max_speed) == (mode, -325.0, 9000.0)
+        arena, _ = make_arena([0, 1], mode=mode.number)
+        own = arena.get_mutator_config()
+        physics.apply(arena)
+        config = arena.get_mutator_config()
+        assert (config.gravity.z, config.ball_max_speed) == (-325.0, 9000.0)
+        for field in ("ball_mass", "ball_radius", "ball_world_friction", "ball_world_restitution",
+                      "boost_used_per_second", "car_spawn_boost_amount"):  # fmt: skip
+            assert getattr(config, field) == getattr(own, field)
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("Hoops", "no collision meshes"),
+        ("Dropshot", "makes no arena"),
+        ("Rumble", "does not have it"),
+        ("Gridiron", "does not have it"),
+        ("Knockout", "does not have it"),
+    ],
+)
+def test_other_modes_are_refused_by_name(mode: str, why: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"game_mode is {mode}, expected one of Soccar, Heatseeker, Snowday.*{why}"
+    ):
+        check_rules(match_of(player(0), game_mode=getattr(flat.GameMode, mode)))
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"), [("HOOPS", "No arena meshes"), ("DROPSHOT", "Invalid game mode")]
+)
+def test_rocketsim_cannot_make_the_modes_that_are_refused(mode: str, message: str) -> None:
+    """When this fails, RocketSim has learned the mode: it can be played."""
+    with pytest.raises(RuntimeError, match=message):
+        rsim.Arena(getattr(rsim.GameMode, mode))
