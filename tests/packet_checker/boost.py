@@ -38,8 +38,8 @@ class Boost:
             elif step.followed:
                 if boost != before or slot in self._pads.taken:
                     self._followed(step, slot, boost, before, findings)
-            elif not step.exact and step.phase == step.phase_before and player.demolished_timeout < 0.0:
-                self._fell(slot, boost, before, max(1, step.ticks[1]), findings)
+            elif step.bounded and not step.before_or_now_demolished(slot):
+                self._fell(slot, boost, before, step.ticks[1], findings)
             self._boost[slot] = boost
 
     def _followed(self, step: Step, slot: int, boost: float, before: float, findings: Findings) -> None:

@@ -56,7 +56,7 @@ class PacketChecker:
         touches, pads = Touches(), Pads(field, dialect)
         phases = Phases(dialect)
         self._parts = (
-            phases, touches, Clock(dialect, phases, touches), Scores(touches), pads, Cars(),
+            phases, touches, Clock(dialect, phases, touches), Scores(phases, touches), pads, Cars(),
             Demolitions(dialect, rules), Boost(rules, pads), Jumps(dialect), Ball(dialect, rules),
         )  # fmt: skip
 
@@ -94,7 +94,7 @@ class PacketChecker:
     def _step(self, packet: flat.GamePacket) -> Step:
         before, phase = self._before, int(packet.match_info.match_phase)
         if before is None:
-            return Step(packet, None, phase, -1, 0, (0, 0), False, False, False)
+            return Step(packet, None, phase, -1, 0, (0, 0), False, False, False, False)
         phase_before = int(before.match_info.match_phase)
         frames = packet.match_info.frame_num - before.match_info.frame_num
         idle = phase in IDLE_PHASES or phase_before in IDLE_PHASES
@@ -116,5 +116,5 @@ class PacketChecker:
             ticks = (0, max(0, frames))
         return Step(
             packet, before, phase, phase_before, frames, ticks, reset,
-            steady and not reset and not self._edited, steady,
+            steady and not reset and not self._edited, not (steady or entered or self._edited), steady,
         )  # fmt: skip

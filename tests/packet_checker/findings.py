@@ -43,6 +43,8 @@ class Step:
         reset: Countdown or Kickoff has just begun: cars, ball and pads are new.
         followed: Cars, ball and pads have to follow from the packet before by one tick or by none: neither
             reset, nor edited, nor packets lost between.
+        bounded: Packets were lost in the middle of a phase, and nobody has edited: cars and pads have to
+            follow by `ticks`.
         exact: Phase, clock and score have to follow from the packet before by one tick.
     """
 
@@ -54,7 +56,14 @@ class Step:
     ticks: tuple[int, int]
     reset: bool
     followed: bool
+    bounded: bool
     exact: bool
+
+    def before_or_now_demolished(self, slot: int) -> bool:
+        """Tell whether a car is away in one of the two packets."""
+        if self.before is None or self.packet.players[slot].demolished_timeout >= 0.0:
+            return True
+        return slot >= len(self.before.players) or self.before.players[slot].demolished_timeout >= 0.0
 
 
 def shown(value: float) -> str:

@@ -76,7 +76,7 @@ class Pads:
             return
         least, _ = PAD_TICKS[self._places[number].big]
         back_after = away.most + step.ticks[1]
-        if back_after < least and (step.followed or not step.exact):
+        if back_after < least and (step.followed or step.bounded):
             findings.add(
                 f"boost_pads[{number}].is_active", f"True after {back_after} ticks", f"False for {least}"
             )
@@ -91,7 +91,7 @@ class Pads:
         away = self._away.get(number)
         if step.before is None or not step.followed:
             # Taken, kept or back and taken again, nobody knows: the timer alone tells.
-            if not step.exact and away is not None and step.before is not None:
+            if step.bounded and away is not None:
                 self._hold_lost(step, findings, number, timer, away)
             self._away[number] = self._by_timer(timer, period)
             return
@@ -119,7 +119,7 @@ class Pads:
         """Hold a pad against the last time it was seen, with packets lost between."""
         big = self._places[number].big
         most = away.most + step.ticks[1]
-        if most >= PAD_TICKS[big][0] or step.reset or self._timer is None:
+        if most >= PAD_TICKS[big][0] or self._timer is None:
             return
         if not self._fits(timer, PAD_SECONDS[big], away.least + step.ticks[0], most):
             expected = f"the time of a pad that was taken {most} ticks ago"

@@ -4,7 +4,7 @@ from typing import Final
 
 from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES, Phase
 from tests.packet_checker.findings import Findings, Step
-from tests.packet_checker.phases import NAMES
+from tests.packet_checker.phases import NAMES, Phases
 from tests.packet_checker.touches import Touches
 
 _NUMBERS: Final = ("score", "goals", "own_goals", "assists", "saves", "shots", "demolitions")
@@ -13,7 +13,8 @@ _NUMBERS: Final = ("score", "goals", "own_goals", "assists", "saves", "shots", "
 class Scores:
     """Follows the scoreboard."""
 
-    def __init__(self, touches: Touches) -> None:
+    def __init__(self, phases: Phases, touches: Touches) -> None:
+        self._phases = phases
         self._touches = touches
         self._infos: list[tuple[int, ...]] = []
         self._score = (0, 0)
@@ -74,10 +75,12 @@ class Scores:
     def _credits(self, step: Step, score: tuple[int, int], goal: bool, findings: Findings) -> None:
         """Goals of a team are its players' goals and the others' own goals, but for untouched ones."""
         uncredited = self._without_player(step, score)
+        touched = self._touches.since_go or (
+            step.phase_before == Phase.ACTIVE and self._phases.active_means_touched
+        )
         for team in (BLUE, ORANGE):
             rise = uncredited[team] - self._uncredited[team]
-            untouched = goal and self._touches.since_go is not True
-            if rise and not (rise == 1 and (untouched or not step.exact)):
+            if rise and not (rise == 1 and ((goal and not touched) or not step.exact)):
                 findings.add(
                     f"teams[{team}].score", score[team],
                     f"{score[team] - rise}: as many more as players' goals and the others' own_goals",
