@@ -124,6 +124,15 @@ def test_a_car_that_is_back_with_other_boost_is_found(rammed: Stream) -> None:
     )
 
 
+def test_a_demolished_car_may_be_faster_than_a_car_for_rocketsim_does_not_limit_it(rammed: Stream) -> None:
+    packets = rammed.packets()
+    for packet in packets[timers(packets).index(3.0) :]:
+        if packet.players[1].demolished_timeout >= 0.0:
+            packet.players[1].physics.velocity.x = 2322.0
+            packet.players[1].physics.angular_velocity.z = 5.7
+    read(packets, rammed.edits).check()
+
+
 def test_an_edit_that_nobody_told_of_is_found(rammed: Stream) -> None:
     assert read(rammed.packets()).violations
 
@@ -175,6 +184,7 @@ def test_a_ball_may_be_hidden_after_a_goal_where_the_dialect_says_so(
     packets = played.packets(goal - 20, goal + 400)
     for packet in packets[20:]:
         packet.balls = []
+    packets[-1].match_info.match_phase = flat.MatchPhase.Ended  # it stays away when the match ends
     hidden = Dialect({"ball_after_goal": "hidden"}).complete()
     read(packets, dialect=hidden).check()
     read(packets, dialect=Dialect()).check()

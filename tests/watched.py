@@ -67,8 +67,13 @@ class Watch:
 
     def _checker(self, match: Match) -> PacketChecker:
         physics = match.simulation.physics
+        mode = getattr(physics, "mode", None)  # soccar, where there is no other
         rules = Rules(
-            physics.boost_per_second, physics.spawn_boost, physics.respawn_seconds, physics.ball_max_speed
+            boost_per_second=physics.boost_per_second,
+            kickoff_boost=physics.spawn_boost,
+            respawn_seconds=physics.respawn_seconds,
+            ball_max_speed=physics.ball_max_speed,
+            soccar=mode is None or mode.name == "Soccar",
         )
         checker = PacketChecker(dialect=self._dialects.get(match), rules=rules)
         self._checkers.append(checker)

@@ -1,4 +1,4 @@
-"""The command line with the packets of its matches held against the checker: `python -m tests.cli.checked`."""
+"""The command line with a checker on the packets of its matches: `python -m tests.cli.checked`."""
 
 import sys
 

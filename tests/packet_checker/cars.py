@@ -50,7 +50,9 @@ class Cars:
             self._speeds = [0.0] * len(players)
         for slot, player in enumerate(players):
             name = f"players[{slot}]"
-            speed = body(name, player.physics, CAR_MAX_SPEED, CAR_MAX_ANGULAR_SPEED, findings)
+            # RocketSim keeps a demolished car as it was in the collision, before its speeds were limited.
+            more = 1.0 if player.demolished_timeout < 0.0 else 2.0
+            speed = body(name, player.physics, more * CAR_MAX_SPEED, more * CAR_MAX_ANGULAR_SPEED, findings)
             last_input(name, player.last_input, findings)
             if step.before is not None:
                 self._motion(step, slot, player, speed, findings)

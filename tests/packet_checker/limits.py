@@ -27,12 +27,15 @@ class Rules:
         kickoff_boost: Boost at kickoffs and respawns, of 100.
         respawn_seconds: From demolition to respawn.
         ball_max_speed: uu/s.
+        soccar: Soccar's ball, at rest in the middle at kickoffs; False for other modes, whose ball is held to
+            the arena and to its speed only.
     """
 
     boost_per_second: float = BOOST_PER_SECOND
     kickoff_boost: float = KICKOFF_BOOST
     respawn_seconds: float = DEMOLISHED_SECONDS
     ball_max_speed: float = BALL_MAX_SPEED
+    soccar: bool = True
 
     @property
     def burn(self) -> float:
