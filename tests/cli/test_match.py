@@ -14,13 +14,15 @@ import pytest
 from rlgym_bridge.dialect import POINTS
 
 ROOT = Path(__file__).parents[2]
+CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+"""Lets `tests.cli.checked`, the command with a checker of its packets, run in any folder."""
 
 
 def bridge(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rlgym_bridge.cli", *map(str, words)],
+        [sys.executable, "-m", "tests.cli.checked", *map(str, words)],
         cwd=cwd,
-        env={**os.environ, **environment},
+        env={**CHECKED, **environment},
         capture_output=True,
         text=True,
         timeout=200,
@@ -171,7 +173,11 @@ def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
 ) -> None:
     words = ["match", str(ROOT / "rlbot.cfg"), "--json", str(tmp_path / "out.json")]
     with subprocess.Popen(
-        [sys.executable, "-m", "rlgym_bridge.cli", *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.cli.checked", *words],
+        cwd=tmp_path,
+        env=CHECKED,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as match:
         assert match.stdout is not None
         assert "0 : 0" in match.stdout.readline()

@@ -76,12 +76,14 @@ import hashlib, json, sys
 from rlbot import flat
 from rlgym_bridge.server import MatchServer
 from tests.server.helpers import match_of, player
+from tests.watched import watching
 sha = hashlib.sha256()
 mutators = flat.MutatorSettings(boost_amount=flat.BoostAmountMutator.UnlimitedBoost)
 match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)], mutators=mutators)
-with MatchServer(pace="lockstep", seed=int(sys.argv[1]), seconds=20.0, max_overtime=5.0,
-                 on_packet=sha.update) as server:
+with watching() as watch, MatchServer(pace="lockstep", seed=int(sys.argv[1]), seconds=20.0,
+                                      max_overtime=5.0, on_packet=sha.update) as server:
     result = server.play(match)
+watch.check()
 print(json.dumps([sha.hexdigest(), result.ticks, sum(bot.demolitions for bot in result.bots)]))
 """
 

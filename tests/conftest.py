@@ -1,0 +1,19 @@
+"""What holds for every test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.watched import watching
+
+
+@pytest.fixture(autouse=True)
+def packets_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hold the packets of all matches that a test plays in this process against the checker.
+
+    A test whose packets are wrong on purpose says so: `@pytest.mark.odd_packets("why")`.
+    """
+    with watching() as watch:
+        yield
+    if request.node.get_closest_marker("odd_packets") is None:
+        watch.check()

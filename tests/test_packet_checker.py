@@ -1,0 +1,251 @@
+"""The checker finds nothing in good packets, and every single field that is made wrong."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server.packer import field_info
+from tests.odd_packets import CHANGES, enters, find
+from tests.packet_checker import PacketChecker
+from tests.recorded_packets import Packets, Stream, phase_of, play, ram
+from tests.server.helpers import kicked_off, put_car
+from tests.test_imports import imports
+from tests.watched import watching
+
+BEFORE, AFTER = 40, 60  # packets read around the one that is changed
+
+
+@pytest.fixture(scope="module")
+def played() -> Stream:
+    return play()
+
+
+@pytest.fixture(scope="module")
+def rammed() -> Stream:
+    return ram()
+
+
+@pytest.fixture(scope="module")
+def untouched(played: Stream) -> Packets:
+    """The packets of the match, to look at only."""
+    return played.frozen()
+
+
+def read(packets: Sequence[Any], edits: frozenset[int] = frozenset(), **options) -> PacketChecker:
+    checker = PacketChecker(**options)
+    for number, packet in enumerate(packets):
+        if number in edits:
+            checker.edited()
+        checker.see(packet)
+    return checker
+
+
+def test_the_packets_of_a_good_match_are_in_order(untouched: Packets, rammed: Stream) -> None:
+    read(untouched, field=field_info()).check()
+    read(rammed.packets(), rammed.edits).check()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_single_wrong_field_is_found_and_named(name: str, played: Stream, untouched: Packets) -> None:
+    field, condition, change = CHANGES[name]
+    at = find(untouched, condition)
+    first = max(0, at - BEFORE)
+    read(untouched[first : at + AFTER]).check()
+    packets = played.packets(first, at + AFTER)
+    frame = packets[at - first].match_info.frame_num
+    change(packets, at - first)
+    violations = read(packets).violations
+    assert any(field in sentence for sentence in violations), violations
+    near = [int(one.split(":")[0].removeprefix("frame ")) for one in violations]
+    assert min(near) - frame in (0, 1) or name == "two players with one id"
+
+
+@pytest.mark.parametrize(("phase", "next_phase"), [(1, 2), (4, 5)], ids=["Countdown", "GoalScored"])
+def test_a_phase_that_ends_early_is_found(
+    phase: int, next_phase: int, played: Stream, untouched: Packets
+) -> None:
+    end = find(untouched, enters(next_phase))
+    assert phase_of(untouched[end - 1]) == phase
+    packets = played.packets(max(0, end - 500), end)
+    packets[-1].match_info.match_phase = flat.MatchPhase(next_phase)
+    violations = read(packets).violations
+    assert any("match_info.match_phase" in one and "ticks, expected one of" in one for one in violations)
+
+
+def timers(packets: Packets) -> list[float]:
+    return [packet.players[1].demolished_timeout for packet in packets]
+
+
+def test_a_demolition_that_lasts_too_long_is_found(rammed: Stream) -> None:
+    packets = rammed.packets()
+    back = max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0) + 1
+    for packet in packets[back : back + 3]:
+        packet.players[1].demolished_timeout = 0.0
+    violations = read(packets, rammed.edits).violations
+    assert "demolished_timeout is 0, expected -1, 360 ticks after the demolition" in violations[0]
+
+
+def test_a_demolition_that_is_too_short_is_found(rammed: Stream) -> None:
+    packets = rammed.packets()
+    back = max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0)
+    packets[back].players[1].demolished_timeout = -1.0
+    violations = read(packets, rammed.edits).violations
+    assert "demolished_timeout is -1 after 359 ticks" in violations[0]
+
+
+def test_a_demolition_whose_timer_stands_is_found(rammed: Stream) -> None:
+    packets = rammed.packets()
+    away = timers(packets).index(3.0) + 50
+    packets[away].players[1].demolished_timeout = packets[away - 1].players[1].demolished_timeout
+    assert "players[1].demolished_timeout" in read(packets, rammed.edits).violations[0]
+
+
+def test_a_demolition_that_nobody_is_credited_with_is_found(rammed: Stream) -> None:
+    packets = rammed.packets()
+    for packet in packets:
+        packet.players[0].score_info.demolitions = 0
+    assert "score_info.demolitions" in read(packets, rammed.edits).violations[0]
+
+
+def test_a_car_that_is_back_with_other_boost_is_found(rammed: Stream) -> None:
+    packets = rammed.packets()
+    back = max(i for i, timeout in enumerate(timers(packets)) if timeout >= 0.0) + 1
+    packets[back].players[1].boost = 80.0
+    assert (
+        "players[1].boost is 80, expected 33.3333 after a demolition"
+        in read(packets, rammed.edits).violations[0]
+    )
+
+
+def test_a_demolished_car_may_be_faster_than_a_car_for_rocketsim_does_not_limit_it(rammed: Stream) -> None:
+    packets = rammed.packets()
+    for packet in packets[timers(packets).index(3.0) :]:
+        if packet.players[1].demolished_timeout >= 0.0:
+            packet.players[1].physics.velocity.x = 2322.0
+            packet.players[1].physics.angular_velocity.z = 5.7
+    read(packets, rammed.edits).check()
+
+
+def test_an_edit_that_nobody_told_of_is_found(rammed: Stream) -> None:
+    assert read(rammed.packets()).violations
+
+
+def test_the_error_names_the_first_twenty_and_counts_the_others(played: Stream) -> None:
+    packets = played.packets(600, 630)
+    for packet in packets:
+        packet.players[0].boost = 101.0
+    checker = read(packets)
+    with pytest.raises(AssertionError, match=r"30 violations .*\n.*boost is 101.0, expected 0..100") as error:
+        checker.check()
+    assert str(error.value).count("\n") == 21
+    assert "... and 10 more" in str(error.value)
+
+
+@pytest.mark.parametrize("keep", [2, 3, 7])
+def test_a_stream_with_lost_packets_is_in_order_when_it_may_be_lossy(
+    untouched: Packets, rammed: Stream, keep: int
+) -> None:
+    read(untouched[::keep], lossy=True).check()
+    read(rammed.frozen()[1::keep], lossy=True).check()
+    assert "frame_num" in read(untouched[:20:keep]).violations[0]
+
+
+def test_a_stream_may_be_joined_at_any_packet(untouched: Packets) -> None:
+    for first in range(0, len(untouched), 97):
+        read(untouched[first : first + 30]).check()
+
+
+# --- dialects ------------------------------------------------------------------------------------
+
+
+def test_pad_timers_are_read_by_the_dialect(played: Stream) -> None:
+    packets = played.packets(900, 1700)
+    for packet in packets:
+        for number, pad in enumerate(packet.boost_pads):
+            if not pad.is_active:
+                big = field_info().boost_pads[number].is_full_boost
+                pad.timer = (10.0 if big else 4.0) - pad.timer
+    read(packets, dialect=Dialect({"pad_timer": "remaining"}).complete()).check()
+    read(packets, dialect=Dialect()).check()
+    assert "timer" in read(packets).violations[0]
+
+
+def test_a_ball_may_be_hidden_after_a_goal_where_the_dialect_says_so(
+    played: Stream, untouched: Packets
+) -> None:
+    goal = find(untouched, enters(Phase.GOAL_SCORED))
+    packets = played.packets(goal - 20, goal + 400)
+    for packet in packets[20:]:
+        packet.balls = []
+    packets[-1].match_info.match_phase = flat.MatchPhase.Ended  # it stays away when the match ends
+    hidden = Dialect({"ball_after_goal": "hidden"}).complete()
+    read(packets, dialect=hidden).check()
+    read(packets, dialect=Dialect()).check()
+    assert "balls" in read(packets).violations[0]
+    assert "balls" in read(untouched[goal - 20 : goal + 20], dialect=hidden).violations[0]
+
+
+def test_frames_may_stand_still_in_a_replay_where_the_dialect_says_so(
+    played: Stream, untouched: Packets
+) -> None:
+    replay, stood = find(untouched, enters(Phase.REPLAY)), 0
+    packets = played.packets(replay - 20, replay + 1100)
+    for before, packet in itertools.pairwise(packets):
+        stood += phase_of(before) == phase_of(packet) == Phase.REPLAY
+        packet.match_info.frame_num -= stood
+        packet.match_info.seconds_elapsed = packet.match_info.frame_num / 120
+    read(packets, dialect=Dialect({"idle_frames": "repeated"}).complete()).check()
+    read(packets, dialect=Dialect()).check()
+    assert "frame_num" in read(packets).violations[0]
+
+
+def test_a_clock_of_whole_seconds_is_read_by_the_dialect(played: Stream, untouched: Packets) -> None:
+    packets = played.packets(0, 1200)
+    for packet in packets:
+        packet.match_info.game_time_remaining = math.ceil(packet.match_info.game_time_remaining - 1e-5)
+    whole = Dialect({"clock": "whole"}).complete()
+    read(packets, dialect=whole).check()
+    read(packets, dialect=Dialect()).check()
+    assert "game_time_remaining" in read(packets).violations[0]
+    assert "whole seconds" in read(untouched[:1200], dialect=whole).violations[0]
+
+
+# --- what it stands on -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent / "packet_checker").glob("*.py")), ids=lambda path: path.name
+)
+def test_the_checker_uses_neither_server_nor_decoder(path: Path) -> None:
+    allowed = ("rlgym_bridge.game", "rlgym_bridge.dialect", "tests.packet_checker")
+    ours = {name for name in imports(path) if name.startswith(("rlgym_bridge", "tests", "RocketSim"))}
+    assert all(name.startswith(allowed) for name in ours), ours
+
+
+@pytest.mark.odd_packets("a match that shows 101 boost")
+def test_a_match_that_shows_nonsense_is_noticed_by_the_watch() -> None:
+    with watching() as watch:
+        match = kicked_off()
+        match.advance()
+        match.simulation.states[0].boost = 101.0
+        match.packet()
+    assert watch.packets > 480
+    with pytest.raises(AssertionError, match=r"players\[0\].boost"):
+        watch.check()
+
+
+def test_tests_may_set_cars_and_leave_packets_out() -> None:
+    with watching() as watch:
+        match = kicked_off()
+        put_car(match, 0, (0, -2000, 500), boost=100.0)
+        for _ in range(5):
+            match.advance()
+        match.packet()
+    watch.check()

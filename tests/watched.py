@@ -1,0 +1,129 @@
+"""Holds the packets of every match that is played in this process against a checker.
+
+Matches of a server and matches that a test steps by hand are watched alike. A packet is read as a
+client reads it, from its bytes. A test that sets cars or the ball breaks no rule: such edits are
+noticed, and so are frames that a test goes past without building their packets.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import signature
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import RocketSim as rsim
+from pytest import MonkeyPatch
+from rlbot import flat
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.simulation import Simulation
+from tests.packet_checker import PacketChecker, Rules
+
+
+class Watch:
+    """The matches of a test and their checkers.
+
+    Attributes:
+        packets: How many packets were read.
+    """
+
+    def __init__(self) -> None:
+        self.packets = 0
+        self._checkers: list[PacketChecker] = []
+        self._of: WeakKeyDictionary[Match, tuple[PacketChecker, int]] = WeakKeyDictionary()
+        self._dialects: WeakKeyDictionary[Match, Dialect] = WeakKeyDictionary()
+
+    def begins(self, match: Match, dialect: Dialect | None) -> None:
+        """Take note of what a match will speak; the first values of all points when None."""
+        self._dialects[match] = (dialect or Dialect()).complete()
+
+    def see(self, match: Match, packet: flat.GamePacket) -> None:
+        """Read the packet of a match, unless it is of a tick that was read before."""
+        now = getattr(match, "tick", match.frame)  # frames may stand still while ticks go on
+        checker, tick = self._of.get(match) or (self._checker(match), now - 1)
+        if now == tick:
+            return
+        checker.lossy = now > tick + 1
+        checker.see(flat.GamePacket.unpack(packet.pack()))
+        self._of[match] = checker, now
+        self.packets += 1
+
+    def before_tick(self, match: Match) -> None:
+        """Look whether somebody has set the cars or the ball of a match since its latest tick."""
+        known = self._of.get(match)
+        if known is not None and was_edited(match.simulation):
+            known[0].edited()
+
+    def check(self) -> None:
+        """Raise what was found.
+
+        Raises:
+            AssertionError: A packet of a match broke a rule.
+        """
+        checkers, self._checkers = self._checkers, []
+        for checker in checkers:
+            checker.check()
+
+    def _checker(self, match: Match) -> PacketChecker:
+        physics = match.simulation.physics
+        mode = getattr(physics, "mode", None)  # soccar, where there is no other
+        rules = Rules(
+            boost_per_second=physics.boost_per_second,
+            kickoff_boost=physics.spawn_boost,
+            respawn_seconds=physics.respawn_seconds,
+            ball_max_speed=physics.ball_max_speed,
+            soccar=mode is None or mode.name == "Soccar",
+        )
+        checker = PacketChecker(dialect=self._dialects.get(match), rules=rules)
+        self._checkers.append(checker)
+        return checker
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Watch all matches until the end of the block; say what was found by `Watch.check`."""
+    watch = Watch()
+    init, packet, advance = Match.__init__, Match.packet, Match.advance
+    words = signature(init)
+
+    def watched_init(match: Match, *args: Any, **more: Any) -> None:
+        init(match, *args, **more)
+        watch.begins(match, words.bind(match, *args, **more).arguments.get("dialect"))
+
+    def watched_packet(match: Match) -> flat.GamePacket:
+        built = packet(match)
+        watch.see(match, built)
+        return built
+
+    def watched_advance(match: Match) -> None:
+        watch.before_tick(match)
+        advance(match)
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(Match, "__init__", watched_init)
+        patch.setattr(Match, "packet", watched_packet)
+        patch.setattr(Match, "advance", watched_advance)
+        yield watch
+
+
+def was_edited(simulation: Simulation) -> bool:
+    """Tell whether cars or ball are not as the latest tick has left them."""
+    if _ball(simulation.arena.ball.get_state()) != _ball(simulation.ball):
+        return True
+    return any(
+        _car(car.get_state()) != _car(state)
+        for car, state in zip(simulation.cars, simulation.states, strict=True)
+    )
+
+
+def _ball(state: rsim.BallState) -> tuple[Any, ...]:
+    return state.pos.as_tuple(), state.vel.as_tuple(), state.ang_vel.as_tuple()
+
+
+def _car(state: rsim.CarState) -> tuple[Any, ...]:
+    return (
+        state.pos.as_tuple(), state.vel.as_tuple(), state.ang_vel.as_tuple(), state.boost,
+        state.rot_mat.forward.as_tuple(), state.is_demoed, state.has_jumped, state.has_flipped,
+        state.has_double_jumped,
+    )  # fmt: skip
