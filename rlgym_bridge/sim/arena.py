@@ -1,9 +1,9 @@
 """RocketSim arenas that play the same match twice.
 
-RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends
-on where the allocator put them. `place_cars` adds the cars until that order is the pinned one,
-the order that a hash set without collisions gives; a set that once held many cars keeps a large
-table, where collisions are rare.
+RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends on where
+the allocator put them; it matters where wheels stand on other cars. `place_cars` adds the cars until that
+order is the pinned one, the order that a hash set without collisions gives; a set that once held many
+cars keeps a large table, where collisions are rare.
 """
 
 import importlib.util
@@ -15,10 +15,13 @@ import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, ORANGE
 
-_KICKOFF_SEED = 0  # any fixed seed: it is only used to read the order off the spawn slots
+_KICKOFF_SEED = 0  # any fixed seed
+_PAD_SIDE = 100.0  # uu beside a big pad, whose reach is 208; two cars there do not touch
+_PAD_HEIGHT = 90.0  # uu: wheels do not reach the floor, and the pad reaches up to 95 [RocketSim, RLConst]
+_HIGH_UP = 1000.0  # uu, out of the way
 _TEAM_SIZE_MAX = 4
 _WARM_CARS = 120  # cars once held: enlarges the table. 3v3 pinned at once: 6 of 20 without, 19 with
-_ORDER_TRIES = 60  # about 0.1 ms each; where they fail, a new arena (about 20 ms) shuffles the heap
+_ORDER_TRIES = 60  # about 0.2 ms each; where they fail, a new arena (about 20 ms) shuffles the heap
 _ARENA_TRIES = 20
 
 
@@ -103,7 +106,7 @@ def place_cars(
     _check(teams, hitboxes)
     for attempt in range(_ORDER_TRIES):
         cars = _fresh(arena, teams, hitboxes, spare=attempt)
-        if _is_pinned(arena, cars, teams):
+        if _is_pinned(arena, cars):
             return cars
     raise _OrderError(
         f"RocketSim did not give {len(teams)} cars the pinned order in {_ORDER_TRIES} tries; "
@@ -160,42 +163,47 @@ def _fresh(
     return cars
 
 
-def _spots(arena: rsim.Arena, cars: Sequence[rsim.Car], team: int) -> list[tuple[int, int]]:
-    """Return the kickoff spot, as blue's, that each car of one team gets from RocketSim."""
-    arena.reset_kickoff(_KICKOFF_SEED)
-    sign = 1 if team == BLUE else -1
-    positions = [car.get_state().pos for car in cars]
-    return [(round(sign * position.x), round(sign * position.y)) for position in positions]
+def _walked_in_order(arena: rsim.Arena, cars: Sequence[rsim.Car], first: int) -> list[bool]:
+    """Tell for each pair of neighbours in `cars` whether RocketSim walks its second car after its first.
+
+    The two hover over one pad: of those who reach a pad in the same tick, the last one walked gets it.
+
+    Args:
+        arena: The arena; cars, ball and pads are moved, nothing touches anything.
+        cars: All cars of the arena.
+        first: Number of the first pair's first car, 0 or 1; then every second pair.
+    """
+    places = [pad.get_pos() for pad in arena.get_boost_pads() if pad.is_big]
+    ball = rsim.BallState()
+    ball.pos = rsim.Vec(0, 0, _HIGH_UP)
+    arena.ball.set_state(ball)
+    for number, car in enumerate(cars):
+        pair, side = divmod(number - first, 2)
+        state = rsim.CarState()
+        state.is_on_ground = False
+        state.boost = 0.0
+        state.pos = rsim.Vec(200.0 * number, 0, _HIGH_UP + 300.0)
+        if number >= first:
+            x = places[pair].x + (_PAD_SIDE if side else -_PAD_SIDE)
+            state.pos = rsim.Vec(x, places[pair].y, _PAD_HEIGHT)
+        car.set_state(state)
+    for pad in arena.get_boost_pads():
+        pad.set_state(rsim.BoostPadState())
+    arena.step(1)
+    boost = [car.get_state().boost for car in cars]
+    return [boost[number + 1] > boost[number] for number in range(first, len(cars) - 1, 2)]
 
 
 @cache
-def _walk(mode: int) -> tuple[tuple[tuple[int, int], ...], bool]:
-    """Measure how this platform's RocketSim walks cars.
-
-    Args:
-        mode: Game mode of the arena, which decides the spots.
-
-    Returns:
-        The spots handed to the first, second, ... car walked of a team, and whether the last car
-        added is walked first (so with GNU's library) or last.
-    """
-    arena = _warm_arena(mode)
-    slots: list[tuple[int, int]] = []
-    for size in range(1, _TEAM_SIZE_MAX + 1):
-        slots += [s for s in _spots(arena, _fresh(arena, [BLUE] * size), BLUE) if s not in slots]
-    last_first = 0
-    for spare in range(9):
-        cars = _fresh(arena, [BLUE] * 2, spare=spare)
-        last_first += _spots(arena, cars, BLUE)[1] == slots[0]
-    return tuple(slots), last_first > 4
+def _last_added_first() -> bool:
+    """Measure which way this platform walks a set without collisions (GNU's library: last added first)."""
+    arena = _warm_arena(rsim.GameMode.SOCCAR)
+    votes = [_walked_in_order(arena, _fresh(arena, [BLUE, BLUE], spare=spare), 0)[0] for spare in range(9)]
+    return votes.count(False) > votes.count(True)
 
 
-def _is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car], teams: Sequence[int]) -> bool:
-    """Tell whether RocketSim walks the cars of each team as a set without collisions would."""
-    slots, last_first = _walk(arena.game_mode)
-    for team in (BLUE, ORANGE):
-        members = [car for car, its_team in zip(cars, teams, strict=True) if its_team == team]
-        expected = list(slots[: len(members)])
-        if _spots(arena, members, team) != (expected[::-1] if last_first else expected):
-            return False
-    return True
+def _is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car]) -> bool:
+    """Tell whether RocketSim walks the cars as a set without collisions would; leaves a kickoff behind."""
+    up = [after for first in (0, 1) for after in _walked_in_order(arena, cars, first)]
+    arena.reset_kickoff(_KICKOFF_SEED)
+    return up == [not _last_added_first()] * len(up)

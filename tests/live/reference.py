@@ -168,11 +168,10 @@ class FreshEngine(RocketSimEngine[Any]):
     """
 
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
-        teams = [car.team_num for car in desired_state.cars.values()]
         for _ in range(100):
             super().__init__(rlbot_delay=self._rlbot_delay)
             super().set_state(desired_state, shared_info)
-            if _is_pinned(self._arena, list(self._cars.values()), teams):
+            if _is_pinned(self._arena, list(self._cars.values())):
                 break
         else:
             raise RuntimeError("the pinned order did not come up")

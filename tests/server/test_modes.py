@@ -164,7 +164,7 @@ def test_cars_stand_on_the_modes_spots_turned_for_orange(mode: Mode, team_size: 
 def test_cars_lie_in_the_pinned_order_in_every_mode(mode: Mode, teams: list[int]) -> None:
     arena, cars = make_arena(teams, mode=mode.number)
     assert arena.game_mode == mode.number
-    assert _is_pinned(arena, cars, teams)
+    assert _is_pinned(arena, cars)
 
 
 # --- goals, floor, end ----------------------------------------------------------------------------
