@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rlbot import flat
 
+from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.server import packer
 from rlgym_bridge.server.packer import Packer
 from tests.parity.run import Loss, run
@@ -32,6 +33,23 @@ def test_after_lost_packets_nothing_is_wrong_that_the_state_says_is_known(loss: 
 
 
 _FROM_WHEELS = ("car.wheels_with_contact", "car.on_ground", "car.can_flip")
+
+
+_HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those that touch what is compared
+
+
+@pytest.mark.parametrize("point", _HARD)
+def test_in_every_dialect_what_is_known_is_right_though_packets_are_lost(point: str) -> None:
+    dialect = Dialect({point: POINTS[point].values[1]})
+    assert not run(1500, seed=2, dialect=dialect, loss=Loss(0.05)).readers["shadow"].wrong()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_in_every_dialect_what_is_known_is_right(point: str, share: float) -> None:
+    dialect = Dialect({point: POINTS[point].values[1]})
+    assert not run(6000, seed=2, dialect=dialect, loss=Loss(share)).readers["shadow"].wrong()
 
 
 def changed(module_name: str, change: Callable[[Any, Any], Any]) -> Patch:
