@@ -56,6 +56,7 @@ _HIDDEN = attrgetter(
     "wheels_with_contact", "is_auto_flipping", "auto_flip_timer", "auto_flip_torque_scale",
     "car_contact_cooldown_timer", "car_contact_id",
 )  # fmt: skip
+_MOST = 1e6  # sum of a body's numbers; in the game it stays below 40,000
 _BODY = struct.Struct("<18f")  # position, rotation, linear and angular velocity lie side by side
 _FOUR, _TWO, _ONE = (struct.Struct(one).pack_into for one in ("<4f", "<2f", "<f"))
 _NOTHING = (0.0, 0.0, 0.0, -1.0)  # auto-flip, its timer and direction, bump victim
@@ -217,6 +218,10 @@ class Shadow:
         """
         data = state.buffer.data.cast("B")
         values = [_CAR.unpack_from(data, offset) for offset in self._offsets]
+        ball = _BODY.unpack_from(data, _BALL_START)
+        if not all(map(_is_possible, [ball, *(one[_POSITION:_BOOST] for one in values)])):
+            self.forget()  # RocketSim is not made for that; the next possible state begins anew
+            return []
         stepped = self._follows and not at_rest and 0 < ticks <= _MOST_TICKS
         if stepped:
             self._step(values, ticks)
@@ -226,7 +231,7 @@ class Shadow:
                 car.place(car.car.get_state(), numbers)
             else:
                 foreseen &= self._follow(car, numbers, ticks if stepped else 0, at_rest)
-        foreseen &= self._place_ball(state)
+        foreseen &= self._place_ball(ball, float(state.gravity[0]))
         if stepped and not foreseen:  # what was put elsewhere may have carried the wheels of another car
             for car in self._cars:
                 car.wheels_known = False
@@ -253,15 +258,13 @@ class Shadow:
         car.foreseen = state is not None
         return new or car.foreseen
 
-    def _place_ball(self, state: MatchState) -> bool:
+    def _place_ball(self, values: tuple[float, ...], gravity: float) -> bool:
         """Put the ball where the packet says it is; tell whether it was expected thereabouts."""
-        gravity = float(state.gravity[0])
         if gravity != self._gravity:
             self._gravity = gravity
             mutators = self._arena.get_mutator_config()
             mutators.gravity = rsim.Vec(0, 0, -GRAVITY * gravity)
             self._arena.set_mutator_config(mutators)
-        values = _BODY.unpack_from(state.buffer.data.cast("B"), _BALL_START)
         ball = self._arena.ball.get_state()
         if _is_there(ball, values, 0):
             return True
@@ -278,6 +281,11 @@ class Shadow:
 
 _BALL_START = 4 * layout_of(0, 0).column("ball_position")
 _ANGLE_ROUNDING = 1e-3  # of an element of a rotation matrix; see live/rotation.py
+
+
+def _is_possible(body: tuple[float, ...]) -> bool:
+    """Tell whether the 18 numbers of a body are finite and of a size that the game has."""
+    return sum(map(abs, body[:18])) < _MOST  # NaN is not
 
 
 def _is_there(state: rsim.CarState | rsim.BallState, values: tuple[float, ...], at: int) -> bool:

@@ -13,7 +13,7 @@ from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.scenes import Director, Stage, turtle
-from tests.parity.world import drive, make_match, through_bytes
+from tests.parity.world import drive, make_match, through_bytes, with_fields
 
 WHEELS, AUTOFLIP, VICTIM = (
     KNOWN_FIELDS.index(name) for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
@@ -72,9 +72,7 @@ def test_every_car_is_the_same_in_whatever_order_the_players_come(shadow: bool) 
     straight, shuffled = Decoder(field_info(), shadow=shadow), Decoder(field_info(), shadow=shadow)
     order = random.Random(1).sample(range(6), 6)
     for one in playing(make_match(3, 5), ticks=400):
-        mixed = flat.GamePacket(
-            [one.players[index] for index in order], one.boost_pads, one.balls, one.match_info, one.teams, []
-        )
+        mixed = with_fields(one, players=[one.players[index] for index in order])
         first, second = straight.update(one), shuffled.update(mixed)
         rows = {int(number): row for row, number in enumerate(second.car_player_id[0])}
         for row, number in enumerate(first.car_player_id[0]):
@@ -126,3 +124,19 @@ def test_points_told_beforehand_are_not_in_doubt() -> None:
     decoder = Decoder(field_info(), dialect=Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold"}))
     assert set(decoder.settled.in_doubt) == {"demolished_place"}
     assert decoder.settled.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30])
+@pytest.mark.parametrize("what", ["car", "ball"])
+def test_numbers_that_cannot_be_are_not_given_to_the_simulation(what: str, number: float) -> None:
+    decoder = Decoder(field_info())
+    known = []
+    for count, one in enumerate(playing(make_match(1, 0), ticks=20, skip=300)):
+        if count == 10:
+            away = flat.Physics(flat.Vector3(number, 0, 17), flat.Rotator(), flat.Vector3(), flat.Vector3())
+            if what == "car":
+                one = with_fields(one, players=[with_fields(one.players[0], physics=away), one.players[1]])
+            else:
+                one = with_fields(one, balls=[flat.BallInfo(physics=away)])
+        known.append(bool(decoder.update(one).car_known[0, :, WHEELS].all()))
+    assert known == [False] + [True] * 9 + [False] * 2 + [True] * 8

@@ -73,6 +73,12 @@ def through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
     return message
 
 
+def with_fields(one: Any, **values: Any) -> Any:
+    """Return a copy of a flatbuffer object with some fields changed; they cannot be written."""
+    names = [name for name in dir(one) if not name.startswith("_") and name not in ("pack", "unpack")]
+    return type(one)(**{name: getattr(one, name) for name in names} | values)
+
+
 def drive(match: Match, seed: int, director: Director | None = None) -> Iterator[flat.GamePacket]:
     """Play a match with Chasers that do something random now and then; yield every packet.
 
