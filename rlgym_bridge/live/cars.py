@@ -38,6 +38,7 @@ class CarCounters(CarTimers):
 
     def __init__(self, settled: Settled) -> None:
         super().__init__(settled)
+        self._dodged = True  # since the car was new; until then the packet's dodge is of its last life
         self.touches = 0  # since the last decision; the decoder clears it
         self._touch_seconds = -1.0
 
@@ -49,7 +50,6 @@ class CarCounters(CarTimers):
         self._wheels: tuple[float, ...] = _AIRBORNE
         self._wheels_known = False
         self._demolished = False
-        self._dodged = True  # since the car was new; until then the packet's dodge is of its last life
         self._touches_known = False
 
     def clear_touches(self) -> None:

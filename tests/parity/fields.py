@@ -115,6 +115,7 @@ class Tally:
         guessed: Of the unknown ones, how many are off.
         wrecks: Mismatches of a car whose wheels are over a demolished one. RocketSim leaves that body lying
             about invisibly, where wheels touch it now and then for a tick; counted here alone.
+        edges: Mismatches of a car with a wheel within 0.2 uu of touching the ball or of leaving it.
         worst: Largest difference of a mismatch.
         longest: Ticks that the longest mismatch lasted without a break.
         first: Frame of the first mismatch.
@@ -125,6 +126,7 @@ class Tally:
     unknown: int = 0
     guessed: int = 0
     wrecks: int = 0
+    edges: int = 0
     worst: float = 0.0
     longest: int = 0
     first: int | None = None
@@ -145,14 +147,16 @@ class Comparison:
     _ours: list[list[float]] = field(default_factory=list)
     _known: list[list[bool]] = field(default_factory=list)
     _wrecks: list[list[bool]] = field(default_factory=list)
+    _edges: list[list[bool]] = field(default_factory=list)
     _running: np.ndarray | None = None
 
     def add(
         self, frame: int, engine: list[float], reader: list[float], known: list[bool] | None,
-        over_wreck: list[bool],
+        over_wreck: list[bool], at_edge: list[bool],
     ) -> None:  # fmt: skip
-        """Add a tick: the engine's row, the reader's, what that knows, and which cars are over a wreck."""
+        """Add a tick: the engine's row, the reader's, what that knows; cars whose wheels are hard to tell."""
         self._wrecks.append(over_wreck)
+        self._edges.append(at_edge)
         self._frames.append(frame)
         self._theirs.append(engine)
         self._ours.append(reader)
@@ -166,7 +170,7 @@ class Comparison:
             return self.tallies
         difference = np.abs(np.array(self._theirs) - np.array(self._ours))
         known, start = np.array(self._known), 0
-        wrecks, car = np.array(self._wrecks), -1
+        wrecks, edges, car = np.array(self._wrecks), np.array(self._edges), -1
         fields = _fields(self.cars)
         if self._running is None:
             self._running = np.zeros(len(fields), int)
@@ -185,6 +189,8 @@ class Comparison:
             if name.removeprefix("car.") in _DEPENDS_ON["wheels_with_contact"]:
                 tally.wrecks += int((wrong & wrecks[:, car]).sum())
                 wrong &= ~wrecks[:, car]
+                tally.edges += int((wrong & edges[:, car]).sum())
+                wrong &= ~edges[:, car]
             tally.mismatches += int(wrong.sum())
             if wrong.any():
                 tally.worst = max(tally.worst, float(difference[wrong, part].max()))
@@ -198,6 +204,7 @@ class Comparison:
         self._ours.clear()
         self._known.clear()
         self._wrecks.clear()
+        self._edges.clear()
         return self.tallies
 
     def wrong(self) -> dict[str, Tally]:

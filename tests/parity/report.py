@@ -50,9 +50,10 @@ def heading(command: str) -> list[str]:
         "",
         "*Unknown* samples are those that the decoder itself flags (`MatchState.known`): it has joined, lost",
         "a packet, or a car was put somewhere else; they are not compared (but for the wheels that counting",
-        "estimates). *Over a wreck*: RocketSim leaves",
-        "the body of a demolished car lying about, and a wheel that drives through it touches it for a tick",
-        "or not; such ticks are counted apart. *Longest* is in ticks.",
+        "estimates). *Over a wreck*: RocketSim leaves the body of a demolished car lying about, and a wheel",
+        "that drives through it touches it for a tick or not; such ticks are counted apart. So are those *at",
+        "the ball's edge*: a wheel that just touches the ball, or just does not, by less than 0.2 uu.",
+        "*Longest* is in ticks.",
         "",
         "Tolerances: " + "; ".join(f"{k} {v} ({why})" for k, (v, why) in TOLERANCES.items()) + ".",
     ]
@@ -105,6 +106,8 @@ def _cell(tally: Tally) -> str:
         text += f" (worst {tally.worst:.3g}, longest {tally.longest})"
     if tally.wrecks:
         text += f"; {tally.wrecks} over a wreck"
+    if tally.edges:
+        text += f"; {tally.edges} at the ball's edge"
     if tally.unknown:
         text += f"; {tally.unknown:,} unknown" + (f", {tally.guessed:,} of them off" if tally.guessed else "")
     return text

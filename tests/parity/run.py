@@ -10,9 +10,10 @@ from rlbot import flat
 from rlgym.rocket_league.api import Car, GameState
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.game import BALL_RADIUS, PLAYING_PHASES, WHEELS, Phase
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from tests.parity.fields import Comparison, known_of, row_of
 from tests.parity.scenes import SCENES, Director, Scene
@@ -96,6 +97,7 @@ def run(
     for name in readers:
         result.readers.setdefault(name, Comparison(2 * team_size))
     last_phase, done = -1, 0
+    edges = [False] * 2 * team_size
     before: list[Car[Any]] = []
     for sent in drive(match, seed, director):
         lost = loss is not None and loss.takes()
@@ -114,7 +116,8 @@ def run(
             for name, read in peers.items():
                 game, known = read(packet)
                 if expected is not None:
-                    result.readers[name].add(match.frame, expected, row_of(game), known, wrecks)
+                    result.readers[name].add(match.frame, expected, row_of(game), known, wrecks, edges)
+        edges = _at_edge(match, hitboxes)  # wheels are found before a tick moves anything
         if done >= ticks:
             break
     result.count("ticks", done)
@@ -123,6 +126,7 @@ def run(
     return result
 
 
+_EDGE = 0.2  # uu; angles rounded in packets and RocketSim's collision margins move a wheel by less
 _WRECK_REACH = 200.0  # uu between the middles of two cars, one of which may be under the other's wheels
 
 Reading = tuple[GameState[Any], list[bool] | None]
@@ -151,6 +155,31 @@ def _reader(name: str) -> Callable[[flat.GamePacket], Reading]:
         return game, None
 
     return read_peer
+
+
+def _at_edge(match: Match, hitboxes: Sequence[int]) -> list[bool]:
+    """Tell of each car whether one of its wheels just touches the ball, or just does not."""
+    centre = np.array(match.simulation.ball.pos.as_tuple())
+    found = []
+    for slot, car in enumerate(match.simulation.states):
+        matrix = car.rot_mat
+        axes = np.array([matrix.forward.as_tuple(), matrix.right.as_tuple(), matrix.up.as_tuple()])
+        away = axes @ (centre - np.array(car.pos.as_tuple()))  # in the car's own axes
+        gaps = [
+            _gap_to_ball(away - (x, side * y, z), reach)
+            for x, y, z, reach in (WHEELS[hitboxes[slot] if hitboxes else 0])
+            for side in (1, -1)
+        ]
+        found.append(min(gaps) < _EDGE)
+    return found
+
+
+def _gap_to_ball(away: np.ndarray, reach: float) -> float:
+    """Return how far a wheel is from where its contact with the ball begins or ends, uu."""
+    aside = float(np.hypot(away[0], away[1]))
+    if aside >= BALL_RADIUS:
+        return aside - BALL_RADIUS if away[2] < 0 else float("inf")
+    return float(abs(-away[2] - (BALL_RADIUS**2 - aside**2) ** 0.5 - reach))
 
 
 def _over_wrecks(game: GameState[Any]) -> list[bool]:

@@ -211,7 +211,7 @@ def pads(stage: Stage) -> Iterator[Inputs]:
 
 
 SCENES: tuple[Scene, ...] = (
-    bump, touch, demolition, wall_jump, flip_reset, turtle, ceiling, pads, touch, wall_jump, goal,
+    bump, touch, demolition, wall_jump, flip_reset, turtle, ceiling, pads, touch, wall_jump, touch, goal,
 )  # fmt: skip
 """In this order a demolished car is back when the next scene needs it."""
 
