@@ -71,7 +71,6 @@ class Decoder:
 
     Raises:
         ImportError: `shadow` is True and RocketSim is not installed.
-        FileNotFoundError: RocketSim's collision meshes are not.
     """
 
     def __init__(
@@ -86,6 +85,7 @@ class Decoder:
             raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
         self._has_shadow = Shadow is not None if shadow is None else shadow
         self._shadow: Shadow | None = None
+        self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
         self.estimates = () if self._has_shadow else ESTIMATES
         self.state: MatchState | None = None
         self.rows: list[int] = []
@@ -164,7 +164,12 @@ class Decoder:
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
         """Let the shadow simulation fill in what it knows."""
         if self._shadow is None:  # made with the first packet: it takes 20 ms and more
-            self._shadow = Shadow(state)
+            try:
+                self._shadow = Shadow(state, self._mode)
+            except (FileNotFoundError, RuntimeError, ValueError) as error:
+                self._has_shadow, self.estimates = False, ESTIMATES
+                _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
+                return
         if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
             self._shadow.forget()
             return

@@ -18,6 +18,11 @@ from rlgym_bridge.game import GRAVITY, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.state import CAR_FORMAT, KNOWN_FIELDS, MatchState, layout_of
 
+_MODES = {
+    "Soccar": rsim.GameMode.SOCCAR,
+    "Heatseeker": rsim.GameMode.HEATSEEKER,
+    "Snowday": rsim.GameMode.SNOWDAY,
+}
 _MOST_TICKS = 24  # a longer gap is not bridged: inputs change every few ticks
 _LEAP = 40.0  # uu off the prediction: the car was put there (at 2,300 uu/s it drives 19 a tick)
 _BALL_LEAP = 100.0  # uu; at 6,000 uu/s it flies 50 a tick
@@ -182,16 +187,20 @@ class Shadow:
 
     Args:
         state: Any state of the match; team sizes and hitboxes stay as they are there.
+        mode: Name of the game mode: Soccar, Heatseeker or Snowday.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
-        ValueError: There are more than four cars in a team.
+        ValueError: There are more than four cars in a team, or the mode is another one.
+        RuntimeError: The pinned order of cars did not come up; see `make_arena`.
     """
 
-    def __init__(self, state: MatchState) -> None:
+    def __init__(self, state: MatchState, mode: str = "Soccar") -> None:
         layout = state.layout
+        if mode not in _MODES:
+            raise ValueError(f"game mode is {mode!r}, expected one of {', '.join(_MODES)}")
         teams = state.car_team[0].astype(int).tolist()
-        self._arena, cars = make_arena(teams, state.car_hitbox[0].astype(int).tolist())
+        self._arena, cars = make_arena(teams, state.car_hitbox[0].astype(int).tolist(), _MODES[mode])
         self._cars = [_Car(car) for car in cars]
         self._offsets = [4 * (layout.car_start + row * layout.car_stride) for row in range(layout.cars)]
         self._rows = {car.id: row for row, car in enumerate(cars)}

@@ -8,7 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.live.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS
@@ -140,3 +140,24 @@ def test_numbers_that_cannot_be_are_not_given_to_the_simulation(what: str, numbe
                 one = with_fields(one, balls=[flat.BallInfo(physics=away)])
         known.append(bool(decoder.update(one).car_known[0, :, WHEELS].all()))
     assert known == [False] + [True] * 9 + [False] * 2 + [True] * 8
+
+
+def test_without_collision_meshes_counting_goes_on_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def missing(*_: object) -> None:
+        raise FileNotFoundError("no meshes")
+
+    monkeypatch.setattr("rlgym_bridge.live.decoder.Shadow", missing)
+    decoder = Decoder(field_info())
+    states = [decoder.update(one) for one in playing(make_match(1, 0), ticks=20, skip=300)]
+    assert states[-1].car_on_ground.any() and decoder.estimates == ESTIMATES
+    assert sum("no simulation follows the match" in record.message for record in caplog.records) == 1
+
+
+@pytest.mark.parametrize("mode", [flat.GameMode.Snowday, flat.GameMode.Heatseeker, flat.GameMode.Hoops])
+def test_the_simulation_is_of_the_matchs_own_mode_or_there_is_none(mode: flat.GameMode) -> None:
+    decoder = Decoder(field_info(), flat.MatchConfiguration(game_mode=mode))
+    for one in playing(make_match(1, 0), ticks=5, skip=300):
+        decoder.update(one)
+    assert bool(decoder.estimates) == (mode == flat.GameMode.Hoops)
