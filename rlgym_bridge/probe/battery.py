@@ -85,7 +85,6 @@ class Probe:
         yield from stage.stand()
         if stage.sets_state is False:
             self._notes.append("the server ignores state setting (enable_state_setting)")
-            self._findings["on_ground"] = Finding("on_ground", None, "no landing was seen yet")
         yield from pickups(stage, self._pads)
         yield from self._jumps(stage)
         yield from self._drives(stage)
@@ -146,11 +145,7 @@ class Probe:
             notes.append("no packet came")
         if self._missing:
             notes.append(f"{self._missing} packets lacked one of the probe's cars")
-        why = self._why_not()
-        every = {
-            point: self._findings.get(point) or Finding(point, None, why)
-            for point in (*POINTS, "input_latency", "packets_per_second")
-        }
+        every = {point: self._found(point) for point in (*POINTS, "input_latency", "packets_per_second")}
         facts: Sequence[Fact] = [*self._pads.facts(), *self._facts, *self._phases.facts()]
         return Report(
             {point: every[point] for point in POINTS},
@@ -161,5 +156,8 @@ class Probe:
             self._packets,
         )
 
-    def _why_not(self) -> str:
-        return _NOT_REACHED
+    def _found(self, point: str) -> Finding:
+        one = self._findings.get(point) or Finding(point, None, _NOT_REACHED)
+        if one.value is None and self._stage is not None and self._stage.sets_state is False:
+            return Finding(point, None, f"{one.evidence}; the server ignores state setting")
+        return one

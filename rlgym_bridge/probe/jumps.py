@@ -211,13 +211,22 @@ def facts(
     tapped: Sequence[Frame], long: Sequence[Frame], dodged: Sequence[Frame], doubled: Sequence[Frame]
 ) -> list[Fact]:
     """Return how long jumps and dodges last."""
-    shown = lambda frames, what: [one for one in frames if one.car.air_state == what]  # noqa: E731
-    measured = (
-        ("a tapped jump pushes", _pushing(tapped), JUMP_MIN_SECONDS),
-        ("a held jump pushes", _pushing(long), JUMP_MAX_SECONDS),
-        ("a dodge turns", shown(dodged, flat.AirState.Dodging), FLIP_TORQUE_SECONDS + TICK),
-        ("a double jump is shown", shown(doubled, flat.AirState.DoubleJumping), _DOUBLE_JUMP_SECONDS),
-    )
     return [
-        Fact(name, _length(frames) or None, expected, "s", 1.1 * TICK) for name, frames, expected in measured
+        _lasting(name, frames, kind, expected)
+        for name, frames, kind, expected in (
+            ("a tapped jump pushes", tapped, flat.AirState.Jumping, JUMP_MIN_SECONDS),
+            ("a held jump pushes", long, flat.AirState.Jumping, JUMP_MAX_SECONDS),
+            ("a dodge turns", dodged, flat.AirState.Dodging, FLIP_TORQUE_SECONDS + TICK),
+            ("a double jump is shown", doubled, flat.AirState.DoubleJumping, _DOUBLE_JUMP_SECONDS),
+        )
     ]
+
+
+def _lasting(name: str, frames: Sequence[Frame], kind: flat.AirState, expected: float) -> Fact:
+    """Return how long an air state is shown: from its first packet to the first after it."""
+    shown = [place for place, one in enumerate(frames) if one.car.air_state == kind]
+    if not shown or shown[-1] + 1 >= len(frames):
+        return Fact(name, None, expected, "s", TICK)
+    value = seconds_between(frames[shown[0]], frames[shown[-1] + 1])
+    # Packets that leave out frames are late at both ends.
+    return Fact(name, value, expected, "s", max(map(seconds_between, frames, frames[1:])) + 0.1 * TICK)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from rlbot import flat
+
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import Frame, press, put, seconds_between
@@ -69,16 +71,15 @@ def touch(stage: Stage) -> Play[list[Frame]]:
         controls=press(throttle=1.0),
     )
     start = stage.frame
-    if begun:
-        drive = lambda _: press(throttle=1.0)  # noqa: E731
-    else:
-        drive = _at_ball
-    yield from stage.until(lambda one: _touched(start, one), 90 if begun else 900, drive)
+    ticks = 90 if begun else 900
+    yield from stage.until(
+        lambda one: _touched(start, one), ticks, press(throttle=1.0) if begun else _at_ball
+    )
     yield from stage.hold(_RUN_TICKS)
     return stage.frames
 
 
-def _at_ball(frame: Frame):  # type: ignore[no-untyped-def]
+def _at_ball(frame: Frame) -> flat.ControllerState:
     balls = frame.packet.balls
     place = balls[0].physics.location if balls else None
     return press() if place is None else towards(frame, place.x, place.y, throttle=1.0)

@@ -1,4 +1,7 @@
-"""Input latency: the input that answers packet N drives N + L to N + L + 1, so N + L + 1 is the first to show it."""
+"""Input latency: how many ticks later than it could an input acts.
+
+With latency L the input that answers packet N drives N + L to N + L + 1: packet N + L + 1 shows it first.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -65,6 +68,12 @@ def trials(stage: Stage) -> Play[list[Trial]]:
         one = yield from _start(stage)
         if one is not None:
             found.append(one)
+    yield from stage.stand()
+    one = yield from _change(stage, press(jump=True), lambda now: now.jump)
+    if one is not None:
+        found.append(one)
+    yield from stage.hold(30)
+    yield from stage.land()
     return found
 
 

@@ -1,6 +1,7 @@
 """Boost and handbrake: numbers beside RocketSim's."""
 
 import math
+from itertools import pairwise
 from typing import Final
 
 from rlgym_bridge.game import BOOST_MIN_SECONDS, BOOST_PER_SECOND, TICK_SECONDS
@@ -24,9 +25,7 @@ def boost(stage: Stage) -> Play[list[Fact]]:
     yield from stage.hold(60, press(boost=True))
     long = [one for one in stage.frames if one.car.boost > 1.0]
     burnt = tapped[0].car.boost - tapped[-1].car.boost
-    burning = [
-        now for before, now in zip(long, long[1:], strict=False) if now.car.boost < before.car.boost - 1e-3
-    ]
+    burning = [now for before, now in pairwise(long) if now.car.boost < before.car.boost - 1e-3]
     rate = None
     if len(burning) > 10:
         used = burning[0].car.boost - burning[-1].car.boost

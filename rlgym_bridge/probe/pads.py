@@ -33,10 +33,10 @@ class PadWatch:
     """Follows all pads over all packets.
 
     Attributes:
-        field: The pads' places, in packet order.
+        info: The pads' places, in packet order.
     """
 
-    field: flat.FieldInfo
+    info: flat.FieldInfo
     _absences: dict[int, list[_Absence]] = field(default_factory=dict)
     _before: Frame | None = None
 
@@ -95,7 +95,7 @@ class PadWatch:
             times = [
                 (not one.certain, seconds_between(one.first, one.back))
                 for number, absences in self._absences.items()
-                if number < len(self.field.boost_pads) and self.field.boost_pads[number].is_full_boost == big
+                if number < len(self.info.boost_pads) and self.info.boost_pads[number].is_full_boost == big
                 for one in absences
                 if one.back is not None
             ]
@@ -111,7 +111,7 @@ def pickups(stage: Stage, watch: PadWatch) -> Play[None]:
     """
     for big in (True, False):
         place = min(
-            (one.location for one in watch.field.boost_pads if one.is_full_boost == big),
+            (one.location for one in watch.info.boost_pads if one.is_full_boost == big),
             key=lambda one: math.dist((one.x, one.y), (3072.0, -4096.0) if big else (1788.0, -2300.0)),
             default=None,
         )
@@ -123,13 +123,13 @@ def pickups(stage: Stage, watch: PadWatch) -> Play[None]:
         if set_up:
             yield from stage.hold(70, press(throttle=0.5))
         elif not big:
-            yield from _drive_to_a_pad(stage, watch.field)
+            yield from _drive_to_a_pad(stage, watch.info)
 
 
-def _drive_to_a_pad(stage: Stage, field: flat.FieldInfo) -> Play[None]:
+def _drive_to_a_pad(stage: Stage, info: flat.FieldInfo) -> Play[None]:
     here = stage.frame.car.physics.location
     target = min(
-        (one.location for one in field.boost_pads),
+        (one.location for one in info.boost_pads),
         key=lambda one: math.dist((one.x, one.y), (here.x, here.y)),
         default=None,
     )
