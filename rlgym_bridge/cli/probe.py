@@ -1,6 +1,7 @@
 """`rlgym-bridge probe`: which dialect a server speaks."""
 
 import argparse
+import logging
 import os
 import sys
 import threading
@@ -20,6 +21,8 @@ from rlgym_bridge.cli.real_match import server_port
 from rlgym_bridge.probe import Probe, Report
 from rlgym_bridge.probe.client import NoServer, Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
+
+_LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only
 
 _SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
 _GAME_SECONDS = 300.0  # likewise
@@ -161,6 +164,7 @@ def _real_match() -> Iterator[tuple[str, int]]:
     taken = threading.Event()
     manager = MatchManager()
     relay = manager.rlbot_interface
+    relay.logger = _LOG
     heard = lambda _: taken.set()  # noqa: E731
     relay.match_config_handlers.append(heard)
     try:

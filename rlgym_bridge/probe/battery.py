@@ -21,6 +21,9 @@ _LOG = logging.getLogger("rlgym_bridge.probe")
 MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
 """Packets after which the probe ends whatever it knows: 200 s of game."""
 
+_NONSENSE: Final = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What scenes and judges may raise on packets that make no sense."""
+
 _NOT_REACHED: Final = "its scene was not reached"
 
 
@@ -70,11 +73,15 @@ class Probe:
                 self._script = self._all(self._stage)
                 return next(self._script), frame
             return self._script.send(frame), frame
-        except (StopIteration, Over) as error:
-            if isinstance(error, Over):
-                self._notes.append(str(error))
-            self.done = True
-            return Reply(), frame
+        except StopIteration:
+            pass
+        except Over as error:
+            self._notes.append(str(error))
+        except _NONSENSE as error:
+            _LOG.exception("a scene failed")
+            self._notes.append(f"a scene failed on what it saw, and all after it: {error!r}")
+        self.done = True
+        return Reply(), frame
 
     def _all(self, stage: Stage) -> Play[None]:
         """Play all scenes."""
@@ -110,6 +117,8 @@ class Probe:
         landed = [*tapped, *long, *dodged, *doubled]
         yield from stage.begin()
         unused = yield from jumps.unused(stage)
+        if jumps.judge_expired(unused).value is None and stage.sets_state:
+            unused = yield from jumps.unused(stage, throw=False)
         self._judge("dodge_timeout_expired", lambda: jumps.judge_expired(unused))
         landed += yield from wheels.landings(stage)
         self._judge("on_ground", lambda: wheels.judge(landed))
@@ -132,7 +141,7 @@ class Probe:
         """Keep a finding; a judge that fails on what it sees settles nothing."""
         try:
             self._findings[point] = judge()
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except _NONSENSE as error:
             _LOG.exception("the judge of %s failed", point)
             self._findings[point] = Finding(point, None, f"the packets made no sense: {error!r}")
 

@@ -3,6 +3,7 @@
 Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
 """
 
+import logging
 import socket
 import time
 from contextlib import suppress
@@ -13,6 +14,8 @@ from rlbot import flat
 
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.probe.findings import Report
+
+_LOG = logging.getLogger("rlgym_bridge.probe")
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
 _OCTANE: Final = 23  # `car_id` of a loadout
@@ -48,6 +51,15 @@ def match_of_two() -> flat.MatchConfiguration:
         enable_state_setting=True,
         mutators=flat.MutatorSettings(),
     )
+
+
+def _message(payload: bytes) -> object:
+    """Unpack a message; one that cannot be read is as good as one of another kind."""
+    try:
+        return flat.CorePacket.unpack(payload).message
+    except flat.InvalidFlatbuffer as error:
+        _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
+        return None
 
 
 class _Connection:
@@ -176,7 +188,7 @@ class Players:
                 )
             if not self._cars:
                 self._write(payload)
-            message = flat.CorePacket.unpack(payload).message
+            message = _message(payload)
             if isinstance(message, flat.FieldInfo):
                 self.field, field = message, True
             elif isinstance(message, flat.ControllableTeamInfo) and message.controllables:
@@ -212,7 +224,7 @@ class Players:
 
     def _take(self, probe: Probe, payload: bytes) -> None:
         self._write(payload)
-        message = flat.CorePacket.unpack(payload).message
+        message = _message(payload)
         if isinstance(message, flat.DisconnectSignal):
             raise EOFError("it said goodbye")
         if not isinstance(message, flat.GamePacket):
@@ -239,7 +251,7 @@ class Players:
         with suppress(EOFError, OSError):
             self._cars[0].send(flat.StopCommand(False))
             while (payload := self._cars[0].receive(deadline - time.monotonic())) is not None:
-                if isinstance(flat.CorePacket.unpack(payload).message, flat.DisconnectSignal):
+                if isinstance(_message(payload), flat.DisconnectSignal):
                     break
 
     def close(self) -> None:

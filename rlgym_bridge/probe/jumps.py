@@ -59,19 +59,22 @@ def _second(stage: Stage, controls: flat.ControllerState) -> Play[list[Frame]]:
     return stage.frames
 
 
-def unused(stage: Stage) -> Play[list[Frame]]:
+def unused(stage: Stage, throw: bool = True) -> Play[list[Frame]]:
     """Jump and stay in the air for longer than a dodge is possible.
 
-    The car is thrown up; where states cannot be set it flies up on its boost.
+    Args:
+        stage: Where.
+        throw: Set the car's speed upwards; otherwise, and where states cannot be set, it flies up on
+            its boost.
     """
     yield from stage.stand()
     yield from stage.hold(24, _JUMP)
-    if stage.sets_state is False:
+    if stage.sets_state is False or not throw:
         yield from stage.until(lambda _: False, 45, lambda one: _nose_up(one, boost=False))
         yield from stage.until(lambda _: False, 150, lambda one: _nose_up(one, boost=True))
     else:
-        throw = flat.DesiredPhysics(velocity=flat.Vector3Partial(z=_RISE))
-        yield from stage.step(cars={0: flat.DesiredCarState(throw)})
+        thrown = flat.DesiredPhysics(velocity=flat.Vector3Partial(z=_RISE))
+        yield from stage.step(cars={0: flat.DesiredCarState(thrown)})
         yield from stage.hold(190)
     frames = stage.frames
     yield from stage.until(lambda one: one.car.air_state == flat.AirState.OnGround, 300)
