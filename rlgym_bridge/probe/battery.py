@@ -1,7 +1,7 @@
 """All scenes in order, and their judgement: packets in, answers out, a report at the end."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from rlbot import flat
@@ -155,12 +155,13 @@ class Probe:
         if self._missing:
             notes.append(f"{self._missing} packets lacked one of the probe's cars")
         every = {point: self._found(point) for point in (*POINTS, "input_latency", "packets_per_second")}
-        facts: Sequence[Fact] = [*self._pads.facts(), *self._facts, *self._phases.facts()]
+        rate = float(every["packets_per_second"].value or TICKS_PER_SECOND)
+        facts = [*self._pads.facts(), *self._facts, *self._phases.facts(rate)]
         return Report(
             {point: every[point] for point in POINTS},
             every["input_latency"],
             every["packets_per_second"],
-            list(facts),
+            facts,
             notes,
             self._packets,
         )

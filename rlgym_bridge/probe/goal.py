@@ -83,29 +83,37 @@ class PhaseWatch:
 
     _began: Frame | None = None
     _before: Frame | None = None
-    _lengths: dict[int, list[float]] = field(default_factory=dict)
-    _packets: int = 0
+    _seconds: dict[int, float] = field(default_factory=dict)  # by frame numbers
+    _packets: dict[int, int] = field(default_factory=dict)  # of phases in which those stood still
+    _count: int = 0
 
     def see(self, frame: Frame) -> None:
         """Take in a packet."""
         before, self._before = self._before, frame
-        self._packets += 1
+        self._count += 1
         if before is None or before.phase == frame.phase:
             return
         if self._began is not None:
-            passed = seconds_between(self._began, frame)
-            if before.phase in _IDLE and passed < 0.5 * self._packets * TICK_SECONDS:
-                passed = self._packets * TICK_SECONDS  # frames stood still: one packet is a tick
-            self._lengths.setdefault(before.phase, []).append(passed)
-        self._began, self._packets = frame, 0
+            if before.phase in _IDLE and before.number == self._began.number:
+                self._packets.setdefault(before.phase, self._count)
+            else:
+                self._seconds.setdefault(before.phase, seconds_between(self._began, frame))
+        self._began, self._count = frame, 0
 
-    def facts(self) -> list[Fact]:
-        """Return the lengths of phases that have one."""
-        return [
-            Fact(name, min(self._lengths.get(phase, []), default=None), ticks * TICK_SECONDS, "s", 0.1)
-            for name, phase, ticks in (
-                ("GoalScored lasts", Phase.GOAL_SCORED, GOAL_SCORED_TICKS),
-                ("Replay lasts", Phase.REPLAY, REPLAY_TICKS),
-                ("Countdown lasts", Phase.COUNTDOWN, COUNTDOWN_TICKS),
-            )
-        ]
+    def facts(self, packets_per_second: float) -> list[Fact]:
+        """Return the lengths of phases that have one.
+
+        Args:
+            packets_per_second: Measured in play; a phase in which frames stand still is timed by it.
+        """
+        found: list[Fact] = []
+        for name, phase, ticks in (
+            ("GoalScored lasts", Phase.GOAL_SCORED, GOAL_SCORED_TICKS),
+            ("Replay lasts", Phase.REPLAY, REPLAY_TICKS),
+            ("Countdown lasts", Phase.COUNTDOWN, COUNTDOWN_TICKS),
+        ):
+            value, tolerance = self._seconds.get(phase), 0.1
+            if value is None and phase in self._packets:
+                value, tolerance = self._packets[phase] / packets_per_second, 0.5
+            found.append(Fact(name, value, ticks * TICK_SECONDS, "s", tolerance))
+        return found

@@ -51,7 +51,7 @@ def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[s
     names(Dialect(dict([one, two])))
 
 
-@pytest.mark.parametrize("latency", [0, 1, 2])
+@pytest.mark.parametrize("latency", [0, 1])
 def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
     dialect = Dialect(dict(OTHERS[::2]))
     report = ask(dialect, latency, reaches=lambda tick: tick % 2 == 0)
@@ -60,7 +60,7 @@ def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) ->
     assert not any(fact.differs for fact in report.facts)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_lost_packets_spoil_nothing(seed: int) -> None:
     generator = random.Random(seed)
     dialect = random_dialect(10 + seed)
@@ -71,7 +71,7 @@ def test_lost_packets_spoil_nothing(seed: int) -> None:
     assert report.rate.value is not None and float(report.rate.value) == pytest.approx(114.0, abs=2.0)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_server_that_ignores_states_settles_what_needs_none(seed: int) -> None:
     report = ask(random_dialect(20 + seed), seed=seed, sets_state=False)
     settled = set(report.dialect)
