@@ -10,6 +10,7 @@ import time
 
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.live.pilot import Faults, Override
 from rlgym_bridge.live.report import Report
@@ -33,6 +34,7 @@ class Agent:
         agent_id: Used where `RLBOT_AGENT_ID` is not set.
         override: See `pilot.Override`.
         seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` goes before it.
+        dialect: What is known of the server's dialect.
 
     Attributes:
         server: Address and port.
@@ -48,6 +50,7 @@ class Agent:
         agent_id: str | None = None,
         override: Override | None = None,
         seed: int | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         name = os.environ.get("RLBOT_AGENT_ID") or agent_id
         if not name:
@@ -59,6 +62,7 @@ class Agent:
         self.report = Report(name, Faults(_LOG))
         self._brain = brain
         self._override = override
+        self._dialect = dialect
         named = _whole_number(SEED_VARIABLE)
         self._seed = seed if named is None else named
         timing = brain.timing
@@ -80,7 +84,7 @@ class Agent:
         report = self.report
         while True:
             packets = report.packets
-            session = Session(self.server, self._brain, report, self._override, self._seed)
+            session = Session(self.server, self._brain, report, self._override, self._seed, self._dialect)
             try:
                 session.connect(wait)
             except (OSError, TimeoutError) as error:

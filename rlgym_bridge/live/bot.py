@@ -15,6 +15,7 @@ from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components import Components
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.pilot import Override
@@ -25,6 +26,12 @@ CHASER = "chaser"
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
 """Environment variable that overrides how actions are chosen: `sample` or `argmax`."""
+
+DIALECT_VARIABLE = "RLGYM_BRIDGE_DIALECT"
+"""Environment variable with the path of a `dialect.toml`, in place of the one in the current folder."""
+
+DIALECT_FILE = "dialect.toml"
+"""Read from the current folder, the bot's own, where it is there; `rlgym-bridge probe` writes it."""
 
 _TICK_SKIP = 8  # Chaser's
 
@@ -68,6 +75,8 @@ def play(
 ) -> int:
     """Play a match; returns when the server says goodbye.
 
+    A `dialect.toml` in the current folder (RLBot starts a bot in its own) says how the server speaks.
+
     Args:
         policy: A policy folder, or `"chaser"`.
         agent_id: Used where RLBot did not set `RLBOT_AGENT_ID`: the one of your `bot.toml`.
@@ -83,7 +92,10 @@ def play(
     )
     try:
         selection = os.environ.get(SELECTION_VARIABLE) or None
-        agent = Agent(brain_of(policy, allow_modules, selection), agent_id, override)
+        named = os.environ.get(DIALECT_VARIABLE)
+        file = Path(named or DIALECT_FILE)
+        dialect = Dialect.read(file) if named or file.is_file() else None
+        agent = Agent(brain_of(policy, allow_modules, selection), agent_id, override, dialect=dialect)
     except (OSError, ValueError) as error:
         logging.getLogger("rlgym_bridge").error("%s", error)
         return 2

@@ -22,6 +22,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.live.rotation import matrix
+from rlgym_bridge.live.settled import Settled
 from rlgym_bridge.live.wheels import floor_contact
 from rlgym_bridge.state import CAR_FORMAT
 
@@ -46,6 +47,7 @@ _PHYSICS = attrgetter("location", "rotation", "velocity", "angular_velocity")
 _XYZ = attrgetter("x", "y", "z")
 _CONTROLS = attrgetter(*CONTROL_NAMES)
 _LEAP = 40.0  # uu a tick; at its top speed of 2,300 uu/s a car moves 19
+_ORIGIN = (0.0, 0.0, 0.0)
 _AIRBORNE = (0.0,) * 4
 _GROUNDED = (1.0,) * 4
 
@@ -54,13 +56,36 @@ class CarCounters:
     """One car of a live match, packet by packet."""
 
     __slots__ = (
-        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_demolished", "_dodged",
-        "_hand", "_hand_high", "_hand_low", "_jump_known", "_jump_ticks", "_jumping", "_new", "_pose",
-        "_supersonic_known", "_supersonic_ticks", "_touch_seconds", "_touches_known", "_wheels",
-        "_wheels_known", "touches",
+        "_air_known",
+        "_air_ticks",
+        "_boost",
+        "_boost_doubt",
+        "_boost_ticks",
+        "_demolished",
+        "_dodged",
+        "_hand",
+        "_hand_high",
+        "_hand_low",
+        "_hold_known",
+        "_hold_ticks",
+        "_jump_known",
+        "_jump_ticks",
+        "_jumping",
+        "_motion",
+        "_new",
+        "_pose",
+        "_settled",
+        "_supersonic_known",
+        "_supersonic_ticks",
+        "_touch_seconds",
+        "_touches_known",
+        "_wheels",
+        "_wheels_known",
+        "touches",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, settled: Settled) -> None:
+        self._settled = settled
         self.touches = 0  # since the last decision; the decoder clears it
         self._hand = 0.0  # the best guess
         self._touch_seconds = -1.0
@@ -77,6 +102,8 @@ class CarCounters:
         self._boost_ticks, self._boost_doubt, self._boost = 0, _BOOST_MIN_TICKS, 0.0
         self._hand_low, self._hand_high = 0.0, 1.0
         self._jump_ticks, self._jump_known, self._jumping = 0, False, False
+        self._hold_ticks, self._hold_known = 0, False  # for which the last jump has pushed
+        self._motion: tuple[float, ...] = (0.0,) * 6
         self._dodged = True  # since the car was new; until then the packet's dodge is of its last life
         self._air_ticks, self._air_known = 0, False
         self._touches_known = False
@@ -150,13 +177,17 @@ class CarCounters:
         if ticks > 1:
             self._touches_known = False
         self._new = False
-        self._pose = pose = (*here, *matrix(rotation))
+        if respawn >= 0 and self._is_displaced(here):
+            pose, motion = before or (*here, *matrix(rotation)), self._motion
+        else:
+            pose, motion = (*here, *matrix(rotation)), (*_XYZ(velocity), *_XYZ(spin))
+        self._pose, self._motion = pose, motion
         wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
         grounded = sum(wheels) >= 3
         has_flip = not flipped and not double_jumped and self._air_ticks <= _DODGE_TICKS
         torque_x, torque_y = (-dodge.y, dodge.x) if self._dodged else (0.0, 0.0)
         _PACK(
-            target, offset, player_id, team, hitbox, *pose, *_XYZ(velocity), *_XYZ(spin),
+            target, offset, player_id, team, hitbox, *pose, *motion,
             boost, respawn if demolished else 0.0, *wheels,
             supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS,
             self._hand, has_jumped, holding, air_state == _JUMPING,
@@ -169,6 +200,12 @@ class CarCounters:
             self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
             self._touches_known,
         )  # fmt: skip
+
+    def _is_displaced(self, here: tuple[float, float, float]) -> bool:
+        """Tell whether a demolished car is shown elsewhere: its last place stands for it then."""
+        if self._settled.at_origin is None:
+            self._settled.at_origin = here == _ORIGIN
+        return self._settled.at_origin
 
     def _count(
         self, supersonic: bool, boost: float, boosting: bool, handbrake: bool, has_jumped: bool,
@@ -252,20 +289,33 @@ class CarCounters:
             self._jump_ticks, self._jump_known = ticks, not gap
         else:
             self._jump_ticks += ticks
-        self._jumping = jumping
+        was_jumping, self._jumping = self._jumping, jumping
+        if jumping:
+            self._hold_ticks, self._hold_known = self._jump_ticks, self._jump_known
+        elif was_jumping and gap:
+            self._hold_known = False  # it ended unseen
         if jumping or air_state == _ON_GROUND or not has_jumped:
             self._air_ticks, self._air_known = 0, True
             return
         if gap and timeout >= 0:
-            self._air_ticks, self._air_known = _ticks_since_jump(timeout), True
+            self._air_ticks = self._ticks_of(timeout)
+            adds_hold = self._settled.adds_hold
+            self._air_known = adds_hold is not None and (self._hold_known or not adds_hold)
             return
         self._air_ticks += ticks
         self._air_known = self._air_known and not gap
+        if timeout > 0 and was_jumping and self._hold_known and self._settled.adds_hold is None:
+            more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
+            self._settled.adds_hold = abs(more) < 0.5 * self._hold_ticks
         # The packet decides whether a dodge is left, whatever was counted.
         if timeout < 0 and not spent:
             self._air_ticks = max(self._air_ticks, _DODGE_TICKS + 1)
         elif timeout > 0 and self._air_ticks > _DODGE_TICKS:
-            self._air_ticks = _ticks_since_jump(timeout)
+            self._air_ticks = max(self._ticks_of(timeout), 0)
+
+    def _ticks_of(self, timeout: float) -> int:
+        """Return the ticks since the jump ended."""
+        return _ticks_since_jump(timeout) + (self._hold_ticks if self._settled.adds_hold else 0)
 
     def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
         """Estimate the wheels: by geometry over the flat floor, else all or none by the air state.

@@ -13,6 +13,7 @@ from operator import attrgetter
 from rlbot import flat
 
 from rlgym_bridge.clock import GAP_TICKS
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BLUE,
@@ -27,6 +28,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.live.cars import CarCounters
 from rlgym_bridge.live.pads import PadTimers
 from rlgym_bridge.live.rotation import matrix
+from rlgym_bridge.live.settled import Settled
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
 
 try:
@@ -56,6 +58,7 @@ class Decoder:
     Args:
         field: The match's field info.
         config: The match's configuration; None where the server sent none.
+        dialect: What is known of the server's dialect beforehand; the rest is heard in the packets.
         shadow: Whether a simulation follows the match; None: where RocketSim is installed.
 
     Attributes:
@@ -63,6 +66,7 @@ class Decoder:
             first packet.
         rows: Packet index of the player in each row of the state.
         seating: Team and identifier of each player, in packet order; a new list when they change.
+        settled: The server's dialect, as far as it is known by now.
         estimates: Names of the fields that are estimates throughout.
 
     Raises:
@@ -75,7 +79,9 @@ class Decoder:
         field: flat.FieldInfo,
         config: flat.MatchConfiguration | None = None,
         shadow: bool | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
+        self.settled = Settled(dialect)
         if shadow and Shadow is None:
             raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
         self._has_shadow = Shadow is not None if shadow is None else shadow
@@ -84,7 +90,7 @@ class Decoder:
         self.state: MatchState | None = None
         self.rows: list[int] = []
         self.seating: list[tuple[int, int]] = []
-        self._pads = PadTimers(field)
+        self._pads = PadTimers(field, self.settled)
         self._cars: dict[int, CarCounters] = {}
         self._hitboxes: dict[float, int] = {}
         self._frame: int | None = None
@@ -142,7 +148,7 @@ class Decoder:
             player_id = seating[index][1]
             counters = self._cars.get(player_id)
             if counters is None:
-                counters = self._cars[player_id] = CarCounters()
+                counters = self._cars[player_id] = CarCounters(self.settled)
             length = player.hitbox.length
             hitbox = self._hitboxes.get(length)
             if hitbox is None:
@@ -162,7 +168,7 @@ class Decoder:
         if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
             self._shadow.forget()
             return
-        contacts = self._shadow.refine(state, ticks, at_rest)
+        contacts = self._shadow.refine(state, ticks, at_rest, self.settled.at_origin is True)
         if touched and contacts:
             self._count_lost_touches(state, touched, contacts)
 

@@ -15,6 +15,7 @@ from rlgym_bridge.game import (
     SMALL_PAD_SECONDS,
     TICK_SECONDS,
 )
+from rlgym_bridge.live.settled import Settled
 
 _LOG = logging.getLogger(__name__)
 _IS_ACTIVE = attrgetter("is_active")
@@ -25,22 +26,24 @@ _MATCH_DISTANCE = 100.0  # uu; pads lie at least 700 uu apart, maps differ by a 
 class PadTimers:
     """Seconds until each of the 34 pads is back, from packets that say only whether it is there.
 
-    A pad that is seen to go starts at its full time, whichever way the server counts its timer (the
-    schema says seconds since pickup; some servers send seconds left). Of a pad that was gone before
-    the first packet the schema's reading is taken.
+    The schema says that a pad's timer counts seconds since pickup; some servers send seconds left. Which
+    it is shows at the first pickup, or in two packets of a pad that is away; until then the schema's
+    reading is taken.
 
     Args:
         field: The match's field info; its pads may come in any order.
+        settled: What is known of the server's dialect; what is heard is added.
     """
 
-    def __init__(self, field: flat.FieldInfo) -> None:
+    def __init__(self, field: flat.FieldInfo, settled: Settled) -> None:
+        self._settled = settled
+        self._away: tuple[int, float] | None = None  # a pad away in the last packet, and its timer
         self._order = _match_pads(field)
         self._seconds = [
             BIG_PAD_SECONDS if pad in BIG_PADS else SMALL_PAD_SECONDS for pad in range(PAD_COUNT)
         ]
         self._active = [True] * PAD_COUNT
         self._fresh = True
-        self._elapsed = True  # the server counts up from the pickup, as the schema says
         self.timers = [0.0] * PAD_COUNT  # s, RLGym's order
 
     def forget(self) -> None:
@@ -55,6 +58,8 @@ class PadTimers:
             ticks: Ticks since the last packet; 0 for a repeated frame.
         """
         active = list(map(_IS_ACTIVE, states))
+        if self._settled.elapsed is None:
+            self._listen(states, active, ticks)
         if active == self._active and not self._fresh:
             if ticks and not all(active):
                 step = ticks * TICK_SECONDS
@@ -65,13 +70,30 @@ class PadTimers:
         self._change(states, active, ticks)
         return self.timers
 
+    def _listen(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
+        """Settle which way the timers run, by a pad that is away in two packets."""
+        away, self._away = self._away, None
+        if all(active):
+            return
+        index = active.index(False)
+        self._away = index, states[index].timer
+        if away is not None and away[0] == index and 0 < ticks <= 12:
+            change = states[index].timer - away[1]
+            if abs(abs(change) - ticks * TICK_SECONDS) < 0.5 * TICK_SECONDS:
+                self._settled.elapsed = change > 0
+                self._fresh = True  # read anew what was there before
+
+    def _left(self, timer: float, full: float) -> float:
+        """Return the seconds until a pad is back."""
+        return timer if self._settled.elapsed is False else full - timer
+
     def _find_taken_again(self, states: Sequence[flat.BoostPadState]) -> None:
         """Restart pads that came back and were taken on one tick: no packet showed them there."""
         for index, state in enumerate(states[: len(self._order)]):
             pad = self._order[index]
             if pad >= 0 and self.timers[pad] == _NOT_YET:
                 full = self._seconds[pad]
-                left = full - state.timer if self._elapsed else state.timer
+                left = self._left(state.timer, full)
                 if left > 0.5 * full:
                     self.timers[pad] = left
 
@@ -83,11 +105,10 @@ class PadTimers:
                 continue
             full = self._seconds[pad]
             if self._fresh:
-                timers[pad] = max(full - state.timer, _NOT_YET)
+                timers[pad] = max(self._left(state.timer, full), _NOT_YET)
             elif self._active[index]:
-                self._elapsed = state.timer < 0.5 * full
-                since = state.timer if self._elapsed else full - state.timer
-                timers[pad] = max(full - since, _NOT_YET)
+                self._settled.elapsed = state.timer < 0.5 * full
+                timers[pad] = max(self._left(state.timer, full), _NOT_YET)
             else:
                 timers[pad] = max(self.timers[pad] - ticks * TICK_SECONDS, _NOT_YET)
         self.timers, self._active, self._fresh = timers, active, False

@@ -10,6 +10,7 @@ from rlbot import flat
 
 from rlgym_bridge.clock import Clock, Event
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.decoder import Decoder
@@ -49,6 +50,7 @@ class Pilot:
         player_ids: RLBot's identifiers of the cars to play.
         faults: Where faults are counted.
         override: See `Override`.
+        dialect: What is known of the server's dialect.
         seed: Seed of the first episode, counted up at every reset; None leaves it to the policy.
 
     Attributes:
@@ -65,12 +67,13 @@ class Pilot:
         faults: Faults,
         override: Override | None = None,
         seed: int | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self.decisions = 0
         self.resets = 0
         self.episode = Episode(brain)
         self.clock = Clock(brain.timing, len(player_ids))
-        self._decoder = Decoder(field, config)
+        self._decoder = Decoder(field, config, dialect=dialect)
         self._tick_skip = brain.tick_skip
         self._ids = list(player_ids)
         self._seats: list[int] = []
@@ -86,6 +89,11 @@ class Pilot:
         self._neutral: Sequence[np.ndarray] = (NEUTRAL,) * len(player_ids)
         self._rows: Sequence[np.ndarray] = self._neutral
         self._seed = seed
+
+    @property
+    def decoder(self) -> Decoder:
+        """What turns the packets into states."""
+        return self._decoder
 
     def foresee(self, packet: flat.GamePacket) -> bool:
         """Find the answer to a packet that has yet to be seen, if its state has no say in it. Never raises.

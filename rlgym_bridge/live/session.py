@@ -11,6 +11,7 @@ from collections.abc import Callable
 from rlbot import flat
 from rlbot.interface import SocketRelay
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.pilot import Override, Pilot
@@ -29,6 +30,7 @@ class Session:
         report: Where all is counted.
         override: See `pilot.Override`.
         seed: See `Pilot`.
+        dialect: See `Pilot`.
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class Session:
         report: Report,
         override: Override | None = None,
         seed: int | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self._server = server
+        self._dialect = dialect
         self._brain = brain
         self._report = report
         self._override, self._seed = override, seed
@@ -98,9 +102,19 @@ class Session:
         finally:
             gc.unfreeze()
             gc.enable()
+            self._tell_doubts()
             if self._relay.socket is not None:
                 self._relay.socket.close()
         return self._goodbye
+
+    def _tell_doubts(self) -> None:
+        """Say what the session's packets have not settled."""
+        doubts = {} if self._pilot is None else self._pilot.decoder.settled.in_doubt
+        for point, fields in doubts.items():
+            _LOG.info(
+                "these packets did not show the server's %s; it changes %s (`rlgym-bridge probe` settles it)",
+                point, ", ".join(fields),
+            )  # fmt: skip
 
     def _receive(self) -> list[bytes]:
         """Wait for something to come; return all messages that are here, oldest first.
@@ -174,8 +188,14 @@ class Session:
         ids = [one.identifier for one in self._team.controllables]
         self._pilot = Pilot(
             self._brain, self._field, self._config, ids,
-            self._report.faults, self._override, self._seed,
+            self._report.faults, self._override, self._seed, self._dialect,
         )  # fmt: skip
+        estimates = self._pilot.decoder.estimates
+        if estimates:
+            _LOG.warning(
+                "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
+                ", ".join(estimates),
+            )
         self._relay.send_msg(flat.InitComplete())
 
     def _answer(self) -> None:

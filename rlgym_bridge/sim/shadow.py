@@ -56,6 +56,8 @@ _HIDDEN = attrgetter(
     "wheels_with_contact", "is_auto_flipping", "auto_flip_timer", "auto_flip_torque_scale",
     "car_contact_cooldown_timer", "car_contact_id",
 )  # fmt: skip
+_MOST = 1e6  # sum of a body's numbers; in the game it stays below 40,000
+_BODY = struct.Struct("<18f")  # position, rotation, linear and angular velocity lie side by side
 _FOUR, _TWO, _ONE = (struct.Struct(one).pack_into for one in ("<4f", "<2f", "<f"))
 _NOTHING = (0.0, 0.0, 0.0, -1.0)  # auto-flip, its timer and direction, bump victim
 
@@ -64,14 +66,15 @@ class _Car:
     """One car of the arena, and what was last shown of its hidden state."""
 
     __slots__ = (
-        "autoflip", "autoflip_known", "car", "contact", "demolished", "held", "victim_doubt", "wheels",
-        "wheels_known",
+        "autoflip", "autoflip_known", "car", "contact", "demolished", "foreseen", "held", "victim_doubt",
+        "wheels", "wheels_known",
     )  # fmt: skip
 
     def __init__(self, car: rsim.Car) -> None:
         self.car = car
         self.held: tuple[float, ...] = ()
         self.demolished = False
+        self.foreseen = False  # it was where the simulation had it
         self.contact = False  # with the world, a tick ago
         self.wheels: tuple[float, ...] = (0.0,) * 4
         self.wheels_known = False
@@ -146,6 +149,17 @@ class _Car:
         _ONE(data, offset + 4 * _KNOWN_WHEELS, self.wheels_known)
         _TWO(data, offset + 4 * _KNOWN_AUTOFLIP, self.autoflip_known, self.victim_doubt == 0)
 
+    def show_wreck(self, data: memoryview, offset: int) -> None:
+        """Write where a demolished car lies."""
+        state = self.car.get_state()
+        rotation = state.rot_mat
+        columns = (rotation.forward.as_tuple(), rotation.right.as_tuple(), rotation.up.as_tuple())
+        rows = [column[axis] for axis in range(3) for column in columns]
+        _BODY.pack_into(
+            data, offset + 4 * _POSITION, *state.pos.as_tuple(), *rows, *state.vel.as_tuple(),
+            *state.ang_vel.as_tuple(),
+        )  # fmt: skip
+
     def place(self, state: rsim.CarState, values: tuple[float, ...]) -> None:
         """Put the car where the packet says it is, if it is not; what is hidden stays as predicted."""
         if values[_DEMOED] and state.is_demoed:
@@ -190,19 +204,24 @@ class Shadow:
         """Take the next state as the first: what was before it says nothing of it."""
         self._follows = False
 
-    def refine(self, state: MatchState, ticks: int, at_rest: bool) -> list[int]:
+    def refine(self, state: MatchState, ticks: int, at_rest: bool, wrecks_moved: bool = False) -> list[int]:
         """Fill in what is hidden, in place: wheels, auto-flips, bump victims, and what follows from them.
 
         Args:
             state: One match: what a packet carries, and what was counted.
             ticks: Ticks since the last state; 0 for the same tick once more.
             at_rest: Whether all cars have just been placed and none has moved.
+            wrecks_moved: Whether packets do not tell where demolished cars lie: filled in too.
 
         Returns:
             Ticks of ball contact of each car since the last state, as simulated; empty where nothing was.
         """
         data = state.buffer.data.cast("B")
         values = [_CAR.unpack_from(data, offset) for offset in self._offsets]
+        ball = _BODY.unpack_from(data, _BALL_START)
+        if not all(map(_is_possible, [ball, *(one[_POSITION:_BOOST] for one in values)])):
+            self.forget()  # RocketSim is not made for that; the next possible state begins anew
+            return []
         stepped = self._follows and not at_rest and 0 < ticks <= _MOST_TICKS
         if stepped:
             self._step(values, ticks)
@@ -212,12 +231,14 @@ class Shadow:
                 car.place(car.car.get_state(), numbers)
             else:
                 foreseen &= self._follow(car, numbers, ticks if stepped else 0, at_rest)
-        foreseen &= self._place_ball(state)
+        foreseen &= self._place_ball(ball, float(state.gravity[0]))
         if stepped and not foreseen:  # what was put elsewhere may have carried the wheels of another car
             for car in self._cars:
                 car.wheels_known = False
         for car, offset, numbers in zip(self._cars, self._offsets, values, strict=True):
             car.show(data, offset, numbers)
+            if wrecks_moved and car.demolished and car.foreseen:
+                car.show_wreck(data, offset)
         self._follows = True
         return list(self._touches) if stepped else []
 
@@ -234,17 +255,16 @@ class Shadow:
         car.demolished = demolished
         state = car.read(numbers, stepped, self._rows) if stepped and not new else None
         car.place(state if state is not None else car.renew(numbers, new), numbers)
-        return new or state is not None
+        car.foreseen = state is not None
+        return new or car.foreseen
 
-    def _place_ball(self, state: MatchState) -> bool:
+    def _place_ball(self, values: tuple[float, ...], gravity: float) -> bool:
         """Put the ball where the packet says it is; tell whether it was expected thereabouts."""
-        gravity = float(state.gravity[0])
         if gravity != self._gravity:
             self._gravity = gravity
             mutators = self._arena.get_mutator_config()
             mutators.gravity = rsim.Vec(0, 0, -GRAVITY * gravity)
             self._arena.set_mutator_config(mutators)
-        values = _BALL.unpack_from(state.buffer.data.cast("B"), _BALL_START)
         ball = self._arena.ball.get_state()
         if _is_there(ball, values, 0):
             return True
@@ -259,9 +279,13 @@ class Shadow:
         return bool(off < _BALL_LEAP)
 
 
-_BALL = struct.Struct("<18f")  # position, rotation, linear and angular velocity lie side by side
 _BALL_START = 4 * layout_of(0, 0).column("ball_position")
 _ANGLE_ROUNDING = 1e-3  # of an element of a rotation matrix; see live/rotation.py
+
+
+def _is_possible(body: tuple[float, ...]) -> bool:
+    """Tell whether the 18 numbers of a body are finite and of a size that the game has."""
+    return sum(map(abs, body[:18])) < _MOST  # NaN is not
 
 
 def _is_there(state: rsim.CarState | rsim.BallState, values: tuple[float, ...], at: int) -> bool:

@@ -19,6 +19,7 @@ _ROUNDS = 5
 BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "live_vs_compat_1v1": lambda: live_vs_compat(1, _ROUNDS),
     "live_vs_compat_3v3": lambda: live_vs_compat(3, _ROUNDS),
+    "live_shadow_vs_compat_1v1": lambda: live_vs_compat(1, _ROUNDS, shadow=True),
     "server_lockstep_1v1": lambda: server_lockstep(1, _ROUNDS),
     "server_lockstep_3v3": lambda: server_lockstep(3, 3),
 }

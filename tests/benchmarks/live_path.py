@@ -12,6 +12,7 @@ from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 from rlgym_compat import GameState as PeerState
+from rlgym_compat.sim_extra_info import SimExtraInfo
 
 from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.live.decoder import Decoder
@@ -28,10 +29,15 @@ Choose = Callable[[np.ndarray], np.ndarray]
 """Observations (1, size) float32 to one action (1,)."""
 
 
-def live_vs_compat(team_size: int, rounds: int) -> dict[str, Any]:
+def live_vs_compat(team_size: int, rounds: int, shadow: bool = False) -> dict[str, Any]:
     """Time both paths on the same packets, every one a decision of one car, with equal weights.
 
     The peer's users run their networks in torch; `ratio_equal_network` gives the peer our numpy network.
+
+    Args:
+        team_size: Cars a team.
+        rounds: Measured in turns; the medians are given.
+        shadow: Our shadow simulation against the peer's `SimExtraInfo`, in place of counting alone.
     """
     torch.set_num_threads(1)
     packets = _packets(team_size)
@@ -41,14 +47,14 @@ def live_vs_compat(team_size: int, rounds: int) -> dict[str, Any]:
     in_torch, in_numpy = _torch_choice(weights), lambda obs: network.act(obs[None], None)[0]
     ours, theirs, equal = [], [], []
     for _ in range(rounds):
-        ours.append(_ours(packets, network))
-        theirs.append(_peers(packets, in_torch))
-        equal.append(_peers(packets, in_numpy))
+        ours.append(_ours(packets, network, shadow))
+        theirs.append(_peers(packets, in_torch, shadow))
+        equal.append(_peers(packets, in_numpy, shadow))
     value, peer_value = statistics.median(ours) * 1e6, statistics.median(theirs) * 1e6
     return {
         "value": value,
         "unit": "us a packet, bytes to controls",
-        "peer": "rlgym-compat 2.3.6, RLGym's DefaultObs and parser, torch",
+        "peer": f"rlgym-compat 2.3.6{' with SimExtraInfo' * shadow}, RLGym's DefaultObs and parser, torch",
         "peer_value": peer_value,
         "ratio": peer_value / value,
         "ratio_equal_network": statistics.median(equal) * 1e6 / value,
@@ -92,8 +98,8 @@ def _torch_choice(weights: dict[str, np.ndarray]) -> Choose:
     return choose
 
 
-def _ours(packets: list[bytes], network: NetworkPolicy) -> float:
-    decoder, obs = Decoder(field_info(), _CONFIG), DefaultObs(zero_padding=None)
+def _ours(packets: list[bytes], network: NetworkPolicy, shadow: bool) -> float:
+    decoder, obs = Decoder(field_info(), _CONFIG, shadow), DefaultObs(zero_padding=None)
     parser = RepeatAction(LookupTableAction(), 8)
     began = time.perf_counter()
     for data in packets:
@@ -103,13 +109,15 @@ def _ours(packets: list[bytes], network: NetworkPolicy) -> float:
     return (time.perf_counter() - began) / len(packets)
 
 
-def _peers(packets: list[bytes], choose: Choose) -> float:
+def _peers(packets: list[bytes], choose: Choose, simulates: bool) -> float:
+    info = SimExtraInfo(field_info(), _CONFIG) if simulates else None
     game = PeerState.create_compat_game_state(field_info(), _CONFIG)
     obs, parser = PeerObs(zero_padding=None), PeerRepeat(PeerLookup(), 8)
     agent = None
     began = time.perf_counter()
     for data in packets:
-        game.update(flat.CorePacket.unpack(data).message)
+        packet = flat.CorePacket.unpack(data).message
+        game.update(packet, info.get_extra_info(packet) if info is not None else None)
         if agent is None:
             agent = next(iter(game.cars))
         seen = obs.build_obs([agent], game, {})[agent].astype(np.float32)

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from rlgym_bridge.components import Components
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.bot import play
 from rlgym_bridge.live.pilot import Faults, Pilot
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import MatchState
@@ -391,3 +393,18 @@ def test_of_two_cars_of_ours_the_one_that_is_left_is_let_go() -> None:
     one = pilot(Always(), ids=[7, 9])
     assert neutral(sent(one, at(1, Phase.ACTIVE, player(player_id=8), player())))
     assert [index for index, _ in one.inputs()] == [1]
+
+
+def test_a_dialect_file_beside_the_bot_is_read_and_refused_where_it_says_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dialect.toml").write_text("[dialect]\npad_timer = 'sideways'\n")
+    assert play("chaser", agent_id="tests/agent") == 2
+    assert (
+        "dialect.toml: dialect point pad_timer is 'sideways', expected one of elapsed, remaining"
+        in caplog.text
+    )
+    monkeypatch.setenv("RLGYM_BRIDGE_DIALECT", "elsewhere.toml")
+    assert play("chaser", agent_id="tests/agent") == 2
+    assert "elsewhere.toml" in caplog.text

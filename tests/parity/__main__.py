@@ -5,8 +5,9 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.parity.report import NEEDED, heading, missing, section
-from tests.parity.run import Run, run
+from rlgym_bridge.dialect import POINTS, Dialect
+from tests.parity.report import NEEDED, heading, missing, section, summary
+from tests.parity.run import Loss, Run, run
 
 _READERS = ("shadow", "counting", "compat", "compat with SimExtraInfo")
 _HITBOXES = 6
@@ -23,6 +24,22 @@ def play(team_size: int, ticks: int, seed: int) -> Run:
     return result
 
 
+def in_dialects(ticks: int, seed: int) -> dict[str, Run]:
+    """Run a match in each dialect that differs from the standard in one point."""
+    runs = {}
+    for name, point in POINTS.items():
+        for value in point.values[1:]:
+            words = f"{name}={value}"
+            runs[words] = run(ticks, 1, seed, dialect=Dialect.parse([words]), readers=_READERS)
+    return runs
+
+
+def with_loss(ticks: int, seed: int) -> dict[str, Run]:
+    """Run a match with each kind of lost packets."""
+    losses = {"2 %": Loss(0.02), "10 %": Loss(0.10), "10 % in bursts of 3": Loss(0.10, burst=3)}
+    return {name: run(ticks, 1, seed, loss=loss, readers=_READERS) for name, loss in losses.items()}
+
+
 def main() -> int:
     """Return 1 where a run holds too little, or a known field is off."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -35,6 +52,8 @@ def main() -> int:
     sizes = (1, 3)
     with ProcessPoolExecutor(2) as pool:
         jobs = [pool.submit(play, size, options.ticks, options.seed) for size in sizes]
+        spoiled = pool.submit(with_loss, options.ticks // 10, options.seed)
+        spoken = pool.submit(in_dialects, options.ticks // 20, options.seed)
         runs = [job.result() for job in jobs]
     lines = heading(f"python -m tests.parity --ticks {options.ticks} --seed {options.seed}")
     failed = False
@@ -46,6 +65,9 @@ def main() -> int:
             print(f"{size}v{size}: {count:,} {name}, at least {NEEDED[name]:,} needed", file=sys.stderr)
         for name, tally in wrong.items():
             print(f"{size}v{size}: {name} is off {tally.mismatches:,} times", file=sys.stderr)
+    lines += summary("Lost packets, 1v1", "lost", spoiled.result())
+    lines += summary("Dialects, 1v1", "dialect", spoken.result())
+    failed |= any(one.readers["shadow"].wrong() for one in {**spoiled.result(), **spoken.result()}.values())
     text = "\n".join(lines) + "\n"
     if options.write:
         options.write.write_text(text)

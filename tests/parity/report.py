@@ -77,6 +77,28 @@ def section(title: str, run: Run, needed: Mapping[str, int]) -> list[str]:
     return lines
 
 
+def summary(title: str, what: str, runs: Mapping[str, Run]) -> list[str]:
+    """Return a row for each run: fields that are off, by reader."""
+    readers = list(next(iter(runs.values())).readers)
+    lines = ["", f"## {title}", "", f"| {what} | car ticks read | " + " | ".join(readers) + " |"]
+    lines += ["|---|---|" + "---|" * len(readers)]
+    for name, one in runs.items():
+        samples = one.readers[readers[0]].finish()["car.position"].samples
+        cells = " | ".join(_off(one.readers[reader].wrong()) for reader in readers)
+        lines.append(f"| {name} | {samples:,} | {cells} |")
+    return lines
+
+
+def _off(wrong: Mapping[str, Tally]) -> str:
+    """Name the fields that are off, the worst first, with the longest time without a break."""
+    worst = sorted(wrong, key=lambda name: -wrong[name].mismatches)
+    shown = [
+        f"{name.removeprefix('car.')} {wrong[name].mismatches:,} ({wrong[name].longest})"
+        for name in worst[:4]
+    ]
+    return (", ".join(shown) + (f" and {len(worst) - 4} more fields" if len(worst) > 4 else "")) or "0"
+
+
 def _cell(tally: Tally) -> str:
     text = f"{tally.mismatches:,}"
     if tally.mismatches:

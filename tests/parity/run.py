@@ -9,6 +9,7 @@ import numpy as np
 from rlbot import flat
 from rlgym.rocket_league.api import Car, GameState
 
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.rlgym_view import to_rlgym
@@ -17,7 +18,6 @@ from tests.parity.fields import Comparison, known_of, row_of
 from tests.parity.scenes import SCENES, Director, Scene
 from tests.parity.world import MUTATORS, EngineOn, drive, make_match, through_bytes
 
-Mutate = Callable[[flat.GamePacket], flat.GamePacket]
 Peer = Callable[[flat.GamePacket], GameState[Any]]
 
 
@@ -72,7 +72,7 @@ def run(
     hitboxes: Sequence[int] = (),
     readers: Sequence[str] = ("shadow",),
     loss: Loss | None = None,
-    mutate: Mutate | None = None,
+    dialect: Dialect | None = None,
     into: Run | None = None,
 ) -> Run:
     """Play until `ticks` ticks of play are compared.
@@ -85,11 +85,11 @@ def run(
         hitboxes: Of each car; Octanes when empty.
         readers: Of "shadow", "counting", "compat", "compat with SimExtraInfo".
         loss: Packets that do not reach the readers.
-        mutate: Changes each packet before it is read.
+        dialect: Of the server.
         into: A run to add to.
     """
     result = into or Run()
-    match = make_match(team_size, seed, hitboxes=hitboxes)
+    match = make_match(team_size, seed, hitboxes=hitboxes, dialect=dialect)
     engine = EngineOn(match, hitboxes)
     director = Director(match, seed, scenes) if scenes else None
     peers = {name: _reader(name) for name in readers}
@@ -109,8 +109,6 @@ def run(
             before = _count_events(result, match, theirs, before)
         if not lost:
             packet = through_bytes(sent)
-            if mutate is not None:
-                packet = mutate(packet)
             expected = row_of(theirs) if theirs is not None else None
             wrecks = _over_wrecks(theirs) if theirs is not None else []
             for name, read in peers.items():

@@ -10,6 +10,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 
 from rlgym_bridge.actions import LookupTableAction
 from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.server.match import Match
@@ -46,7 +47,13 @@ class EngineOn:
         return engine._get_state()
 
 
-def make_match(team_size: int, seed: int, seconds: float = 1e6, hitboxes: Sequence[int] = ()) -> Match:
+def make_match(
+    team_size: int,
+    seed: int,
+    seconds: float = 1e6,
+    hitboxes: Sequence[int] = (),
+    dialect: Dialect | None = None,
+) -> Match:
     """Return a match of equal teams without replays, in Octanes where no hitboxes are given."""
     bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
     players = []
@@ -56,7 +63,7 @@ def make_match(team_size: int, seed: int, seconds: float = 1e6, hitboxes: Sequen
         players.append(flat.PlayerConfiguration(bot, slot // team_size))
     config = flat.MatchConfiguration(player_configurations=players)
     course = Course(regulation=seconds, skip_replays=True)
-    return Match(seat_players(config).cars, course=course, seed=seed)
+    return Match(seat_players(config).cars, course=course, seed=seed, dialect=dialect)
 
 
 def through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
@@ -64,6 +71,12 @@ def through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
     message = flat.CorePacket.unpack(flat.CorePacket(packet).pack()).message
     assert isinstance(message, flat.GamePacket)  # what was packed
     return message
+
+
+def with_fields(one: Any, **values: Any) -> Any:
+    """Return a copy of a flatbuffer object with some fields changed; they cannot be written."""
+    names = [name for name in dir(one) if not name.startswith("_") and name not in ("pack", "unpack")]
+    return type(one)(**{name: getattr(one, name) for name in names} | values)
 
 
 def drive(match: Match, seed: int, director: Director | None = None) -> Iterator[flat.GamePacket]:

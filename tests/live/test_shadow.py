@@ -1,0 +1,142 @@
+"""The simulation beside the decoder: it knows what packets do not say, and when it does not know."""
+
+import random
+
+import numpy as np
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.state import KNOWN_FIELDS
+from tests.parity.scenes import Director, Stage, turtle
+from tests.parity.world import drive, make_match, through_bytes, with_fields
+
+WHEELS, AUTOFLIP, VICTIM = (
+    KNOWN_FIELDS.index(name) for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
+)
+
+
+def playing(match: Match, ticks: int, seed: int = 0, skip: int = 0) -> list[flat.GamePacket]:
+    """Return packets of play, without the first `skip`."""
+    packets = []
+    for sent in drive(match, seed):
+        if match.referee.phase in PLAYING_PHASES:
+            packets.append(through_bytes(sent))
+        if len(packets) >= ticks + skip:
+            return packets[skip:]
+    raise AssertionError("a match ends by itself only after its time")
+
+
+def test_who_joins_in_the_middle_knows_the_wheels_from_the_second_packet_on() -> None:
+    decoder = Decoder(field_info())
+    known = [decoder.update(one).car_known[0].copy() for one in playing(make_match(1, 0), ticks=60, skip=700)]
+    assert not known[0][:, [WHEELS, AUTOFLIP, VICTIM]].any()
+    assert all(one[:, WHEELS].all() for one in known[1:])
+    assert not known[29][:, VICTIM].any() and known[31][:, VICTIM].all(), "a bump is remembered for 0.25 s"
+
+
+def test_a_car_that_is_put_elsewhere_is_unknown_for_a_tick() -> None:
+    match = make_match(1, 0)
+    decoder = Decoder(field_info())
+    for sent in drive(match, 0):
+        state = decoder.update(through_bytes(sent))
+        if match.referee.phase == Phase.ACTIVE:
+            break
+    assert state.car_known[0, :, WHEELS].all()
+    Stage(match, 0).car(0, (500, -1500, 700), (1, 0, 0))
+    known = []
+    for _ in range(3):
+        match.advance()
+        known.append(decoder.update(through_bytes(match.packet())).car_known[0, :, WHEELS].tolist())
+    assert known == [[0, 0], [1, 1], [1, 1]], "the other car may have stood on it"
+
+
+def test_a_car_that_turns_itself_over_is_seen_to_do_so() -> None:
+    match = make_match(1, 3)
+    decoder, seen = Decoder(field_info()), 0.0
+    for sent in drive(match, 3, Director(match, 3, (turtle,), free=10)):
+        state = decoder.update(through_bytes(sent))
+        known = state.car_known[0, :, AUTOFLIP] > 0
+        seen = max(seen, float((state.car_autoflip_timer[0] * known).max()))
+        if seen > 0 or match.frame > 6000:
+            break
+    assert 0 < seen <= 0.4
+
+
+@pytest.mark.parametrize("shadow", [True, False])
+def test_every_car_is_the_same_in_whatever_order_the_players_come(shadow: bool) -> None:
+    straight, shuffled = Decoder(field_info(), shadow=shadow), Decoder(field_info(), shadow=shadow)
+    order = random.Random(1).sample(range(6), 6)
+    for one in playing(make_match(3, 5), ticks=400):
+        mixed = with_fields(one, players=[one.players[index] for index in order])
+        first, second = straight.update(one), shuffled.update(mixed)
+        rows = {int(number): row for row, number in enumerate(second.car_player_id[0])}
+        for row, number in enumerate(first.car_player_id[0]):
+            ours, theirs = first.car_controls[0, row], second.car_controls[0, rows[int(number)]]
+            np.testing.assert_array_equal(ours, theirs)
+            for name in ("position", "wheels_with_contact", "boost_active_time", "on_ground", "known"):
+                got = getattr(second, "car_" + name)[0, rows[int(number)]]
+                np.testing.assert_array_equal(getattr(first, "car_" + name)[0, row], got, err_msg=name)
+
+
+def test_pads_away_before_the_first_packet_are_right_from_the_second_in_either_dialect() -> None:
+    for value in ("elapsed", "remaining"):
+        match = make_match(1, 0, dialect=Dialect({"pad_timer": value}))
+        right, late = Decoder(field_info()), Decoder(field_info())
+        packets = playing(match, ticks=900)
+        joined = next(
+            i for i, one in enumerate(packets) if i > 300 and not all(p.is_active for p in one.boost_pads)
+        )
+        for number, one in enumerate(packets[: joined + 200]):
+            expected = right.update(one).pad_timer.copy()
+            if number >= joined:
+                got = late.update(one).pad_timer
+                if number == joined:
+                    assert "pad_timer" in late.settled.in_doubt
+                else:
+                    np.testing.assert_allclose(got, expected, atol=2e-4, err_msg=value)
+        assert late.settled.dialect["pad_timer"] == value
+
+
+def test_a_pad_taken_again_on_the_tick_it_came_back_counts_anew() -> None:
+    def pads(timer: float) -> list[flat.BoostPadState]:
+        return [flat.BoostPadState(False, timer)] + [flat.BoostPadState(True, 0.0)] * 33
+
+    decoder = Decoder(field_info(), shadow=False)
+
+    def shown(frame: int, states: list[flat.BoostPadState]) -> float:
+        info = flat.MatchInfo(frame_num=frame, match_phase=flat.MatchPhase.Active, world_gravity_z=-650.0)
+        packet = flat.GamePacket([], states, [], info, [flat.TeamInfo(0, 0), flat.TeamInfo(1, 0)], [])
+        return float(decoder.update(packet).pad_timer.max())
+
+    shown(0, [flat.BoostPadState(True, 0.0)] * 34)
+    for tick in range(480):
+        last = shown(1 + tick, pads(tick / 120))
+    assert last < 0.02
+    assert shown(481, pads(0.0)) == pytest.approx(4.0, abs=0.02)  # no packet has shown it there
+
+
+def test_points_told_beforehand_are_not_in_doubt() -> None:
+    decoder = Decoder(field_info(), dialect=Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold"}))
+    assert set(decoder.settled.in_doubt) == {"demolished_place"}
+    assert decoder.settled.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30])
+@pytest.mark.parametrize("what", ["car", "ball"])
+def test_numbers_that_cannot_be_are_not_given_to_the_simulation(what: str, number: float) -> None:
+    decoder = Decoder(field_info())
+    known = []
+    for count, one in enumerate(playing(make_match(1, 0), ticks=20, skip=300)):
+        if count == 10:
+            away = flat.Physics(flat.Vector3(number, 0, 17), flat.Rotator(), flat.Vector3(), flat.Vector3())
+            if what == "car":
+                one = with_fields(one, players=[with_fields(one.players[0], physics=away), one.players[1]])
+            else:
+                one = with_fields(one, balls=[flat.BallInfo(physics=away)])
+        known.append(bool(decoder.update(one).car_known[0, :, WHEELS].all()))
+    assert known == [False] + [True] * 9 + [False] * 2 + [True] * 8
