@@ -60,7 +60,7 @@ class Probe:
         frame = Frame.of(packet, self._ids)
         if frame is None:
             self._missing += 1
-        if self._packets > self._most_packets and not self.done:
+        if self._packets >= self._most_packets and not self.done:
             self._notes.append(f"ended after {self._packets} packets, before all scenes were played")
             self.done = True
         if frame is None or self.done:
