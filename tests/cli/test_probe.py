@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -
                 attempt.settimeout(0.1)
                 if attempt.connect_ex(("127.0.0.1", port)) == 0:
                     break
+            time.sleep(0.1)
         done = probe("--server", "rlbot", "-q", cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout == ""
