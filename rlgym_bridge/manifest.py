@@ -55,7 +55,7 @@ class Manifest:
         obs_normalisation: Mean, standard deviation and clip, or None.
         team_sizes: (blue, orange) of the matches it was trained for.
         hitbox: Name of the car's hitbox, of `game.HITBOXES`.
-        probe: What the components made of the states and actions of `probe.py`: `observations` and
+        probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
             `controls`, each a list of rows.
         versions: Version of each package it was saved with.
         training: Whatever the trainer wants to note.

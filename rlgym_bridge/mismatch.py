@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.components import Components
+from rlgym_bridge.fingerprint import Fingerprint
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.manifest import Manifest
-from rlgym_bridge.probe import Fingerprint
 
 TOLERANCE: Final = 1e-5
 """Of probe numbers, absolute, and relative to those above 1: room for another processor's last digits."""

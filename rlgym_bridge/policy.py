@@ -19,12 +19,12 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from rlgym_bridge.components import Components, ComponentSpec, component_factory
+from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
 from rlgym_bridge.mismatch import differences
 from rlgym_bridge.network import NetworkPolicy
 from rlgym_bridge.policy_files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
-from rlgym_bridge.probe import Fingerprint, fingerprint
 from rlgym_bridge.state import MatchState
 
 __all__ = [

@@ -271,7 +271,7 @@ def test_a_whole_environment_gives_builder_parser_provider_tick_skip_and_delay(t
         "network",
         "policy",
         "policy_files",
-        "probe",
+        "fingerprint",
         "probe_states",
     ],
 )

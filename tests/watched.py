@@ -55,6 +55,12 @@ class Watch:
         if known is not None and was_edited(match.simulation):
             known[0].edited()
 
+    def set_by_client(self, match: Match) -> None:
+        """Take note that the next packet of a match shows a state that a client has set."""
+        known = self._of.get(match)
+        if known is not None:
+            known[0].edited()
+
     def check(self) -> None:
         """Raise what was found.
 
@@ -84,7 +90,7 @@ class Watch:
 def watching() -> Iterator[Watch]:
     """Watch all matches until the end of the block; say what was found by `Watch.check`."""
     watch = Watch()
-    init, packet, advance = Match.__init__, Match.packet, Match.advance
+    init, packet, advance, set_state = Match.__init__, Match.packet, Match.advance, Match.set_state
     words = signature(init)
 
     def watched_init(match: Match, *args: Any, **more: Any) -> None:
@@ -100,10 +106,17 @@ def watching() -> Iterator[Watch]:
         watch.before_tick(match)
         advance(match)
 
+    def watched_set_state(match: Match, desired: flat.DesiredGameState) -> bool:
+        taken = set_state(match, desired)
+        if taken:
+            watch.set_by_client(match)
+        return taken
+
     with MonkeyPatch.context() as patch:
         patch.setattr(Match, "__init__", watched_init)
         patch.setattr(Match, "packet", watched_packet)
         patch.setattr(Match, "advance", watched_advance)
+        patch.setattr(Match, "set_state", watched_set_state)
         yield watch
 
 

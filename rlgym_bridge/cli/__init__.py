@@ -5,9 +5,9 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from rlgym_bridge.cli import match, server
+from rlgym_bridge.cli import match, probe, server
 
-_COMMANDS = (match, server)
+_COMMANDS = (match, server, probe)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

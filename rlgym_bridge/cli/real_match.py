@@ -49,7 +49,7 @@ def play_real_match(configuration: flat.MatchConfiguration, console: Console) ->
         ServerError: No RLBotServer can be found, it sends no packets, or the connection breaks.
     """
     ip = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
-    port = _port(ip)
+    port = server_port(ip)
     relay = SocketRelay("", logger=_LOG)
     began = time.perf_counter()
     try:
@@ -74,8 +74,12 @@ def play_real_match(configuration: flat.MatchConfiguration, console: Console) ->
     return watch.result(configuration, time.perf_counter() - began)
 
 
-def _port(ip: str) -> int:
-    """Return the port of a running RLBotServer, starting an installed one where none runs."""
+def server_port(ip: str) -> int:
+    """Return the port of a running RLBotServer, starting an installed one where none runs.
+
+    Raises:
+        ServerError: None runs, and none is installed.
+    """
     port = int(os.environ.get("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT)
     try:
         with socket.create_connection((ip, port), timeout=2.0):

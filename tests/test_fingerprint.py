@@ -5,8 +5,8 @@ import pytest
 
 from rlgym_bridge.actions import LookupTableAction
 from rlgym_bridge.components import Components
+from rlgym_bridge.fingerprint import fingerprint
 from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.probe import fingerprint
 from rlgym_bridge.probe_states import probe_states
 
 

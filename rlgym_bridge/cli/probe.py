@@ -1,0 +1,213 @@
+"""`rlgym-bridge probe`: which dialect a server speaks."""
+
+import argparse
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rlbot.interface import RLBOT_SERVER_IP
+from rlbot.managers import MatchManager
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli.real_match import server_port
+from rlgym_bridge.probe import Probe, Report
+from rlgym_bridge.probe.client import NoServer, Players, match_of_two
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
+
+_LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only
+
+_SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
+_GAME_SECONDS = 300.0  # likewise
+_SIM_PATIENCE = 20.0  # s for each step of the handshake
+_GAME_PATIENCE = 180.0  # likewise: the game has to start and load the map
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "probe",
+        help="find out which dialect a server speaks",
+        description="Play about a minute with two cars of its own and read from the packets how the server "
+        "speaks where the documents of the protocol disagree. Exit status: 0 all is settled, 1 something is "
+        "not, 2 bad usage or no server.",
+    )
+    parser.add_argument(
+        "--server",
+        choices=("sim", "rlbot"),
+        default="sim",
+        help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("dialect.toml"), metavar="FILE",
+        help="where the dialect is written, what is settled of it (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE",
+        help="also write all messages of the server to FILE, raw: 2 bytes of length (big-endian), flatbuffer",
+    )  # fmt: skip
+    parser.add_argument(
+        "--latency", type=int, default=0, metavar="TICKS",
+        help="of the embedded server: every input acts this many ticks later (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", choices=("realtime", "lockstep"), default="lockstep",
+        help="of the embedded server (default: %(default)s)",
+    )  # fmt: skip
+    shared.add_dialect_option(parser)
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask the server, write and print what it said."""
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        shared.check_json(options.json)
+        _check_out(options.out)
+        with ExitStack() as stack:
+            log = None if options.log is None else stack.enter_context(options.log.open("wb"))
+            report, where = _ask(options, log)
+        options.out.write_text(report.toml(where), encoding="utf-8")
+    except (ConfigError, ServerError, MatchCalledOff, NoServer, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    _print(console, report)
+    console.print(f"written to {escape(str(options.out))}")
+    shared.write_json(options.json, report.as_json())
+    return 0 if report.settled else 1
+
+
+def _check_out(path: Path) -> None:
+    """Make sure, before the work is done, that the dialect can be written; no empty file is left.
+
+    Raises:
+        OSError: It cannot.
+    """
+    new = not path.exists()
+    with path.open("a"):
+        pass
+    if new:
+        path.unlink()
+
+
+def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str]:
+    """Return what was found out, and of whom."""
+    dialect = shared.dialect_of(options)
+    try:
+        world = World(latency=options.latency)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error
+    if options.server == "rlbot":
+        if dialect or world != World() or options.pace != "lockstep":
+            raise ConfigError(
+                "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
+                "with --server rlbot: the real game is as it is"
+            )
+        with _real_match() as server:
+            return _play(
+                server, _GAME_PATIENCE, _GAME_SECONDS, log
+            ), f"RLBotServer at {server[0]}:{server[1]}"
+    with (
+        MatchServer(pace=options.pace, world=world, dialect=dialect) as match_server,
+        _sim_match(match_server),
+    ):
+        server = (match_server.host, match_server.port)
+        return _play(server, _SIM_PATIENCE, _SIM_SECONDS, log), "the embedded server"
+
+
+def _play(server: tuple[str, int], patience: float, seconds: float, log: BinaryIO | None) -> Report:
+    with Players(server, patience, log) as players:
+        try:
+            report = players.play(Probe(players.ids, players.field), seconds)
+        finally:
+            players.stop_match()
+    if not report.packets:
+        raise NoServer(f"{server[0]}:{server[1]} sent no packet: {'; '.join(report.notes)}")
+    return report
+
+
+@contextmanager
+def _sim_match(server: MatchServer) -> Iterator[None]:
+    """Play the match on the embedded server, in a thread of its own."""
+    errors: list[Exception] = []
+
+    def play() -> None:
+        try:
+            server.play(match_of_two())
+        except (ConfigError, MatchCalledOff, ServerError) as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=play, name="match", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.stop()
+        thread.join(10.0)
+    if errors:
+        raise errors[0]
+
+
+@contextmanager
+def _real_match() -> Iterator[tuple[str, int]]:
+    """Start the match on RLBotServer; yield its address and port when it has taken the match."""
+    ip = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
+    port = server_port(ip)
+    taken = threading.Event()
+    manager = MatchManager()
+    relay = manager.rlbot_interface
+    relay.logger = _LOG
+    heard = lambda _: taken.set()  # noqa: E731
+    relay.match_config_handlers.append(heard)
+    try:
+        manager.connect(
+            wants_match_communications=False,
+            wants_ball_predictions=False,
+            close_between_matches=False,
+            rlbot_server_ip=ip,
+            rlbot_server_port=port,
+        )
+        manager.run(background_thread=True)
+        manager.start_match(match_of_two(), wait_for_start=False, ensure_server_started=False)
+        if not taken.wait(_GAME_PATIENCE):
+            raise ServerError(
+                f"the RLBotServer at {ip}:{port} did not take the match within {_GAME_PATIENCE:g} s: is "
+                f"Rocket League installed, and not held up by a window of its launcher?"
+            )
+        yield ip, port
+    except OSError as error:
+        raise ServerError(f"the RLBotServer at {ip}:{port} went away: {error}") from error
+    finally:
+        relay.match_config_handlers.remove(heard)
+        if relay.socket is not None:
+            manager.disconnect()  # type: ignore[no-untyped-call]
+
+
+def _print(console: Console, report: Report) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("point", "value", "evidence"):
+        table.add_column(heading, overflow="fold")
+    for one in report.rows:
+        value = "[red]not settled[/]" if one.value is None else escape(one.value)
+        table.add_row(one.point, value, escape(one.evidence))
+    console.print(table)
+    facts = Table(box=None, pad_edge=False, header_style="bold")
+    facts.add_column("measured")
+    for heading in ("here", "RocketSim"):
+        facts.add_column(heading, justify="right")
+    facts.add_column("")
+    for fact in report.facts:
+        value = "-" if fact.value is None else f"{fact.value:.4g}"
+        flag = "not seen" if fact.value is None else "[red]differs[/]" if fact.differs else ""
+        facts.add_row(fact.name, value, f"{fact.expected:.4g} {fact.unit}", flag)
+    console.print(facts)
+    for note in report.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}")

@@ -1,0 +1,173 @@
+"""All scenes in order, and their judgement: packets in, answers out, a report at the end."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.probe import contact, goal, jumps, kickoff, latency, motion, wheels
+from rlgym_bridge.probe.cadence import Cadence
+from rlgym_bridge.probe.findings import Fact, Finding, Report
+from rlgym_bridge.probe.frames import Frame, Reply
+from rlgym_bridge.probe.goal import PhaseWatch
+from rlgym_bridge.probe.pads import PadWatch, pickups
+from rlgym_bridge.probe.stage import Over, Play, Stage
+
+_LOG = logging.getLogger("rlgym_bridge.probe")
+
+MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
+"""Packets after which the probe ends whatever it knows: 200 s of game."""
+
+_NONSENSE: Final = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What scenes and judges may raise on packets that make no sense."""
+
+_NOT_REACHED: Final = "its scene was not reached"
+
+
+class Probe:
+    """Plays all scenes on the packets of a server.
+
+    Attributes:
+        done: Whether it has seen enough, or too much.
+    """
+
+    def __init__(self, ids: tuple[int, int], field: flat.FieldInfo, most_packets: int = MOST_PACKETS) -> None:
+        """Begin.
+
+        Args:
+            ids: `player_id` of its two cars, blue's and orange's.
+            field: The pads in packet order.
+            most_packets: Packets after which it ends.
+        """
+        self.done = False
+        self._ids = ids
+        self._most_packets = most_packets
+        self._packets = 0
+        self._missing = 0  # packets without one of the cars
+        self._pads, self._phases, self._cadence = PadWatch(field), PhaseWatch(), Cadence()
+        self._findings: dict[str, Finding] = {}
+        self._facts: list[Fact] = []
+        self._notes: list[str] = []
+        self._stage: Stage | None = None
+        self._script: Play[None] | None = None
+
+    def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
+        """Take in a packet, and return what answers it and its frame; neutral when all is done."""
+        self._packets += 1
+        frame = Frame.of(packet, self._ids)
+        if frame is None:
+            self._missing += 1
+        if self._packets >= self._most_packets and not self.done:
+            self._notes.append(f"ended after {self._packets} packets, before all scenes were played")
+            self.done = True
+        if frame is None or self.done:
+            return Reply(), frame
+        for watch in (self._pads, self._phases, self._cadence):
+            watch.see(frame)
+        try:
+            if self._script is None:
+                self._stage = Stage(frame)
+                self._script = self._all(self._stage)
+                return next(self._script), frame
+            return self._script.send(frame), frame
+        except StopIteration:
+            pass
+        except Over as error:
+            self._notes.append(str(error))
+        except _NONSENSE as error:
+            _LOG.exception("a scene failed")
+            self._notes.append(f"a scene failed on what it saw, and all after it: {error!r}")
+        self.done = True
+        return Reply(), frame
+
+    def _all(self, stage: Stage) -> Play[None]:
+        """Play all scenes."""
+        idle = yield from kickoff.untouched(stage)
+        self._judge("kickoff_ends", lambda: kickoff.judge_end(idle))
+        if note := kickoff.waits(idle):
+            self._notes.append(note)
+        yield from stage.stand()
+        if stage.sets_state is False:
+            self._notes.append("the server ignores state setting (enable_state_setting)")
+        yield from pickups(stage, self._pads)
+        yield from self._jumps(stage)
+        yield from self._drives(stage)
+        yield from stage.begin()
+        run = yield from kickoff.touch(stage)
+        self._judge("clock", lambda: kickoff.judge_clock(run))
+        yield from stage.begin()
+        after = yield from goal.score(stage)
+        self._judge("ball_after_goal", lambda: goal.judge_ball(after))
+        self._judge("idle_frames", lambda: goal.judge_frames(after))
+
+    def _jumps(self, stage: Stage) -> Play[None]:
+        yield from stage.begin()
+        tapped = yield from jumps.tap(stage)
+        long = yield from jumps.held(stage)
+        self._judge("dodge_timeout", lambda: jumps.judge_timeout(long))
+        self._judge("dodge_timeout_jumping", lambda: jumps.judge_jumping(long))
+        yield from stage.begin()
+        dodged = yield from jumps.dodge(stage)
+        doubled = yield from jumps.double(stage)
+        self._judge("dodge_timeout_used", lambda: jumps.judge_used(dodged, doubled))
+        self._facts += jumps.facts(tapped, long, dodged, doubled)
+        landed = [*tapped, *long, *dodged, *doubled]
+        yield from stage.begin()
+        unused = yield from jumps.unused(stage)
+        if jumps.judge_expired(unused).value is None and stage.sets_state:
+            unused = yield from jumps.unused(stage, throw=False)
+        self._judge("dodge_timeout_expired", lambda: jumps.judge_expired(unused))
+        landed += yield from wheels.landings(stage)
+        self._judge("on_ground", lambda: wheels.judge(landed))
+
+    def _drives(self, stage: Stage) -> Play[None]:
+        yield from stage.begin()
+        changes = yield from latency.trials(stage)
+        self._judge("input_latency", lambda: latency.judge(changes))
+        yield from stage.begin()
+        self._facts += yield from motion.boost(stage)
+        self._facts += yield from motion.handbrake(stage)
+        yield from stage.begin()
+        self._facts += yield from contact.bump(stage)
+        yield from stage.begin()
+        frames = yield from contact.demolition(stage)
+        self._judge("demolished_place", lambda: contact.judge_place(frames))
+        self._facts += contact.facts(frames)
+
+    def _judge(self, point: str, judge: Callable[[], Finding]) -> None:
+        """Keep a finding; a judge that fails on what it sees settles nothing."""
+        try:
+            self._findings[point] = judge()
+        except _NONSENSE as error:
+            _LOG.exception("the judge of %s failed", point)
+            self._findings[point] = Finding(point, None, f"the packets made no sense: {error!r}")
+
+    def report(self) -> Report:
+        """Return what is known now."""
+        self._judge("pad_timer", self._pads.judge)
+        self._judge("packets_per_second", self._cadence.judge)
+        notes = list(self._notes)
+        if not self._packets:
+            notes.append("no packet came")
+        if self._missing:
+            notes.append(f"{self._missing} packets lacked one of the probe's cars")
+        every = {point: self._found(point) for point in (*POINTS, "input_latency", "packets_per_second")}
+        rate = float(every["packets_per_second"].value or TICKS_PER_SECOND)
+        facts = [*self._pads.facts(), *self._facts, *self._phases.facts(rate)]
+        return Report(
+            {point: every[point] for point in POINTS},
+            every["input_latency"],
+            every["packets_per_second"],
+            facts,
+            notes,
+            self._packets,
+        )
+
+    def _found(self, point: str) -> Finding:
+        one = self._findings.get(point) or Finding(point, None, _NOT_REACHED)
+        if one.value is None and self._stage is not None and self._stage.sets_state is False:
+            return Finding(point, None, f"{one.evidence}; the server ignores state setting")
+        return one

@@ -1,0 +1,275 @@
+"""The probe on the wire: a connection for each of its two cars, a match between the two of them.
+
+Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
+"""
+
+import logging
+import socket
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import BinaryIO, Final, Self
+
+from rlbot import flat
+
+from rlgym_bridge.probe.battery import Probe
+from rlgym_bridge.probe.findings import Report
+
+_LOG = logging.getLogger("rlgym_bridge.probe")
+
+AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
+_OCTANE: Final = 23  # `car_id` of a loadout
+_RETRY_SECONDS: Final = 0.2
+_SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
+_GOODBYE_SECONDS: Final = 2.0
+_CHUNK: Final = 1 << 16
+
+
+class NoServer(Exception):
+    """There is no server, or it does not let the probe play; the message says what was missing."""
+
+
+def match_of_two() -> flat.MatchConfiguration:
+    """Return the match that the probe plays: 1v1, states can be set, goals are replayed."""
+    players = [
+        flat.PlayerConfiguration(
+            flat.CustomBot(
+                name=f"Probe {name}", root_dir="", run_command="", agent_id=agent,
+                loadout=flat.PlayerLoadout(car_id=_OCTANE),
+            ),
+            team,
+            0,
+        )
+        for team, (name, agent) in enumerate(zip(("blue", "orange"), AGENTS, strict=True))
+    ]  # fmt: skip
+    return flat.MatchConfiguration(
+        game_map_upk="Stadium_P",
+        player_configurations=players,
+        auto_start_agents=False,
+        wait_for_agents=True,
+        skip_replays=False,
+        enable_state_setting=True,
+        mutators=flat.MutatorSettings(),
+    )
+
+
+def _message(payload: bytes) -> object:
+    """Unpack a message; one that cannot be read is as good as one of another kind."""
+    try:
+        return flat.CorePacket.unpack(payload).message
+    except flat.InvalidFlatbuffer as error:
+        _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
+        return None
+
+
+class _Connection:
+    """One connection of an agent."""
+
+    def __init__(self, server: tuple[str, int]) -> None:
+        self._socket = socket.create_connection(server, timeout=5.0)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._pending = bytearray()
+
+    def send(self, *messages: object) -> None:
+        """Send messages in one go."""
+        data = b""
+        for message in messages:
+            payload = flat.InterfacePacket(message).pack()  # type: ignore[arg-type]
+            data += len(payload).to_bytes(2, "big") + payload
+        self._socket.sendall(data)
+
+    def receive(self, seconds: float) -> bytes | None:
+        """Return the next message's payload; None where none came in time.
+
+        Raises:
+            EOFError: The server closed the connection.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            size = int.from_bytes(self._pending[:2], "big") + 2
+            if len(self._pending) >= max(2, size):
+                payload = bytes(self._pending[2:size])
+                del self._pending[:size]
+                return payload
+            left = deadline - time.monotonic()
+            if left <= 0.0 or not self._read(left):
+                return None
+
+    def drain(self) -> None:
+        """Throw away what has come."""
+        while self._read(0.0):
+            pass
+        self._pending.clear()
+
+    def _read(self, seconds: float) -> bool:
+        self._socket.settimeout(seconds)
+        try:
+            data = self._socket.recv(_CHUNK)
+        except (BlockingIOError, TimeoutError):
+            return False
+        finally:
+            self._socket.settimeout(5.0)
+        if not data:
+            raise EOFError("it closed the connection")
+        self._pending += data
+        return True
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+class Players:
+    """The two cars of the probe, on a server that has been told to play `match_of_two`.
+
+    Attributes:
+        ids: Their `player_id`.
+        field: The field's pads.
+    """
+
+    def __init__(self, server: tuple[str, int], patience: float, log: BinaryIO | None = None) -> None:
+        """Connect both cars and wait until the match can begin.
+
+        Args:
+            server: Address and port.
+            patience: Seconds to wait for each step.
+            log: Where all that the first car is sent is written, as on the wire.
+
+        Raises:
+            NoServer: The server did not let them in, in time.
+        """
+        self._log = log
+        self._cars: list[_Connection] = []
+        self.field = flat.FieldInfo()
+        ids = []
+        try:
+            for agent in AGENTS:
+                ids.append(self._take_seat(server, agent, time.monotonic() + patience))
+            for one in self._cars:
+                one.send(flat.InitComplete())
+        except OSError as error:
+            self.close()
+            raise NoServer(f"the server at {server[0]}:{server[1]} went away: {error}") from error
+        except NoServer:
+            self.close()
+            raise
+        self.ids = (ids[0], ids[1])
+
+    def _take_seat(self, server: tuple[str, int], agent: str, deadline: float) -> int:
+        """Connect one car, again where the server closes (it does when a match begins); return its id."""
+        why = "nothing listens there"
+        while time.monotonic() < deadline:
+            try:
+                connection = _Connection(server)
+            except OSError as error:
+                why = str(error)
+                time.sleep(_RETRY_SECONDS)
+                continue
+            try:
+                connection.send(flat.ConnectionSettings(agent, False, False, True))
+                identifier = self._shake_hands(connection, deadline)
+            except (EOFError, OSError) as error:
+                connection.close()
+                why = str(error)
+                time.sleep(_RETRY_SECONDS)
+                continue
+            self._cars.append(connection)
+            return identifier
+        raise NoServer(f"no seat for {agent} at {server[0]}:{server[1]}: {why}")
+
+    def _shake_hands(self, connection: _Connection, deadline: float) -> int:
+        identifier: int | None = None
+        field = False
+        while identifier is None or not field:
+            payload = connection.receive(max(0.0, deadline - time.monotonic()))
+            if payload is None:
+                raise EOFError(
+                    "the server gave it no car" if identifier is None else "the server sent no field info"
+                )
+            if not self._cars:
+                self._write(payload)
+            message = _message(payload)
+            if isinstance(message, flat.FieldInfo):
+                self.field, field = message, True
+            elif isinstance(message, flat.ControllableTeamInfo) and message.controllables:
+                identifier = message.controllables[0].identifier
+            elif isinstance(message, flat.DisconnectSignal):
+                raise EOFError("the server said goodbye")
+        return identifier
+
+    def play(self, probe: Probe, seconds: float) -> Report:
+        """Answer packets until the probe is done, the server is gone, or the time is up.
+
+        Args:
+            probe: What to ask.
+            seconds: Wall time after which it ends whatever is known.
+        """
+        deadline = time.monotonic() + seconds
+        why = None
+        try:
+            while not probe.done:
+                left = min(_SILENCE_SECONDS, deadline - time.monotonic())
+                payload = self._cars[0].receive(left) if left > 0.0 else None
+                if payload is None:
+                    late = time.monotonic() >= deadline
+                    why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
+                    break
+                self._take(probe, payload)
+        except (EOFError, OSError) as error:
+            why = f"the server went away: {error}"
+        report = probe.report()
+        if why is not None:
+            report.notes.append(why)
+        return report
+
+    def _take(self, probe: Probe, payload: bytes) -> None:
+        self._write(payload)
+        message = _message(payload)
+        if isinstance(message, flat.DisconnectSignal):
+            raise EOFError("it said goodbye")
+        if not isinstance(message, flat.GamePacket):
+            return
+        reply, frame = probe.answer(message)
+        self._cars[1].drain()
+        if frame is None:
+            return
+        desired = reply.desired(frame.slots)
+        first, second = (
+            flat.PlayerInput(slot, controls)
+            for slot, controls in zip(frame.slots, reply.controls, strict=True)
+        )
+        self._cars[0].send(*(() if desired is None else (desired,)), first)
+        self._cars[1].send(second)
+
+    def _write(self, payload: bytes) -> None:
+        if self._log is not None:
+            self._log.write(len(payload).to_bytes(2, "big") + payload)
+
+    def stop_match(self) -> None:
+        """Tell the server to end the match, and wait a little until it says goodbye."""
+        deadline = time.monotonic() + _GOODBYE_SECONDS
+        with suppress(EOFError, OSError):
+            self._cars[0].send(flat.StopCommand(False))
+            while (payload := self._cars[0].receive(deadline - time.monotonic())) is not None:
+                if isinstance(_message(payload), flat.DisconnectSignal):
+                    break
+
+    def close(self) -> None:
+        """Hang up."""
+        for one in self._cars:
+            with suppress(OSError):
+                one.send(flat.DisconnectSignal())
+            one.close()
+
+    def __enter__(self) -> Self:
+        """Return the cars themselves."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Hang up."""
+        self.close()

@@ -1,0 +1,124 @@
+"""What the probe finds out: a value for a point of the dialect, a fact, and the whole report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlgym_bridge.dialect import POINTS, Dialect
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of one open point.
+
+    Attributes:
+        point: Its name in `POINTS`, or "input_latency" or "packets_per_second".
+        value: Its value; None where it could not be settled.
+        evidence: What was seen, or why nothing could be said.
+    """
+
+    point: str
+    value: str | None
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A measured number beside what RocketSim does.
+
+    Attributes:
+        name: What was measured.
+        value: The number; None where it was not seen.
+        expected: RocketSim's.
+        unit: Of both.
+        tolerance: Difference up to which they are the same.
+    """
+
+    name: str
+    value: float | None
+    expected: float
+    unit: str
+    tolerance: float
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether it was measured and is not what RocketSim does."""
+        return self.value is not None and abs(self.value - self.expected) > self.tolerance
+
+
+@dataclass
+class Report:
+    """All that the probe has found out.
+
+    Attributes:
+        findings: One for each of `POINTS`.
+        latency: The finding about `input_latency`: ticks as a whole number.
+        rate: The finding about `packets_per_second`.
+        facts: Numbers beside RocketSim's.
+        notes: What went wrong on the way, in words.
+        packets: How many were seen.
+    """
+
+    findings: Mapping[str, Finding]
+    latency: Finding
+    rate: Finding
+    facts: list[Fact] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    packets: int = 0
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the points that are settled."""
+        return Dialect({one.point: one.value for one in self.findings.values() if one.value is not None})
+
+    @property
+    def rows(self) -> list[Finding]:
+        """Return all findings in the order of `POINTS`, then those about timing."""
+        return [self.findings[name] for name in POINTS] + [self.latency, self.rate]
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether everything has a value."""
+        return all(one.value is not None for one in self.rows)
+
+    def toml(self, server: str) -> str:
+        """Return the text of `dialect.toml`: what is settled.
+
+        Args:
+            server: Which server was asked, for the first line.
+        """
+        lines = [f"# Measured by `rlgym-bridge probe` on {server}.", "", "[dialect]"]
+        for one in self.rows[:-2]:
+            if one.value is None:
+                lines.append(f"# {one.point}: not settled: {one.evidence}")
+            else:
+                lines.append(f'{one.point} = "{one.value}"')
+        lines += ["", "[timing]"]
+        for one, unit in ((self.latency, "ticks"), (self.rate, "")):
+            if one.value is None:
+                lines.append(f"# {one.point}: not settled: {one.evidence}")
+            else:
+                lines.append(f"{one.point} = {one.value}" + (f"  # {unit}" if unit else ""))
+        return "\n".join(lines) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as other programs read it."""
+        latency, rate = self.latency.value, self.rate.value
+        return {
+            "dialect": dict(self.dialect),
+            "open": {one.point: one.evidence for one in self.rows if one.value is None},
+            "timing": {
+                "input_latency": None if latency is None else int(latency),
+                "packets_per_second": None if rate is None else float(rate),
+            },
+            "evidence": {one.point: one.evidence for one in self.rows},
+            "facts": [
+                {
+                    "name": one.name, "value": one.value, "expected": one.expected, "unit": one.unit,
+                    "differs": one.differs,
+                }
+                for one in self.facts
+            ],
+            "notes": self.notes,
+            "packets": self.packets,
+        }  # fmt: skip

@@ -1,0 +1,235 @@
+"""Jumps: tapped, held, followed by a dodge or a double jump or by nothing until the time is up."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, FLIP_TORQUE_SECONDS, JUMP_MAX_SECONDS, JUMP_MIN_SECONDS
+from rlgym_bridge.game import TICK_SECONDS as TICK
+from rlgym_bridge.probe.findings import Fact, Finding
+from rlgym_bridge.probe.frames import Frame, press, seconds_between
+from rlgym_bridge.probe.stage import Play, Stage
+
+_JUMP: Final = press(jump=True)
+_NEAR: Final = 0.05  # s between a measured time and one that it is taken for
+_DOUBLE_JUMP_SECONDS: Final = 13 * TICK  # [flatbuffers, `AirState.DoubleJumping`]
+_RISE: Final = 900.0  # uu/s, enough to stay up until the time for a dodge is over
+_AERIAL_PITCH: Final = 1.2  # rad
+
+
+# --- scenes ---------------------------------------------------------------------------------------
+
+
+def tap(stage: Stage) -> Play[list[Frame]]:
+    """Jump with the button down for one packet."""
+    return (yield from _jump(stage, 1))
+
+
+def held(stage: Stage) -> Play[list[Frame]]:
+    """Jump with the button down for longer than a jump pushes."""
+    return (yield from _jump(stage, 40))
+
+
+def _jump(stage: Stage, ticks: int) -> Play[list[Frame]]:
+    yield from stage.stand()
+    yield from stage.hold(ticks, _JUMP)
+    yield from stage.hold(30)
+    yield from stage.land()
+    return stage.frames
+
+
+def dodge(stage: Stage) -> Play[list[Frame]]:
+    """Jump, and dodge forwards a little later."""
+    return (yield from _second(stage, press(jump=True, pitch=-1.0)))
+
+
+def double(stage: Stage) -> Play[list[Frame]]:
+    """Jump, and jump again a little later."""
+    return (yield from _second(stage, _JUMP))
+
+
+def _second(stage: Stage, controls: flat.ControllerState) -> Play[list[Frame]]:
+    yield from stage.stand()
+    yield from stage.hold(12, _JUMP)
+    yield from stage.hold(18)
+    yield from stage.hold(4, controls)
+    yield from stage.hold(100)
+    yield from stage.land()
+    return stage.frames
+
+
+def unused(stage: Stage, throw: bool = True) -> Play[list[Frame]]:
+    """Jump and stay in the air for longer than a dodge is possible.
+
+    Args:
+        stage: Where.
+        throw: Set the car's speed upwards; otherwise, and where states cannot be set, it flies up on
+            its boost.
+    """
+    yield from stage.stand()
+    yield from stage.hold(24, _JUMP)
+    if stage.sets_state is False or not throw:
+        yield from stage.until(lambda _: False, 45, lambda one: _nose_up(one, boost=False))
+        yield from stage.until(lambda _: False, 150, lambda one: _nose_up(one, boost=True))
+    else:
+        thrown = flat.DesiredPhysics(velocity=flat.Vector3Partial(z=_RISE))
+        yield from stage.step(cars={0: flat.DesiredCarState(thrown)})
+        yield from stage.hold(190)
+    frames = stage.frames
+    yield from stage.until(lambda one: one.car.air_state == flat.AirState.OnGround, 300)
+    return frames
+
+
+def _nose_up(frame: Frame, boost: bool) -> flat.ControllerState:
+    off = _AERIAL_PITCH - frame.car.physics.rotation.pitch
+    spin = frame.car.physics.angular_velocity
+    fast = (spin.x**2 + spin.y**2 + spin.z**2) ** 0.5
+    pitch = max(-1.0, min(1.0, 2.5 * off - (0.4 * fast if off < 0.5 else 0.0)))
+    return press(pitch=pitch, boost=boost)
+
+
+# --- judges ---------------------------------------------------------------------------------------
+
+
+def _pushing(frames: Sequence[Frame]) -> list[Frame]:
+    """Return the frames of the first jump."""
+    found: list[Frame] = []
+    for one in frames:
+        if one.car.air_state == flat.AirState.Jumping:
+            found.append(one)
+        elif found:
+            break
+    return found
+
+
+def _length(frames: Sequence[Frame]) -> float:
+    """Return how long a stretch of frames shows something, s: each frame stands for its tick."""
+    return seconds_between(frames[0], frames[-1]) + TICK if frames else 0.0
+
+
+def _after_push(frames: Sequence[Frame]) -> tuple[list[Frame], list[Frame]]:
+    """Return the frames of the push, and those in the air after it."""
+    push = _pushing(frames)
+    if not push:
+        return [], []
+    rest: list[Frame] = []
+    for one in frames[frames.index(push[-1]) + 1 :]:
+        if one.car.air_state == flat.AirState.OnGround or not one.car.has_jumped:
+            break
+        rest.append(one)
+    return push, rest
+
+
+def judge_timeout(frames: Sequence[Frame]) -> Finding:
+    """Settle what `dodge_timeout` starts from when a held jump has ended."""
+    name = "dodge_timeout"
+    push, rest = _after_push(frames)
+    timed = [one for one in rest if one.car.dodge_timeout > 0.0]
+    if len(push) < 6 or not timed:
+        return Finding(name, None, "no held jump with a dodge_timeout above 0 after it was seen")
+    first, hold = timed[0], _length(push)
+    waited = seconds_between(push[-1], first)
+    start = first.car.dodge_timeout + waited
+    said = (
+        f"{first.car.dodge_timeout:.4f} in the air, {waited:.4f} s after a jump that pushed for {hold:.3f} s"
+    )
+    if abs(start - DODGE_DEADLINE_SECONDS) < _NEAR:
+        return Finding(name, "after_jump", said)
+    if abs(start - DODGE_DEADLINE_SECONDS - hold) < _NEAR:
+        return Finding(name, "plus_hold", said)
+    return Finding(name, None, f"{said}: neither {DODGE_DEADLINE_SECONDS} s nor that and the push")
+
+
+def judge_jumping(frames: Sequence[Frame]) -> Finding:
+    """Settle `dodge_timeout` while a jump pushes."""
+    name = "dodge_timeout_jumping"
+    push = _pushing(frames)
+    if len(push) < 6:
+        return Finding(name, None, "no held jump was seen")
+    values = [one.car.dodge_timeout for one in push[len(push) // 2 :]]
+    said = f"{min(values):.4f} to {max(values):.4f} while the jump pushes"
+    if max(values) == min(values) == -1.0:
+        return Finding(name, "minus_one", said)
+    if min(values) > DODGE_DEADLINE_SECONDS - _NEAR:
+        return Finding(name, "full", said)
+    return Finding(name, None, said)
+
+
+def judge_used(dodged: Sequence[Frame], doubled: Sequence[Frame]) -> Finding:
+    """Settle `dodge_timeout` after a dodge and after a double jump."""
+    name = "dodge_timeout_used"
+    answers: dict[str, str] = {}
+    said: list[str] = []
+    for what, frames in (("dodge", dodged), ("double jump", doubled)):
+        push, rest = _after_push(frames)
+        used = [
+            one
+            for one in rest
+            if (one.car.has_dodged or one.car.has_double_jumped)
+            and seconds_between(push[-1], one) < DODGE_DEADLINE_SECONDS - 0.1
+        ]
+        if len(used) < 20:
+            said.append(f"no {what} was seen")
+            continue
+        first, last = used[0], used[-1]
+        values = [one.car.dodge_timeout for one in used]
+        said.append(f"{values[0]:.4f} to {values[-1]:.4f} in {seconds_between(first, last):.2f} s of {what}")
+        counted = values[0] - values[-1] - seconds_between(first, last)
+        if set(values) == {-1.0}:
+            answers[what] = "minus_one"
+        elif min(values) > 0.0 and abs(counted) < _NEAR:
+            answers[what] = "counting"
+        else:
+            answers[what] = ""
+    kinds = set(answers.values())
+    value = kinds.pop() if len(kinds) == 1 else None
+    return Finding(name, value or None, "; ".join(said))
+
+
+def judge_expired(frames: Sequence[Frame]) -> Finding:
+    """Settle `dodge_timeout` in the air when the time is up."""
+    name = "dodge_timeout_expired"
+    push, rest = _after_push(frames)
+    late = [
+        one
+        for one in rest
+        if not one.car.has_dodged
+        and not one.car.has_double_jumped
+        and seconds_between(push[-1], one) > DODGE_DEADLINE_SECONDS + _length(push) + 0.03
+    ]
+    if not late:
+        return Finding(name, None, "no car stayed in the air for 1.5 s after a jump")
+    values = {one.car.dodge_timeout for one in late}
+    since = seconds_between(push[-1], late[0])
+    said = f"{min(values):g} in the air, {since:.2f} s and more after the jump"
+    if values == {-1.0}:
+        return Finding(name, "minus_one", said)
+    if values == {0.0}:
+        return Finding(name, "zero", said)
+    return Finding(name, None, f"{min(values):.4f} to {max(values):.4f}, {since:.2f} s after the jump")
+
+
+def facts(
+    tapped: Sequence[Frame], long: Sequence[Frame], dodged: Sequence[Frame], doubled: Sequence[Frame]
+) -> list[Fact]:
+    """Return how long jumps and dodges last."""
+    return [
+        _lasting(name, frames, kind, expected)
+        for name, frames, kind, expected in (
+            ("a tapped jump pushes", tapped, flat.AirState.Jumping, JUMP_MIN_SECONDS),
+            ("a held jump pushes", long, flat.AirState.Jumping, JUMP_MAX_SECONDS),
+            ("a dodge turns", dodged, flat.AirState.Dodging, FLIP_TORQUE_SECONDS + TICK),
+            ("a double jump is shown", doubled, flat.AirState.DoubleJumping, _DOUBLE_JUMP_SECONDS),
+        )
+    ]
+
+
+def _lasting(name: str, frames: Sequence[Frame], kind: flat.AirState, expected: float) -> Fact:
+    """Return how long an air state is shown: from its first packet to the first after it."""
+    shown = [place for place, one in enumerate(frames) if one.car.air_state == kind]
+    if not shown or shown[-1] + 1 >= len(frames):
+        return Fact(name, None, expected, "s", TICK)
+    value = seconds_between(frames[shown[0]], frames[shown[-1] + 1])
+    # Packets that leave out frames are late at both ends.
+    return Fact(name, value, expected, "s", max(map(seconds_between, frames, frames[1:])) + 0.1 * TICK)

@@ -1,0 +1,110 @@
+"""The kickoff that nobody touches, the touch, and the clock."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from rlbot import flat
+
+from rlgym_bridge.game import BALL_REST_Z, Phase
+from rlgym_bridge.probe.findings import Finding
+from rlgym_bridge.probe.frames import Frame, press, put, seconds_between
+from rlgym_bridge.probe.pads import towards
+from rlgym_bridge.probe.stage import ASIDE, STANDING_Z, Over, Play, Stage
+
+_IDLE_TICKS: Final = 300  # of a kickoff that nobody plays: 2.5 s
+_WAIT: Final = 3000  # packets until the first kickoff
+_RUN_TICKS: Final = 200  # with the clock running
+
+
+def untouched(stage: Stage) -> Play[list[Frame]]:
+    """Wait for the first kickoff and leave the ball alone for more than 2 s; its frames from GO on.
+
+    Raises:
+        Over: There is no kickoff.
+    """
+    packets = 0
+    while not stage.frame.playing:
+        packets += 1
+        if packets > _WAIT or stage.frame.phase == Phase.ENDED:
+            raise Over("no kickoff came")
+        yield from stage.step()
+    fresh = len(stage.frames) > 1 and stage.frames[-2].phase == Phase.COUNTDOWN
+    stage.frames = [stage.frame]
+    if not fresh:
+        return []
+    yield from stage.hold(_IDLE_TICKS)
+    return stage.frames
+
+
+def judge_end(frames: Sequence[Frame]) -> Finding:
+    """Settle when Kickoff turns Active."""
+    name = "kickoff_ends"
+    if not frames:
+        return Finding(name, None, "no kickoff was seen from its GO on")
+    start = frames[0]
+    for one in frames:
+        if _touched(start, one):
+            return Finding(name, None, "somebody touched the ball in the kickoff that was to be left alone")
+        if one.phase != Phase.KICKOFF:
+            waited = seconds_between(start, one)
+            said = f"phase {one.phase} without a touch {waited:.3f} s after GO"
+            settled = one.phase == Phase.ACTIVE and 1.8 < waited < 2.2
+            return Finding(name, "after_two_seconds" if settled else None, said)
+    waited = seconds_between(start, frames[-1])
+    said = f"still Kickoff {waited:.2f} s after GO, nobody has touched the ball"
+    return Finding(name, "at_touch" if waited > 2.2 else None, said)
+
+
+def _touched(start: Frame, now: Frame) -> bool:
+    since = start.packet.match_info.seconds_elapsed
+    touches = [one.latest_touch for one in now.packet.players]
+    return any(one is not None and one.game_seconds > since for one in touches)
+
+
+def touch(stage: Stage) -> Play[list[Frame]]:
+    """Touch the ball, so that the clock runs, and watch it."""
+    begun = yield from stage.put(
+        put((-400.0, 0.0, STANDING_Z), (800.0, 0.0, 0.0)),
+        put((*ASIDE, STANDING_Z), rotation=(0.0, 0.5 * math.pi, 0.0)),
+        put((0.0, 0.0, BALL_REST_Z)),
+        controls=press(throttle=1.0),
+    )
+    start = stage.frame
+    ticks = 90 if begun else 900
+    yield from stage.until(
+        lambda one: _touched(start, one), ticks, press(throttle=1.0) if begun else _at_ball
+    )
+    yield from stage.hold(_RUN_TICKS)
+    return stage.frames
+
+
+def _at_ball(frame: Frame) -> flat.ControllerState:
+    balls = frame.packet.balls
+    place = balls[0].physics.location if balls else None
+    return press() if place is None else towards(frame, place.x, place.y, throttle=1.0)
+
+
+def judge_clock(frames: Sequence[Frame]) -> Finding:
+    """Settle whether the clock has fractions."""
+    name = "clock"
+    clocks = [one.clock for one in frames if one.playing]
+    if not clocks or clocks[0] == clocks[-1]:
+        return Finding(name, None, "the clock did not run")
+    kinds = len(set(clocks))
+    said = f"{clocks[0]:.4f} to {clocks[-1]:.4f}, {kinds} values in {len(clocks)} packets"
+    whole = all(abs(one - round(one)) < 1e-4 for one in clocks)
+    if not whole:
+        return Finding(name, "fraction", said)
+    ran = [one for one in frames if one.clock != frames[0].clock]
+    if seconds_between(ran[0], frames[-1]) < 0.1:
+        return Finding(name, None, f"{said}: too short to say")
+    return Finding(name, "whole", said)
+
+
+def waits(frames: Sequence[Frame]) -> str | None:
+    """Return a note where the clock ran in a kickoff before the touch; None where it waited."""
+    clocks = {one.clock for one in frames}
+    if len(clocks) > 1:
+        return f"the clock ran from {max(clocks):.2f} to {min(clocks):.2f} before the first touch"
+    return None

@@ -1,0 +1,116 @@
+"""The probe command, as a user runs it: over TCP, against servers of this machine."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.dialect import POINTS, Dialect
+
+ROOT = Path(__file__).parents[2]
+
+
+def probe(*words: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    search = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-m", "rlgym_bridge.cli", "probe", *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": search, "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def messages(data: bytes) -> list[object]:
+    """Read a log: lengths and payloads, as on the wire."""
+    found = []
+    while data:
+        size = int.from_bytes(data[:2], "big")
+        found.append(flat.CorePacket.unpack(data[2 : 2 + size]).message)
+        data = data[2 + size :]
+    return found
+
+
+def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> None:
+    done = probe(
+        "--dialect", "pad_timer=remaining", "--latency", "2", "--out", "found.toml", "--log", "packets",
+        "--json", "found.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    standard = Dialect({"pad_timer": "remaining"}).complete()
+    assert Dialect.read(tmp_path / "found.toml") == standard
+    timing = tomllib.loads((tmp_path / "found.toml").read_text())["timing"]
+    assert timing == {"input_latency": 2, "packets_per_second": 120.0}
+    result = json.loads((tmp_path / "found.json").read_text())
+    assert (result["dialect"], result["open"], result["timing"]) == (standard, {}, timing)
+    assert not any(fact["differs"] for fact in result["facts"])
+    for name in POINTS:
+        assert name in done.stdout and result["evidence"][name]
+    kept = messages((tmp_path / "packets").read_bytes())
+    assert sum(isinstance(one, flat.GamePacket) for one in kept) == result["packets"]
+    assert sum(isinstance(one, flat.FieldInfo) for one in kept) == 1
+
+
+def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    search = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    server = subprocess.Popen(
+        [sys.executable, "-m", "rlgym_bridge.cli", "server", str(port), "--pace", "lockstep", "-q",
+         "--dialect", "clock=whole", "--dialect", "idle_frames=repeated", "--latency", "1"],
+        env={**os.environ, "PYTHONPATH": search}, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        for _ in range(200):
+            with socket.socket() as attempt:
+                attempt.settimeout(0.1)
+                if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        done = probe("--server", "rlbot", "-q", cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout == ""
+        assert (
+            Dialect.read(tmp_path / "dialect.toml")
+            == Dialect({"clock": "whole", "idle_frames": "repeated"}).complete()
+        )
+        assert "input_latency = 1 " in (tmp_path / "dialect.toml").read_text()
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)
+
+
+def test_where_no_rlbotserver_is_the_probe_says_what_is_missing_and_leaves_no_file(tmp_path: Path) -> None:
+    done = probe("--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT="1", LOCALAPPDATA=str(tmp_path))
+    assert done.returncode == 2
+    assert "no RLBotServer runs at 127.0.0.1:1, and none is installed here" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--server", "rlbot", "--latency", "2"], "expected none of them with --server rlbot"),
+        (["--server", "rlbot", "--dialect", "clock=whole"], "expected none of them with --server rlbot"),
+        (["--latency", "-1"], "latency is -1, expected whole ticks"),
+        (["--dialect", "clock=half"], "dialect point clock is 'half'"),
+        (["--out", "no/such/folder.toml"], "No such file"),
+        (["--server", "game"], "invalid choice"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_and_is_exit_code_2(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    done = probe(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,54 @@
+"""The probe on a match in this process: no sockets, every packet as a client reads it."""
+
+from collections.abc import Callable
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.probe import Frame, Probe, Report
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.world import SlowInputs
+from tests.server.helpers import as_received, seats
+
+MOST_TICKS = 180 * 120
+"""The battery is to take three minutes of game at most."""
+
+
+def ask(
+    dialect: Dialect | None = None,
+    latency: int = 0,
+    seed: int = 1,
+    reaches: Callable[[int], bool] = lambda tick: True,
+    sets_state: bool = True,
+    watch: Callable[[Match, Frame], None] = lambda match, frame: None,
+    **more: int,
+) -> Report:
+    """Let the probe play, and return its report.
+
+    Args:
+        dialect: What the match speaks.
+        latency: Ticks by which inputs act later.
+        seed: Of the match.
+        reaches: Tells of a tick whether its packet reaches the probe.
+        sets_state: Whether the match takes states.
+        watch: Shown every packet that the probe has seen, and the match.
+        more: Of `Probe`.
+    """
+    sitting = seats()
+    match = Match(sitting, dialect=dialect, seed=seed)
+    inputs = SlowInputs(match, latency)
+    probe = Probe((sitting[0].identifier, sitting[1].identifier), field_info(), **more)
+    while not probe.done:
+        packet = as_received(match.packet())
+        if reaches(match.tick):
+            reply, frame = probe.answer(packet)
+            assert frame is not None
+            watch(match, frame)
+            for slot, controls in zip(frame.slots, reply.controls, strict=True):
+                inputs.hold(slot, controls)
+            desired = reply.desired(frame.slots)
+            if desired is not None and sets_state:
+                match.set_state(desired)
+        inputs.arrive()
+        match.advance()
+        assert match.tick < MOST_TICKS
+    return probe.report()

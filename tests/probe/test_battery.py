@@ -1,0 +1,99 @@
+"""The probe names what the match server was told to speak."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from rlgym_bridge.dialect import POINTS, Dialect
+from tests.probe.asked import ask
+
+OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
+PAIRS = [pair for pair in combinations(OTHERS, 2) if pair[0][0] != pair[1][0]]
+
+
+def random_dialect(seed: int) -> Dialect:
+    generator = random.Random(seed)
+    return Dialect({name: generator.choice(point.values) for name, point in POINTS.items()})
+
+
+def names(dialect: Dialect, latency: int = 0, **more) -> None:
+    """Assert that the probe finds out a dialect and a latency."""
+    report = ask(dialect, latency, **more)
+    assert report.dialect == dialect.complete()
+    assert report.latency.value == str(latency)
+    assert report.settled and report.notes == []
+    assert [fact.name for fact in report.facts if fact.differs or fact.value is None] == []
+
+
+def test_the_probe_names_the_standard_dialect() -> None:
+    names(Dialect())
+
+
+@pytest.mark.parametrize("place", range(len(OTHERS)))
+def test_the_probe_names_every_value_of_every_point_and_latencies_of_0_to_3(place: int) -> None:
+    names(Dialect(dict([OTHERS[place]])), latency=place % 4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_probe_names_whole_dialects(seed: int) -> None:
+    names(random_dialect(seed), latency=seed, seed=seed)
+
+
+def test_the_probe_names_the_dialect_that_differs_in_every_point() -> None:
+    names(Dialect(dict(OTHERS)), latency=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("one", "two"), PAIRS, ids=lambda choice: "=".join(choice))
+def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[str, str]) -> None:
+    names(Dialect(dict([one, two])))
+
+
+@pytest.mark.parametrize("latency", [1, 2])
+def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
+    dialect = Dialect(dict(OTHERS[::2]))
+    report = ask(dialect, latency, reaches=lambda tick: tick % 2 == 0)
+    assert report.dialect == dialect.complete()
+    assert (report.latency.value, report.rate.value) == (str(latency), "60.0")
+    assert not any(fact.differs for fact in report.facts)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_packets_spoil_nothing(seed: int) -> None:
+    generator = random.Random(seed)
+    dialect = random_dialect(10 + seed)
+    report = ask(dialect, 2, seed, reaches=lambda tick: generator.random() > 0.05)
+    assert report.dialect == dialect.complete()
+    assert report.latency.value == "2"
+    assert not any(fact.differs for fact in report.facts)
+    assert report.rate.value is not None and float(report.rate.value) == pytest.approx(114.0, abs=2.0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_server_that_ignores_states_settles_what_needs_none(seed: int) -> None:
+    report = ask(random_dialect(20 + seed), seed=seed, sets_state=False)
+    settled = set(report.dialect)
+    assert report.dialect == {
+        name: value for name, value in random_dialect(20 + seed).items() if name in settled
+    }
+    assert settled >= {
+        "dodge_timeout", "dodge_timeout_jumping", "dodge_timeout_used", "dodge_timeout_expired",
+        "kickoff_ends", "clock", "pad_timer",
+    }  # fmt: skip
+    assert report.latency.value == "0"
+    assert "the server ignores state setting (enable_state_setting)" in report.notes
+    assert not report.settled
+    for name in ("demolished_place", "ball_after_goal", "idle_frames"):
+        assert report.findings[name].value is None
+        assert report.findings[name].evidence.endswith("the server ignores state setting")
+
+
+def test_the_probe_ends_when_it_has_seen_too_many_packets() -> None:
+    report = ask(most_packets=1500)
+    assert "ended after 1500 packets, before all scenes were played" in report.notes
+    assert report.findings["kickoff_ends"].value == "at_touch"
+    assert report.findings["clock"] == report.findings["clock"].__class__(
+        "clock", None, "its scene was not reached"
+    )
+    assert not report.settled

@@ -1,0 +1,32 @@
+"""Which wheels touch, worked out from a packet, is what RocketSim says."""
+
+from collections import Counter
+
+from rlbot import flat
+
+from rlgym_bridge.probe import Frame
+from rlgym_bridge.probe.wheels import touching
+from rlgym_bridge.server.match import Match
+from tests.probe.asked import ask
+
+AIR = flat.AirState
+
+
+def test_wheels_by_geometry_are_those_that_touch_in_the_simulation() -> None:
+    counts: Counter[tuple[int, int]] = Counter()
+
+    def compare(match: Match, frame: Frame) -> None:
+        car = frame.car
+        place = car.physics.location
+        flat_floor = max(abs(place.x), abs(place.y)) < 3500.0 and place.z < 100.0
+        if not frame.playing or not flat_floor or car.air_state not in (AIR.OnGround, AIR.InAir):
+            return
+        geometry = touching(car)
+        if geometry is not None:
+            counts[geometry, sum(match.simulation.states[0].wheels_with_contact)] += 1
+
+    ask(watch=compare)
+    wrong = sum(count for (ours, theirs), count in counts.items() if ours != theirs)
+    assert sum(counts.values()) > 500 and counts[3, 3] > 10 and counts[2, 2] > 10
+    assert wrong <= 0.01 * sum(counts.values())
+    assert sum(count for (ours, theirs), count in counts.items() if ours == 3 != theirs) <= 1
