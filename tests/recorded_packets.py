@@ -9,7 +9,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.referee import Course
-from tests.benchmarks.parity import drive, make_match
+from tests.parity.world import drive, make_match
 from tests.server.helpers import controls, kicked_off, put_ball, put_car
 
 Packets = list[Any]

@@ -55,6 +55,7 @@ LOFTED = ball_state(vector(100.0, 200.0, 1500.0), vector(-10.0, 20.0, 30.0), Non
 @pytest.mark.parametrize(
     "phase", [Phase.COUNTDOWN, Phase.KICKOFF, Phase.ACTIVE, Phase.GOAL_SCORED, Phase.REPLAY]
 )
+@pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
 def test_the_next_packet_shows_what_was_set_in_every_phase(phase):
     match = Match(seats())
     to_phase(match, min(phase, Phase.KICKOFF))
@@ -118,6 +119,7 @@ def test_boost_that_is_taken_away_does_not_count_as_used():
     assert match.simulation.boost_used[0] == used
 
 
+@pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
 def test_what_is_set_in_the_countdown_stays_at_go():
     match = Match(seats())
     go_on(match, 100)
@@ -289,6 +291,7 @@ def test_a_client_that_sets_what_is_not_finite_is_warned_of_once(lobby, caplog):
     assert caplog.text.count("a value that is not finite or beyond 1e6: nothing is set") == 1
 
 
+@pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
 def test_a_bot_process_sees_on_the_next_packet_what_it_has_set(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     places = {}
