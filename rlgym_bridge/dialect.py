@@ -15,7 +15,7 @@ writes: a point that is not settled is not in it.
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class Point(NamedTuple):
@@ -123,11 +123,7 @@ class Dialect(dict[str, str]):
             OSError: The file cannot be read.
             ValueError: It is not TOML, has no such table, or see `Dialect`.
         """
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is no TOML file: {error}") from None
-        table = data.get("dialect")
+        table = _load(path).get("dialect")
         if not isinstance(table, dict):
             raise ValueError(f"{path} has no table [dialect]; `rlgym-bridge probe` writes such a file")
         try:
@@ -143,3 +139,29 @@ class Dialect(dict[str, str]):
     def open(self) -> tuple[str, ...]:
         """Names of the points that have no value."""
         return tuple(name for name in POINTS if name not in self)
+
+
+def read_input_latency(path: Path) -> int | None:
+    """Return the ticks from the packet that an input answers to the first one it drives, if a file says so.
+
+    Args:
+        path: A `dialect.toml`.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not TOML, or the latency is no whole number of 0 or more.
+    """
+    timing = _load(path).get("timing", {})
+    latency = timing.get("input_latency") if isinstance(timing, dict) else timing
+    if latency is None:
+        return None
+    if isinstance(latency, bool) or not isinstance(latency, int) or latency < 0:
+        raise ValueError(f"{path}: input_latency is {latency!r}, expected ticks, a whole number of 0 or more")
+    return latency
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}") from None

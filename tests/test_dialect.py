@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.dialect import POINTS, Dialect, read_input_latency
 
 
 def test_a_complete_dialect_has_the_first_value_of_every_point_not_given() -> None:
@@ -44,3 +44,14 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, text: str, m
         Dialect.read(path)
     path.write_text("[dialect]\nclock = 'whole'\n")
     assert Dialect.read(path) == {"clock": "whole"}
+
+
+def test_a_file_may_say_how_late_inputs_act(tmp_path: Path) -> None:
+    path = tmp_path / "dialect.toml"
+    path.write_text("[timing]\ninput_latency = 2\n")
+    assert read_input_latency(path) == 2
+    path.write_text("[dialect]\n")
+    assert read_input_latency(path) is None
+    path.write_text("[timing]\ninput_latency = 1.5\n")
+    with pytest.raises(ValueError, match=r"input_latency is 1\.5, expected ticks, a whole number"):
+        read_input_latency(path)

@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 # One thread for numpy's matrix products, before numpy is loaded: a bot's are small, and threads that
@@ -15,7 +16,7 @@ from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components import Components
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.dialect import Dialect, read_input_latency
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.pilot import Override
@@ -75,7 +76,8 @@ def play(
 ) -> int:
     """Play a match; returns when the server says goodbye.
 
-    A `dialect.toml` in the current folder (RLBot starts a bot in its own) says how the server speaks.
+    A `dialect.toml` in the current folder (RLBot starts a bot in its own) says how the server speaks, and
+    how many ticks late inputs act: that is made up for as far as the policy's action delay allows.
 
     Args:
         policy: A policy folder, or `"chaser"`.
@@ -94,9 +96,18 @@ def play(
         selection = os.environ.get(SELECTION_VARIABLE) or None
         named = os.environ.get(DIALECT_VARIABLE)
         file = Path(named or DIALECT_FILE)
-        dialect = Dialect.read(file) if named or file.is_file() else None
-        agent = Agent(brain_of(policy, allow_modules, selection), agent_id, override, dialect=dialect)
+        brain, dialect = brain_of(policy, allow_modules, selection), None
+        if named or file.is_file():
+            brain, dialect = _with_latency(brain, read_input_latency(file)), Dialect.read(file)
+        agent = Agent(brain, agent_id, override, dialect=dialect)
     except (OSError, ValueError) as error:
         logging.getLogger("rlgym_bridge").error("%s", error)
         return 2
     return agent.run()
+
+
+def _with_latency(brain: Brain, ticks: int | None) -> Brain:
+    """Return a brain that answers earlier by a measured input latency."""
+    if ticks is None:
+        return brain
+    return replace(brain, timing=replace(brain.timing, input_latency=ticks))
