@@ -59,14 +59,14 @@ def match_packets(ticks: int, seed: int = 0, team_size: int = 1) -> Iterator[fla
 
 
 def test_with_a_shadow_every_field_equals_rlgyms_engine_tick_by_tick() -> None:
-    result = run(5000, team_size=2, seed=3)
+    result = run(3000, team_size=2, seed=3)
     assert result.counts["touches"] > 10 and result.counts["pad pickups"] > 10
     assert result.counts["bumps"] and result.counts["demolitions"] and result.counts["flip resets"]
     assert not result.readers["shadow"].wrong()
 
 
 def test_without_a_shadow_every_field_is_right_but_those_named_as_estimates() -> None:
-    result = run(5000, seed=3, readers=("counting",))
+    result = run(3000, seed=3, readers=("counting",))
     wrong, tallies = result.readers["counting"].wrong(), result.readers["counting"].tallies
     assert set(wrong) <= {"car.wheels_with_contact", "car.on_ground", "car.can_flip"}  # from the wheels
     assert tallies["car.on_ground"].mismatches < 0.01 * tallies["car.on_ground"].samples

@@ -204,6 +204,7 @@ def test_a_puck_meets_the_floor_with_whatever_side_is_lowest(roll: float) -> Non
     assert abs(noticed - slowed) <= 2
 
 
+@pytest.mark.odd_packets("the score is written by hand")
 @pytest.mark.parametrize("mode", [HEATSEEKER, SNOWDAY], ids=lambda mode: mode.name)
 def test_at_zero_the_ball_is_played_until_it_meets_the_floor(mode: Mode) -> None:
     match = kicked_off(physics=Physics.of(mode), course=Course(regulation=1.0))
