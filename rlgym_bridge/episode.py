@@ -33,12 +33,15 @@ class Brain:
         components: Builds what the policy sees, and turns its actions into control rows.
         tick_skip: Ticks that a parser's single row `(8,)` is held.
         timing: Action delay and input latency.
+        shadow: Whether a simulation follows a live match to tell wheels, auto-flips and bumps exactly; None:
+            where RocketSim is installed. Counting alone estimates them, in half the time.
     """
 
     policy: Callable[[], Policy]
     components: Callable[[], Components]
     tick_skip: int = 8
     timing: Timing = field(default_factory=Timing)
+    shadow: bool | None = None
 
 
 @dataclass

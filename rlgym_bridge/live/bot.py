@@ -56,6 +56,7 @@ def brain_of(policy: str | Path, allow_modules: Sequence[str] = (), selection: s
             policy=Chaser,
             components=lambda: Components(None, RepeatAction(LookupTableAction(), _TICK_SKIP)),
             tick_skip=_TICK_SKIP,
+            shadow=False,  # of what counting estimates it reads whether it is on the ground
         )
     loaded = load_policy(policy, allow_modules, selection)
     manifest = loaded.manifest

@@ -73,7 +73,7 @@ class Pilot:
         self.resets = 0
         self.episode = Episode(brain)
         self.clock = Clock(brain.timing, len(player_ids))
-        self._decoder = Decoder(field, config, dialect=dialect)
+        self._decoder = Decoder(field, config, brain.shadow, dialect)
         self._tick_skip = brain.tick_skip
         self._ids = list(player_ids)
         self._seats: list[int] = []

@@ -191,7 +191,7 @@ class Session:
             self._report.faults, self._override, self._seed, self._dialect,
         )  # fmt: skip
         estimates = self._pilot.decoder.estimates
-        if estimates:
+        if estimates and self._brain.shadow is not False:
             _LOG.warning(
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
                 ", ".join(estimates),
