@@ -92,7 +92,14 @@ def test_derived_fields_follow_the_formula_that_the_simulator_side_uses() -> Non
         assert state.goal_scored[0] == expected.goal_scored[0]
 
 
-@pytest.mark.parametrize(("loss", "share"), [(0.02, 0.5), (0.1, 0.3), (0.5, 0.05)])
+@pytest.mark.parametrize(
+    ("loss", "share"),
+    [
+        (0.1, 0.3),
+        pytest.param(0.02, 0.5, marks=pytest.mark.slow),
+        pytest.param(0.5, 0.05, marks=pytest.mark.slow),
+    ],
+)
 def test_with_lost_packets_every_value_that_is_called_known_is_right(loss: float, share: float) -> None:
     rng = random.Random(int(loss * 100))
     whole, lossy = Decoder(field_info()), Decoder(field_info())
