@@ -54,6 +54,7 @@ class Pilot:
         seed: Seed of the first episode, counted up at every reset; None leaves it to the policy.
 
     Attributes:
+        decoder: What turns the packets into states.
         decisions: Decisions taken.
         resets: Episodes begun.
     """
@@ -73,7 +74,7 @@ class Pilot:
         self.resets = 0
         self.episode = Episode(brain)
         self.clock = Clock(brain.timing, len(player_ids))
-        self._decoder = Decoder(field, config, brain.shadow, dialect)
+        self.decoder = Decoder(field, config, brain.shadow, dialect)
         self._tick_skip = brain.tick_skip
         self._ids = list(player_ids)
         self._seats: list[int] = []
@@ -90,11 +91,6 @@ class Pilot:
         self._rows: Sequence[np.ndarray] = self._neutral
         self._seed = seed
 
-    @property
-    def decoder(self) -> Decoder:
-        """What turns the packets into states."""
-        return self._decoder
-
     def foresee(self, packet: flat.GamePacket) -> bool:
         """Find the answer to a packet that has yet to be seen, if its state has no say in it. Never raises.
 
@@ -104,7 +100,7 @@ class Pilot:
         if self._override is not None or self._seating is None or len(self._seats) < len(self._ids):
             return False
         try:
-            if not self._decoder.is_seated(packet):
+            if not self.decoder.is_seated(packet):
                 return False
             info = packet.match_info
             rows = self.clock.foresee(info.frame_num, int(info.match_phase))
@@ -128,13 +124,13 @@ class Pilot:
         return list(zip(self._indices, self._rows, strict=False))
 
     def _see(self, packet: flat.GamePacket) -> None:
-        state = self._decoder.update(packet)
+        state = self.decoder.update(packet)
         info = packet.match_info
         frame, phase = info.frame_num, int(info.match_phase)
         repeated = frame == self._frame
         self._frame = frame
         event = self.clock.see(frame, phase)
-        if self._decoder.seating is not self._seating:
+        if self.decoder.seating is not self._seating:
             self._take_seats(packet)
             if event is not Event.IDLE:
                 event = self.clock.restart()
@@ -161,8 +157,8 @@ class Pilot:
 
     def _take_seats(self, packet: flat.GamePacket) -> None:
         """Find our cars by identifier after players came, went or changed places."""
-        self._seating = self._decoder.seating
-        order = self._decoder.rows
+        self._seating = self.decoder.seating
+        order = self.decoder.rows
         row_of = {packet.players[index].player_id: row for row, index in enumerate(order)}
         missing = [one for one in self._ids if one not in row_of]
         if missing:
@@ -200,7 +196,7 @@ class Pilot:
             self._faults.add("bad controls", f"neutral controls for this decision: {error}")
         except Exception as error:
             self._faults.add("decision failed", f"neutral controls: {error}", error)
-        self._decoder.clear_touches()
+        self.decoder.clear_touches()
         self.clock.submit(rows)
 
     def _idle_rows(self) -> list[np.ndarray]:
@@ -218,7 +214,7 @@ class Pilot:
             self.episode.step(state)
         except Exception as error:
             self._faults.add("last step failed", str(error), error)
-        self._decoder.clear_touches()
+        self.decoder.clear_touches()
 
     def _drive_override(self, state: MatchState) -> bool:
         """Play the user's own rows, if there are any for this packet."""

@@ -182,7 +182,7 @@ class HostedMatch:
         with fine_timer(), short_collections():
             while lobby.order is None:
                 packet = match.packet()  # of every frame, whether it is shown or not
-                data = framed(packet) if world.renders(match.frame) else b""
+                data = framed(packet) if world.renders(match.tick) else b""
                 if data and on_packet is not None:
                     on_packet(data[2:])
                 sent_at = lobby.send_packet(data)

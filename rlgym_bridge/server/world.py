@@ -82,9 +82,9 @@ class World:
         """Tell whether every packet is sent to everybody at once."""
         return not (self.jitter or self.drop or self.burst > 1 or self.fps)
 
-    def renders(self, frame: int) -> bool:
-        """Tell whether the client renders a frame; frame 0 always is."""
-        return not self.fps or frame * self.fps % TICKS_PER_SECOND < self.fps
+    def renders(self, tick: int) -> bool:
+        """Tell whether the client renders a tick; tick 0 always is."""
+        return not self.fps or tick * self.fps % TICKS_PER_SECOND < self.fps
 
 
 class Lines:
@@ -185,16 +185,16 @@ class SlowInputs:
         axes = (controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll)
         if not math.isfinite(sum(axes)):
             return False
-        self._under_way.append((self._match.frame + self._ticks, slot, controls))
+        self._under_way.append((self._match.tick + self._ticks, slot, controls))
         return True
 
     def release(self, slot: int) -> None:
         """Let go of a car's controls, when the inputs before have acted."""
-        self._under_way.append((self._match.frame + self._ticks, slot, None))
+        self._under_way.append((self._match.tick + self._ticks, slot, None))
 
     def arrive(self) -> None:
         """Hand on what acts in the tick that comes; to be called before each `Match.advance`."""
-        while self._under_way and self._under_way[0][0] <= self._match.frame:
+        while self._under_way and self._under_way[0][0] <= self._match.tick:
             _, slot, controls = self._under_way.popleft()
             if controls is None:
                 self._match.release(slot)

@@ -36,7 +36,7 @@ def _index(name: str) -> int:
     return layout_of(1, 0).column(name, car=0) - layout_of(1, 0).car_start
 
 
-_TEAM, _HITBOX, _BOOST, _RESPAWN = map(_index, ("team", "hitbox", "boost_amount", "demo_respawn_timer"))
+_BOOST, _FLIPPING = _index("boost_amount"), _index("is_flipping")
 _POSITION, _ROTATION = _index("position"), _index("rotation")
 _VELOCITY, _SPIN, _TORQUE = _index("linear_velocity"), _index("angular_velocity"), _index("flip_torque")
 _CONTROLS, _WHEELS, _AUTOFLIP = _index("controls"), _index("wheels_with_contact"), _index("is_autoflipping")
@@ -49,13 +49,13 @@ _KNOWN_WHEELS, _KNOWN_AUTOFLIP, _KNOWN_VICTIM = (
 _FLAG_NAMES = ("is_demoed", "has_jumped", "is_jumping", "has_flipped", "has_double_jumped", "is_supersonic")
 _FLAGS, _OUR_FLAGS = attrgetter(*_FLAG_NAMES), itemgetter(*map(_index, _FLAG_NAMES))
 _TIMERS = {
-    "jump_time": "jump_time",
-    "air_time_since_jump": "air_time_since_jump",
-    "flip_time": "flip_time",
-    "supersonic_time": "supersonic_time",
-    "time_spent_boosting": "boost_active_time",
-    "handbrake_val": "handbrake",
-    "demo_respawn_timer": "demo_respawn_timer",
+    "jump_time": _index("jump_time"),
+    "air_time_since_jump": _index("air_time_since_jump"),
+    "flip_time": _index("flip_time"),
+    "supersonic_time": _index("supersonic_time"),
+    "time_spent_boosting": _index("boost_active_time"),
+    "handbrake_val": _index("handbrake"),
+    "demo_respawn_timer": _index("demo_respawn_timer"),
 }
 _HIDDEN = attrgetter(
     "wheels_with_contact", "is_auto_flipping", "auto_flip_timer", "auto_flip_torque_scale",
@@ -335,6 +335,6 @@ def _set_counted(state: rsim.CarState, values: tuple[float, ...]) -> None:
     for name, flag in zip(_FLAG_NAMES, _OUR_FLAGS(values), strict=True):
         setattr(state, name, flag > 0)
     for theirs, ours in _TIMERS.items():
-        setattr(state, theirs, values[_index(ours)])
-    state.is_flipping = values[_index("is_flipping")] > 0
+        setattr(state, theirs, values[ours])
+    state.is_flipping = values[_FLIPPING] > 0
     state.flip_rel_torque = rsim.Vec(*values[_TORQUE : _TORQUE + 3])

@@ -12,13 +12,14 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.game import Phase
 from rlgym_bridge.server import MatchServer, World
 from rlgym_bridge.server.clients import Client
 from rlgym_bridge.server.pace import Lockstep, RealTime
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines, SlowInputs
-from tests.server.helpers import controls, go_on, kicked_off, match_of, player, seats
+from tests.server.helpers import controls, go_on, kicked_off, match_of, player, put_ball, seats, to_phase
 from tests.server.raw import agent, connect, settle
 
 
@@ -74,6 +75,22 @@ def test_inputs_act_as_many_ticks_later_as_the_latency_says():
         slow.arrive()
         throttles.append(go_on(match).players[0].last_input.throttle)
     assert throttles == pytest.approx([0.0, 0.0, 0.0, 0.1, 0.2, 0.3])
+
+
+def test_inputs_and_rendering_go_by_ticks_where_frame_numbers_stand_still():
+    match = kicked_off(idle_frames="repeated")
+    put_ball(match, (0.0, 5100.0, 300.0), (0.0, 3000.0, 0.0))
+    to_phase(match, Phase.REPLAY)
+    go_on(match, 5)
+    slow, frame, rendered = SlowInputs(match, 3), match.frame, []
+    slow.hold(0, controls(throttle=0.5))
+    for _ in range(8):
+        rendered.append(World(fps=60).renders(match.tick))
+        slow.arrive()
+        match.advance()
+        match.packet()
+    assert match.frame == frame and sum(rendered) == 4
+    assert match._inputs[0].throttle == 0.5
 
 
 def test_a_slow_input_that_is_not_finite_is_told_at_once_and_never_acts():
