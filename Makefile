@@ -17,7 +17,7 @@ match: $(STAMP)
 	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow
