@@ -14,6 +14,7 @@ from rlgym_bridge.game import (
     DODGE_DEADLINE_SECONDS,
     HANDBRAKE_FALL_PER_SECOND,
     HANDBRAKE_RISE_PER_SECOND,
+    JUMP_MAX_SECONDS,
     TICK_SECONDS,
     TICKS_PER_SECOND,
 )
@@ -27,6 +28,7 @@ DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
 _RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
 _FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
 _BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
+_MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # off the deadline, in some dialects
 _BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
 """Seconds after 1, 2, ... ticks as the simulator adds them up: after 150 a hair below 1.25, so that a
@@ -166,7 +168,10 @@ class CarTimers:
             self._settled.adds_hold = abs(more) < 0.5 * self._hold_ticks
         # The packet decides whether a dodge is left, whatever was counted.
         if timeout < 0 and not spent:
-            self._air_ticks = max(self._air_ticks, DODGE_TICKS + 1)
+            if self._air_known and self._air_ticks < DODGE_TICKS - _MOST_HOLD_TICKS:
+                self._air_ticks = 0  # too early to be over: it stands, on fewer wheels than the packet counts
+            else:
+                self._air_ticks = max(self._air_ticks, DODGE_TICKS + 1)
         elif timeout > 0 and self._air_ticks > DODGE_TICKS:
             self._air_ticks = max(self._ticks_of(timeout), 0)
 

@@ -240,6 +240,9 @@ class Shadow:
                 car.place(car.car.get_state(), numbers)
             else:
                 foreseen &= self._follow(car, numbers, ticks if stepped else 0, at_rest)
+        if stepped and not foreseen:  # a car that was put elsewhere may have bumped another at once
+            for car in self._cars:
+                car.victim_doubt = _BUMP_TICKS
         foreseen &= self._place_ball(ball, float(state.gravity[0]))
         if stepped and not foreseen:  # what was put elsewhere may have carried the wheels of another car
             for car in self._cars:

@@ -191,6 +191,16 @@ def test_a_dodge_that_has_expired_is_gone() -> None:
         assert bool(state.car_has_flip[0, 0]) == (left > 0)
 
 
+def test_a_jump_that_leaves_three_wheels_down_has_not_used_up_its_dodge() -> None:
+    decoder = Decoder(field_info())
+    decoder.update(packet(10))
+    for frame in (11, 12, 13):
+        decoder.update(packet(frame, player(air_state=flat.AirState.Jumping, has_jumped=True)))
+    # A server that counts a car as on the ground with all four wheels only has no dodge to time here.
+    state = decoder.update(packet(14, player(air_state=flat.AirState.InAir, has_jumped=True)))
+    assert state.car_air_time_since_jump[0, 0] == 0 and state.car_has_flip[0, 0] == 1
+
+
 def test_holding_boost_with_an_empty_tank_is_not_boosting() -> None:
     decoder = Decoder(field_info())
     pressed = flat.ControllerState(boost=True)

@@ -55,6 +55,23 @@ def test_a_car_that_is_put_elsewhere_is_unknown_for_a_tick() -> None:
     assert known == [[0, 0], [1, 1], [1, 1]], "the other car may have stood on it"
 
 
+def test_whom_a_car_that_is_put_elsewhere_has_bumped_is_unknown_as_long_as_a_bump_lasts() -> None:
+    match = make_match(1, 0)
+    decoder = Decoder(field_info())
+    for sent in drive(match, 0):
+        state = decoder.update(through_bytes(sent))
+        if match.referee.phase == Phase.ACTIVE:
+            break
+    assert state.car_known[0, :, VICTIM].all()
+    Stage(match, 0).car(0, (500, -1500, 17), (1, 0, 0))
+    known = []
+    for _ in range(40):
+        match.advance()
+        known.append(decoder.update(through_bytes(match.packet())).car_known[0, :, VICTIM].tolist())
+    assert known[0] == known[28] == [0, 0], "it may have been put onto the other car"
+    assert known[31] == [1, 1]
+
+
 def test_a_car_that_turns_itself_over_is_seen_to_do_so() -> None:
     match = make_match(1, 3)
     decoder, seen = Decoder(field_info()), 0.0
