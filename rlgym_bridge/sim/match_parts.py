@@ -49,8 +49,9 @@ class MatchParts:
             info = self._infos[match] = self._provided(parts, self._infos[match])
             assert parts.state_mutator is not None  # checked by the constructor
             parts.state_mutator.apply(game, info)
-            for car in game.cars.values():
-                car.hitbox_type = self._hitbox if self._hitbox else car.hitbox_type
+            if self._hitbox:
+                for car in game.cars.values():
+                    car.hitbox_type = self._hitbox
             one = from_rlgym(game)
             sizes = (one.layout.blue, one.layout.orange)
             if sizes != self._sizes:
@@ -115,7 +116,11 @@ class MatchParts:
             seen.append(self._observe(parts, match, after))
             said: list[dict[Hashable, bool]] = []
             for number, condition in enumerate((parts.termination_cond, parts.truncation_cond)):
-                done = dict.fromkeys(agents, False) if condition is None else condition.is_done(agents, game, info)
+                done = (
+                    dict.fromkeys(agents, False)
+                    if condition is None
+                    else condition.is_done(agents, game, info)
+                )
                 said.append(done)
                 flags[number, match] = any(done.values())
             if parts.reward_fn is not None:

@@ -11,7 +11,8 @@ from rlgym_bridge.clock import Clock, Event, Timing
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.arenas import EXTRA_FIELDS, Arenas
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.columns import EXTRA_FIELDS
 from rlgym_bridge.sim.reader import control_of, read_arena, write_arena
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
 from tests.live.reference import FreshEngine, _Snapshot
@@ -73,9 +74,7 @@ def test_the_columns_are_what_reading_one_arena_at_a_time_gives(team_size: int) 
     ram(start, 1)
     derive(start)
     arenas.put(range(3), start)
-    readers = [
-        _Snapshot(arena, cars) for arena, cars in zip(arenas._arenas, arenas._players, strict=True)
-    ]
+    readers = [_Snapshot(arena, cars) for arena, cars in zip(arenas._arenas, arenas._players, strict=True)]
     seen = dict.fromkeys(("touches", "pads away", "demolished", "flips", "bumps"), 0)
     for state in chased(arenas, 400, seed=1):
         for match, reader in enumerate(readers):
