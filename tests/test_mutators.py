@@ -24,13 +24,12 @@ from rlgym_bridge.mutators import (
     blank_state,
 )
 from rlgym_bridge.rlgym_view import from_rlgym
-from rlgym_bridge.sim.arena import init_meshes, make_arena
+from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import MatchState, derive
 from tests.test_observations import mirrored
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.
-init_meshes()
 
 TURN = np.array([-1, -1, 1], np.float32)
 EACH: dict[str, BatchMutator] = {

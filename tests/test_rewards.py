@@ -37,13 +37,12 @@ from rlgym_bridge.rewards import (
     name_of_bad,
 )
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
-from rlgym_bridge.sim.arena import init_meshes, make_arena
+from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
 from tests.test_observations import mirrored, random_state
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.
-init_meshes()
 
 TEAM_SIZES = [(1, 1), (2, 2), (3, 3), (1, 0), (0, 1), (1, 3), (4, 2)]
 EACH: dict[str, BatchReward] = {

@@ -139,6 +139,7 @@ class VectorEnv:
         truncated = truncated & ~terminated
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
+        self._counts["episodes"] += len(ended)
         if len(ended):
             obs[ended] = self._begin(ended)
         return Step(obs, rewards, terminated, truncated, final_obs)
@@ -163,7 +164,6 @@ class VectorEnv:
             for match, delay in zip(numbers, self._random.integers(low, high + 1, len(numbers)), strict=True):
                 self._delays[match] = int(delay)
         self._touching[matches] = False
-        self._counts["episodes"] += len(numbers) if len(numbers) < self.state.matches else 0
         return self._parts.begin(self.state, matches)
 
     def _count(self, ticks: int) -> None:
