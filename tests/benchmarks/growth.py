@@ -69,8 +69,9 @@ def main() -> int:
     lines = [
         "# How fast the environment steps",
         "",
-        f"Made by `python -m tests.benchmarks.growth --seconds {options.seconds:g} --rounds {options.rounds}` on "
-        f"{datetime.date.today()} with {versions}, Python {platform.python_version()}, on two cores of a "
+        f"Made by `python -m tests.benchmarks.growth --seconds {options.seconds:g} "
+        f"--rounds {options.rounds}` on {datetime.date.today()} with {versions}, "
+        f"Python {platform.python_version()}, on two cores of a "
         "shared virtual machine.",
         "",
         "Agent steps a second (decisions of all cars, 8 ticks each) of `VectorEnv` without a policy: random "
