@@ -86,8 +86,10 @@ def play(
         policy: A policy folder, or `"chaser"`.
         agent_id: Used where RLBot did not set `RLBOT_AGENT_ID`: the one of your `bot.toml`.
         allow_modules: See `brain_of`.
-        override: Called with the state on every packet in play; the rows it returns, `(8,)` for one tick
-            or `(ticks, 8)`, are sent in place of the policy's: a hard-coded kickoff, for example.
+        override: Called with the state of a packet in play; the rows it returns, `(8,)` for one tick or
+            `(ticks, 8)`, are sent in place of the policy's, and it is asked again when they are used up: a
+            hard-coded kickoff, for example. Where it takes two arguments it is called for each car of the
+            bot, with the car's row in the state (`state.car_position[0, row]`).
         folder: The bot's folder; the current one is, where RLBot started the bot. None: it has none.
 
     Returns:
@@ -99,6 +101,8 @@ def play(
     try:
         selection = os.environ.get(SELECTION_VARIABLE) or None
         brain, dialect = brain_of(policy, allow_modules, selection), None
+        if override is not None:
+            brain = replace(brain, shadow=None)  # it may read what Chaser does without
         file = _dialect_file(folder)
         if file is not None:
             dialect, latency = Dialect.read(file), read_input_latency(file)
