@@ -60,10 +60,8 @@ class Settled:
     @property
     def dialect(self) -> Dialect:
         """What is settled, as a dialect."""
-        values = {point: (getattr(self, name), yes, no) for name, (point, yes, no) in _VALUES.items()}
-        return Dialect(
-            {point: yes if it else no for point, (it, yes, no) in values.items() if it is not None}
-        )
+        values = ((point, getattr(self, name), yes, no) for name, (point, yes, no) in _VALUES.items())
+        return Dialect({point: yes if it else no for point, it, yes, no in values if it is not None})
 
     @property
     def in_doubt(self) -> dict[str, tuple[str, ...]]:
