@@ -1,0 +1,1 @@
+"""PPO self-play in RocketSim: `python -m training [config.toml]`."""
