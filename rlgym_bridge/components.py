@@ -18,6 +18,7 @@ from rlgym.api import (
     RewardFunction,
     RLGym,
     SharedInfoProvider,
+    StateMutator,
 )  # fmt: skip
 from rlgym.rocket_league.api import GameState
 
@@ -87,6 +88,7 @@ class Components:
         shared_info_provider: None where the dict of shared info starts empty.
         action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
         reward_fn, termination_cond, truncation_cond: Asked in a match as in training; optional.
+        state_mutator: Begins an episode in training; a match begins by itself.
     """
 
     obs_builder: ObsBuilder[Any, Any, Any, Any] | None
@@ -96,6 +98,7 @@ class Components:
     reward_fn: RewardFunction[Any, Any, Any] | None = None
     termination_cond: DoneCondition[Any, Any] | None = None
     truncation_cond: DoneCondition[Any, Any] | None = None
+    state_mutator: StateMutator[Any] | None = None
 
 
 def component_factory(

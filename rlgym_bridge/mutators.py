@@ -43,9 +43,9 @@ SETTLED: Final = np.array(
 )
 """How a car of each hitbox stands still: height uu, shift along its nose uu, pitch rad (nose up is positive).
 
-Measured in RocketSim 2.2.1 with cars put level at z 17, 480 ticks of neutral inputs later; mean of four
-facings, which differ by 0.001 uu and 2e-7 rad. They have stopped after 120 ticks: below 1e-4 uu/s. All four
-wheels touch. A test measures them again.
+Measured in RocketSim 2.2.1 with cars put level at z 17, 480 ticks of neutral inputs later; mean of four spots
+and facings, which differ by 0.002 uu in the shift (float32 far from the centre), 1e-5 uu in the height and
+2e-7 rad. The cars stand from tick 120 on, slower than 1e-4 uu/s, on all four wheels. A test measures again.
 """
 
 _TURN: Final = np.array([-1.0, -1.0, 1.0])  # of x, y, z, where the field is turned by 180 degrees about z
@@ -225,7 +225,7 @@ def _places(grounded: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     places = np.empty((*grounded.shape, 3))
     for thing in range(grounded.shape[1]):
         missing = np.arange(len(grounded))
-        while len(missing):  # about one in thirty is drawn again
+        while len(missing):  # one in ten on the ground, in the air one in thirty, is drawn again
             low = grounded[missing, thing]
             place = rng.uniform(-1, 1, (len(missing), 3)) * (_REACH_X, _REACH_Y, 0)
             place[:, 2] = np.where(low, 0, rng.uniform(_AIR_LOWEST, _AIR_HIGHEST, len(missing)))

@@ -41,7 +41,11 @@ def init_meshes() -> None:
             f"RocketSim needs the collision meshes that come with rlgym-rocket-league; looked in "
             f"{folder}. Install them: pip install rlgym-rocket-league"
         )
-    rsim.init(str(folder))
+    try:
+        rsim.init(str(folder))
+    except RuntimeError as error:
+        if "Already inited" not in str(error):  # RLGym's engine has loaded the same meshes
+            raise
 
 
 def make_arena(

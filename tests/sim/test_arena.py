@@ -104,6 +104,14 @@ def test_another_process_plays_the_same_match() -> None:
     assert len(set(runs)) == 1
 
 
+def test_rlgyms_engine_may_have_loaded_the_meshes_before() -> None:
+    code = (
+        "from rlgym.rocket_league.sim import RocketSimEngine; RocketSimEngine();"
+        "from rlgym_bridge.sim.arena import make_arena; make_arena([0, 1])"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_reader_sees_what_rlgyms_engine_sees() -> None:
     engine = RocketSimEngine(rlbot_delay=False)
     game = engine.create_base_state()

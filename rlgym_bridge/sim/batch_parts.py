@@ -1,0 +1,112 @@
+"""The components of many matches at once, where all of them have a batch form."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.actions import RepeatAction
+from rlgym_bridge.batched import foreign_part
+from rlgym_bridge.components import Components, works_in_batches
+from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.mutators import blank_state
+from rlgym_bridge.reward_base import name_of_bad
+from rlgym_bridge.state import MatchState, derive
+
+Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Observations, terminated, truncated, rewards."""
+
+_KINDS: Final = (
+    "obs_builder", "parser", "reward_fn", "termination_cond", "truncation_cond", "state_mutator",
+)  # fmt: skip
+
+
+class BatchParts:
+    """One set of components for all matches.
+
+    Args:
+        components: All with a batch form.
+        team_sizes: Cars of blue and orange.
+        tick_skip: Not used: rows in batches name their ticks.
+        hitbox: Of all cars.
+
+    Attributes:
+        reads: What the components read of a state.
+    """
+
+    def __init__(
+        self, components: Components, team_sizes: tuple[int, int], tick_skip: int, hitbox: int
+    ) -> None:
+        if components.state_mutator is None:
+            raise ValueError("components have no state_mutator, expected one that begins an episode")
+        self._mutator: Any = components.state_mutator
+        self._obs: Any = components.obs_builder
+        self._parser: Any = components.parser
+        self._reward: Any = components.reward_fn
+        self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
+        self._sizes, self._hitbox = team_sizes, hitbox
+        parts = [getattr(components, kind) for kind in _KINDS]
+        reads = [getattr(part, "reads", None) for part in parts if part is not None]
+        self.reads = None if None in reads else {name for names in reads for name in names or ()}
+
+    def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
+        """Return states that begin episodes."""
+        state = blank_state(*self._sizes, len(matches), self._hitbox)
+        self._mutator.apply_batch(state, random)
+        derive(state)
+        return state
+
+    def begin(self, state: MatchState, matches: np.ndarray) -> np.ndarray:
+        """Begin the components' episodes in some matches, and return their observations."""
+        begun = np.zeros(state.matches, bool)
+        begun[matches] = True
+        for condition in self._conditions:
+            if condition is not None:
+                condition.reset_batch(state, begun)
+        if len(matches) < state.matches:
+            layout = state.layout
+            state = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
+        obs: np.ndarray = self._obs.build_batch(state)
+        return obs
+
+    def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
+        """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
+        parser, repeats = self._parser, 1
+        if type(parser) is RepeatAction:
+            parser, repeats = parser.parser, parser.repeats
+        rows: np.ndarray = parser.parse_batch(actions)
+        # One test for the usual case: NaN fails every comparison.
+        if not (np.abs(rows) <= 1).all():
+            for one in rows.reshape(-1, *rows.shape[2:]):
+                checked_rows(one, 1, type(parser).__name__)
+        if repeats > 1:
+            return np.broadcast_to(rows[:, :, :1], (*rows.shape[:2], repeats, 8))
+        return rows
+
+    def judge(self, before: MatchState, after: MatchState) -> Judgement:
+        """Observe a step's end, and ask conditions and rewards about it."""
+        obs: np.ndarray = self._obs.build_batch(after)
+        terminated, truncated = (
+            np.zeros(after.matches, bool) if condition is None else condition.done_batch(after)
+            for condition in self._conditions
+        )
+        if self._reward is None:
+            return obs, terminated, truncated, np.zeros((after.matches, after.layout.cars), np.float32)
+        rewards: np.ndarray = self._reward.reward_batch(before, after, terminated, truncated)
+        bad = name_of_bad(self._reward, rewards, after.agents)
+        if bad is not None:
+            raise ValueError(f"{bad}, expected a finite number")
+        return obs, terminated, truncated, rewards
+
+
+def foreign_parts(components: Components) -> list[str]:
+    """Return the names of what has no batch form; a provider of shared info never has one."""
+    found: list[Any] = []
+    for kind in _KINDS:
+        part = getattr(components, kind)
+        if kind in ("obs_builder", "parser"):
+            found.append(None if part is None or works_in_batches(part) else part)
+        else:
+            found.append(None if part is None else foreign_part(part))
+    found.append(components.shared_info_provider)
+    return [type(part).__name__ for part in found if part is not None]

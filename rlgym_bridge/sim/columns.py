@@ -1,0 +1,193 @@
+"""What RocketSim says of many arenas, as columns of one `MatchState`.
+
+One call an arena and one more a car fetch most of what there is; numpy puts it into the state for all
+matches at once. What costs extra (`EXTRA_FIELDS`) is read where it is asked for.
+"""
+
+from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+import RocketSim as rsim
+
+from rlgym_bridge.game import PAD_COUNT, TICK_SECONDS
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
+
+EXTRA_FIELDS: Final = (
+    "car_wheels_with_contact", "car_flip_torque", "car_is_autoflipping", "car_autoflip_timer",
+    "car_autoflip_direction", "car_bump_victim",
+)  # fmt: skip
+"""Attributes of `MatchState` that are filled only where they are asked for."""
+
+# Columns of `Arena.get_gym_state()`: 34 pads, 25 numbers of the ball, 36 of each car (RocketSim 2.2.1,
+# found by experiment; a test holds them against `ArenaReader`).
+_PADS, _BALL, _CAR = PAD_COUNT, 25, 36
+_BODY = {"position": 0, "linear_velocity": 7, "angular_velocity": 10, "rotation": 13}
+_CAR_BODY, _CAR_DEMOED, _CAR_GROUND, _CAR_BOOST = 11, 7, 8, 10
+
+_SCALARS: Final = {
+    "demo_respawn_timer": "demo_respawn_timer",
+    "supersonic_time": "supersonic_time",
+    "boost_active_time": "time_spent_boosting",
+    "handbrake": "handbrake_val",
+    "has_jumped": "has_jumped",
+    "is_jumping": "is_jumping",
+    "jump_time": "jump_time",
+    "has_flipped": "has_flipped",
+    "has_double_jumped": "has_double_jumped",
+    "air_time_since_jump": "air_time_since_jump",
+    "flip_time": "flip_time",
+}
+_EXTRAS: Final = {
+    "is_autoflipping": "is_auto_flipping",
+    "autoflip_timer": "auto_flip_timer",
+    "autoflip_direction": "auto_flip_torque_scale",
+}
+_CONTACT: Final = ("car_contact_cooldown_timer", "car_contact_id")
+_TICK: Final = np.float32(TICK_SECONDS)
+_JUMP: Final = 5  # of a control row
+_ROW = attrgetter("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
+
+
+class Columns:
+    """Collects what the arenas of a step say, and writes it into a state.
+
+    Args:
+        state: Where to.
+        reads: Attributes of `MatchState` that somebody reads; of `EXTRA_FIELDS` only these are filled.
+    """
+
+    def __init__(self, state: MatchState, reads: Collection[str]) -> None:
+        self._state = state
+        self._shape = (state.matches, state.layout.cars)
+        self._sources, self._targets = _columns(state)
+        extras = [name for name in _EXTRAS if "car_" + name in reads]
+        self._names = [*_SCALARS, *extras]
+        self._contact = "car_bump_victim" in reads
+        self._wheels, self._torque = "car_wheels_with_contact" in reads, "car_flip_torque" in reads
+        self._unknown = [
+            KNOWN_FIELDS.index(name)
+            for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
+            if "car_" + name not in reads
+        ]
+        paths = [
+            *_SCALARS.values(),
+            *(_EXTRAS[name] for name in extras),
+            *(_CONTACT if self._contact else ()),
+        ]
+        self._getter, self._width = attrgetter(*paths), len(paths)
+        self._bodies: list[np.ndarray] = []
+        self._hidden: list[float] = []
+        self._wheel_flags: list[bool] = []
+        self._torques: list[float] = []
+
+    def take(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
+        """Take the next match, in order; best right after its step, while all of it is at hand."""
+        self._bodies += arena.get_gym_state()[1:]  # [0] holds no physics
+        for car in cars:
+            state = car.get_state()
+            self._hidden += self._getter(state)
+            if self._wheels:
+                self._wheel_flags += state.wheels_with_contact
+            if self._torque:
+                self._torques += state.flip_rel_torque.as_tuple()
+
+    def show(
+        self,
+        players: Sequence[Sequence[rsim.Car]],
+        ids: np.ndarray,
+        pads: Sequence[Sequence[rsim.BoostPad]],
+        held: np.ndarray,
+        ticks: int,
+    ) -> None:
+        """Write what was taken of all matches, derived fields included; touches are left alone.
+
+        Args:
+            players: Cars of every match, row by row.
+            ids: `(matches, cars)` RocketSim's identifiers of them.
+            pads: Boost pads of every match, in RocketSim's order.
+            held: `(matches, cars, 8)` what drove the latest tick.
+            ticks: Since the last time.
+        """
+        state = self._state
+        # Row 0 of each array is the field as it is, row 1 turned by 180 degrees.
+        numbers = np.concatenate(self._bodies, 1)[0].reshape(state.matches, -1)
+        state.buffer[:, self._targets] = numbers[:, self._sources]
+        self._show_hidden(ids)
+        if self._wheels:
+            wheels = np.array(self._wheel_flags, np.float32)
+            state.car_wheels_with_contact[:] = wheels.reshape(*self._shape, 4)
+        else:  # all or none: what follows from them is right
+            grounded = numbers[:, _PADS + _BALL + _CAR_GROUND :: _CAR]
+            state.car_wheels_with_contact[:] = grounded[..., None]
+        if self._torque:
+            state.car_flip_torque[:] = np.array(self._torques, np.float32).reshape(*self._shape, 3)
+        self._count_pads(numbers[:, :_PADS] > 0, pads, ticks)
+        state.frame += ticks
+        state.car_controls[:] = held
+        state.car_is_holding_jump[:] = held[..., _JUMP]
+        demoed = numbers[:, _PADS + _BALL + _CAR_DEMOED :: _CAR]
+        if demoed.any():
+            for match, row in np.argwhere(demoed > 0).tolist():
+                self._show_wreck(match, row, players[match][row].get_state())
+        derive(state)
+        for taken in (self._bodies, self._hidden, self._wheel_flags, self._torques):
+            taken.clear()
+
+    def mark_unknown(self) -> None:
+        """Flag what is not read, as `known` has it."""
+        self._state.car_known[..., self._unknown] = 0
+
+    def _show_hidden(self, ids: np.ndarray) -> None:
+        state = self._state
+        values = np.fromiter(self._hidden, np.float64, len(self._hidden)).reshape(*self._shape, self._width)
+        for index, name in enumerate(self._names):
+            getattr(state, "car_" + name)[:] = values[..., index]
+        if self._contact:
+            cooling, other = values[..., -2] > 0, values[..., -1, None] == ids[:, None, :]
+            state.car_bump_victim[:] = np.where(cooling & other.any(-1), other.argmax(-1), -1)
+
+    def _show_wreck(self, match: int, row: int, car: rsim.CarState) -> None:
+        """Show a demolished car: `get_gym_state` has it turned on, and inputs do not reach it."""
+        state, turn, last = self._state, car.rot_mat, car.last_controls
+        state.car_position[match, row] = car.pos.as_tuple()
+        state.car_linear_velocity[match, row] = car.vel.as_tuple()
+        state.car_angular_velocity[match, row] = car.ang_vel.as_tuple()
+        axes = (turn.forward.as_tuple(), turn.right.as_tuple(), turn.up.as_tuple())
+        state.car_rotation[match, row] = np.array(axes, np.float32).T
+        state.car_is_holding_jump[match, row] = last.jump
+        state.car_controls[match, row] = _ROW(last)
+
+    def _count_pads(self, there: np.ndarray, pads: Sequence[Sequence[rsim.BoostPad]], ticks: int) -> None:
+        """Count the pads down as RocketSim does, in float32; a pad that has just gone is asked."""
+        timers = self._state.pad_timer
+        counting = np.nonzero(timers)
+        left = timers[counting]
+        if len(left):
+            for _ in range(ticks):
+                left -= _TICK
+            timers[counting] = np.maximum(left, 0)
+        # Gone just now, or back and taken again within the step.
+        for match, pad in np.argwhere(~there & (timers <= 0)).tolist():
+            timers[match, pad] = pads[match][pad].get_state().cooldown
+        timers[there] = 0
+
+
+def _columns(state: MatchState) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns of `get_gym_state`'s numbers and where they go in the state."""
+    layout = state.layout
+    pairs: list[tuple[int, int]] = []
+    for name, start in _BODY.items():
+        elements = range(9 if name == "rotation" else 3)
+        for element in elements:
+            # There forward, right and up lie one after another; here they are columns of a matrix.
+            at = start + (element % 3 * 3 + element // 3 if name == "rotation" else element)
+            pairs.append((_PADS + at, layout.column(f"ball_{name}", element)))
+            for car in range(layout.cars):
+                source = _PADS + _BALL + _CAR * car + _CAR_BODY + at
+                pairs.append((source, layout.column(name, element, car)))
+    for car in range(layout.cars):
+        pairs.append((_PADS + _BALL + _CAR * car + _CAR_BOOST, layout.column("boost_amount", car=car)))
+    sources, targets = np.array(pairs, np.intp).T
+    return np.ascontiguousarray(sources), np.ascontiguousarray(targets)

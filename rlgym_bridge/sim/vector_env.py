@@ -1,0 +1,177 @@
+"""Many matches stepped together, for training: the components of live play around `Arenas`.
+
+    actions -> parser -> rows -> Arenas -> state -> conditions, rewards, obs -> Step
+                                             ^
+                              mutator -------+   where an episode has ended
+
+Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for all matches at once.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.components import Components
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
+from rlgym_bridge.sim.match_parts import MatchParts
+
+_LOG = logging.getLogger(__name__)
+
+
+class Step(NamedTuple):
+    """What a step gives.
+
+    Attributes:
+        obs: `(matches, cars, size)` float32, what the next actions are chosen on: of a new episode where
+            one has ended.
+        rewards: `(matches, cars)` float32.
+        terminated: `(matches,)` bool, by the termination condition.
+        truncated: `(matches,)` bool, by the truncation condition alone.
+        final_obs: `(ended, cars, size)` float32, the last observations of the matches that ended, in order.
+    """
+
+    obs: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    final_obs: np.ndarray
+
+
+class VectorEnv:
+    """N matches that start anew by themselves.
+
+    Components of ours work on all matches at once. Where one is foreign, every match has its own
+    instances and they are given RLGym's `GameState`, which is several times slower; the log says so.
+
+    Args:
+        matches: N, 1 or more.
+        components: Makes builder, parser, reward, conditions and mutator; called once, or once a match.
+            The mutator is needed; without conditions an episode never ends, without a reward it is 0.
+        team_sizes: Cars of blue and orange.
+        tick_skip: Ticks that a parser's single row `(8,)` is held.
+        action_delay: Ticks until an action acts, as in the clock of a live match; or least and most of
+            them, drawn for each match's episode.
+        hitbox: Of all cars, `game.HITBOXES`.
+        seed: Of kickoffs, respawns and drawn delays.
+
+    Attributes:
+        state: All matches as they are; of a new episode where one has ended.
+        cars: Cars in a match.
+        parser: The action parser (of the first match).
+
+    Raises:
+        ValueError: A number is out of range, or the mutator is missing.
+    """
+
+    def __init__(
+        self,
+        matches: int,
+        components: Callable[[], Components],
+        team_sizes: tuple[int, int] = (1, 1),
+        *,
+        tick_skip: int = 8,
+        action_delay: int | tuple[int, int] = 1,
+        hitbox: int = 0,
+        seed: int = 0,
+    ) -> None:
+        low, high = (action_delay, action_delay) if isinstance(action_delay, int) else action_delay
+        if not 0 <= low <= high <= tick_skip:
+            raise ValueError(
+                f"action_delay is {action_delay}, expected ticks from 0 to tick_skip ({tick_skip}), or least "
+                "and most of them"
+            )
+        first = components()
+        self._parts: BatchParts | MatchParts
+        if foreign := foreign_parts(first):
+            _LOG.warning(
+                "%s: no batch form, so every match is asked for itself, which is several times slower",
+                ", ".join(foreign),
+            )
+            every = [first, *(components() for _ in range(matches - 1))]
+            self._parts = MatchParts(every, team_sizes, tick_skip, hitbox)
+        else:
+            self._parts = BatchParts(first, team_sizes, tick_skip, hitbox)
+        self._arenas = Arenas(matches, *team_sizes, reads=self._parts.reads)
+        self.state, self.cars, self.parser = self._arenas.state, sum(team_sizes), first.parser
+        self._before = self.state.copy()
+        self._delay_range = (low, high)
+        self._delays = [low] * matches
+        self._touching = np.zeros((matches, self.cars), bool)
+        self._counts: dict[str, float] = {}
+        self._seed = seed
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        """Begin new episodes in all matches.
+
+        Args:
+            seed: Everything restarts from it; None goes on with the streams there are, at first with the
+                seed of the constructor.
+
+        Returns:
+            `(matches, cars, size)` float32.
+        """
+        if seed is not None or not self._counts:
+            seed = self._seed if seed is None else seed
+            self._random = np.random.default_rng((seed, 0))
+            self._arenas.seed(seed)
+        self._counts = dict.fromkeys(("episodes", "goals", "touches", "car_minutes", "game_minutes"), 0.0)
+        return self._begin(np.arange(self.state.matches))
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Play one decision in every match.
+
+        Args:
+            actions: As the parser's `parse_batch` takes them, `(matches, cars)` or `(matches, cars, k)`.
+
+        Raises:
+            ValueError: An action is not in the action space, rows are no controls, or a reward is not
+                finite: with its name.
+        """
+        rows = self._parts.rows(actions, self.state)
+        self._before.buffer[:] = self.state.buffer
+        self._arenas.step(rows, self._delays)
+        self._count(rows.shape[2])
+        obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state)
+        truncated = truncated & ~terminated
+        ended = np.flatnonzero(terminated | truncated)
+        final_obs = obs[ended]
+        self._counts["episodes"] += len(ended)
+        if len(ended):
+            obs[ended] = self._begin(ended)
+        return Step(obs, rewards, terminated, truncated, final_obs)
+
+    def take_counts(self) -> dict[str, float]:
+        """Return what happened since the last call, or the last reset.
+
+        Returns:
+            `episodes` that ended, `goals`, `touches` (a car's contact with the ball on one decision and not
+            on the one before), `car_minutes` and `game_minutes` of game time.
+        """
+        counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
+        return counts
+
+    def _begin(self, matches: np.ndarray) -> np.ndarray:
+        """Begin episodes in some matches, and return their observations."""
+        wanted = self._parts.new_states(matches, self._random)
+        numbers = matches.tolist()
+        self._arenas.put(numbers, wanted)
+        low, high = self._delay_range
+        if low != high:
+            for match, delay in zip(numbers, self._random.integers(low, high + 1, len(numbers)), strict=True):
+                self._delays[match] = int(delay)
+        self._touching[matches] = False
+        return self._parts.begin(self.state, matches)
+
+    def _count(self, ticks: int) -> None:
+        minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)
+        touching = self.state.car_ball_touches > 0
+        counts = self._counts
+        counts["touches"] += np.count_nonzero(touching & ~self._touching)
+        counts["goals"] += np.count_nonzero((self.state.goal_scored > 0) & (self._before.goal_scored == 0))
+        counts["game_minutes"] += minutes
+        counts["car_minutes"] += self.cars * minutes
+        self._touching = touching

@@ -1,0 +1,152 @@
+"""Stepping many matches without a policy: against RocketSim alone, and against RLGym's own loop."""
+
+import random
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+import RocketSim as rsim
+from rlgym.api import RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
+from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
+from rlgym.rocket_league.done_conditions import GoalCondition as PeerGoal
+from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as PeerNoTouch
+from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
+from rlgym.rocket_league.reward_functions import CombinedReward
+from rlgym.rocket_league.reward_functions import GoalReward as PeerGoalReward
+from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
+from rlgym.rocket_league.state_mutators import KickoffMutator as PeerKickoff
+
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components import Components
+from rlgym_bridge.conditions import GoalCondition, NoTouchTimeoutCondition
+from rlgym_bridge.mutators import KickoffMutator
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.rewards import GoalReward, TouchReward, WeightedSum
+from rlgym_bridge.sim.arena import make_arena
+from rlgym_bridge.sim.vector_env import VectorEnv
+
+_TICK_SKIP, _TIMEOUT = 8, 30.0
+_MATCHES = 128
+
+
+def components() -> Components:
+    """What a first training run has: kickoffs, goals and touches."""
+    return Components(
+        DefaultObs(zero_padding=None),
+        RepeatAction(LookupTableAction(), _TICK_SKIP),
+        reward_fn=WeightedSum([(GoalReward(), 10.0), (TouchReward(), 1.0)]),
+        termination_cond=GoalCondition(),
+        truncation_cond=NoTouchTimeoutCondition(_TIMEOUT),
+        state_mutator=KickoffMutator(),
+    )
+
+
+def ours(team_size: int, seconds: float, seed: int = 0) -> float:
+    """Return environment steps (a decision in one match) a second of our `VectorEnv`."""
+    env = VectorEnv(_MATCHES, components, (team_size, team_size), seed=seed)
+    env.reset()
+    rng = np.random.default_rng(seed)
+    draws = [rng.integers(90, size=(_MATCHES, 2 * team_size)) for _ in range(64)]
+    for step in range(30):
+        env.step(draws[step])
+    steps, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        env.step(draws[steps % 64])
+        steps += 1
+    return _MATCHES * steps / (time.perf_counter() - began)
+
+
+def raw(team_size: int, seconds: float, seed: int = 0) -> float:
+    """Return the same of arenas that are given controls and stepped, and looked at not at all.
+
+    They begin at kickoffs and are set back to one as often as ours are on average, by RocketSim itself.
+    """
+    table = [_controls(row) for row in PeerLookup.make_lookup_table()]
+    made = [make_arena([0] * team_size + [1] * team_size) for _ in range(_MATCHES)]
+    rng = random.Random(seed)
+    draws = [[table[rng.randrange(90)] for _ in range(2 * team_size * _MATCHES)] for _ in range(64)]
+    every = round(_TIMEOUT * 120 / _TICK_SKIP)
+
+    def step(number: int) -> None:
+        chosen = iter(draws[number % 64])
+        for arena, cars in made:
+            arena.step(1)
+            for car in cars:
+                car.set_controls(next(chosen))
+            arena.step(_TICK_SKIP - 1)
+        if number % every == every - 1:
+            for arena, _ in made:
+                arena.reset_kickoff(number)
+
+    for number in range(30):
+        step(number)
+    steps, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        step(steps)
+        steps += 1
+    return _MATCHES * steps / (time.perf_counter() - began)
+
+
+def _controls(row: np.ndarray) -> rsim.CarControls:
+    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row.tolist()
+    return rsim.CarControls(
+        throttle, steer, pitch, yaw, roll, jump=jump > 0, boost=boost > 0, handbrake=handbrake > 0
+    )
+
+
+def rlgym(team_size: int, seconds: float, seed: int = 0) -> float:
+    """Return the same of RLGym's own environment with its own components."""
+    env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any] = RLGym(
+        state_mutator=MutatorSequence(FixedTeamSizeMutator(team_size, team_size), PeerKickoff()),
+        obs_builder=PeerObs(zero_padding=None),
+        action_parser=PeerRepeat(PeerLookup(), _TICK_SKIP),
+        reward_fn=CombinedReward((PeerGoalReward(), 10.0), (PeerTouch(), 1.0)),
+        transition_engine=RocketSimEngine(rlbot_delay=True),
+        termination_cond=PeerGoal(),
+        truncation_cond=PeerNoTouch(_TIMEOUT),
+    )
+    random.seed(seed)
+    env.reset()
+    rng = np.random.default_rng(seed)
+    agents = env.agents
+    draws = [{agent: rng.integers(90, size=1) for agent in agents} for _ in range(256)]
+    steps, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        _, _, terminated, truncated = env.step(draws[steps % 256])
+        if any(terminated.values()) or any(truncated.values()):
+            env.reset()
+        steps += 1
+    return steps / (time.perf_counter() - began)
+
+
+def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
+    """Run ours and a peer in turns, two processes each at once; medians of all.
+
+    Args:
+        peer: `"raw"` or `"rlgym"`.
+        team_size: Cars a team.
+        rounds: Turns.
+        seconds: Of each.
+    """
+    from concurrent.futures import ProcessPoolExecutor
+
+    names = {"raw": "RocketSim alone: controls and steps", "rlgym": "RLGym 2.0.1's own loop"}
+    other = {"raw": raw, "rlgym": rlgym}[peer]
+    values, peers = [], []
+    with ProcessPoolExecutor(2) as pool:
+        for turn in range(rounds):
+            for run, found in ((ours, values), (other, peers)):
+                jobs = [pool.submit(run, team_size, seconds, 2 * turn + i) for i in range(2)]
+                found.append(sum(job.result() for job in jobs))
+    value, peer_value = statistics.median(values), statistics.median(peers)
+    return {
+        "value": value,
+        "unit": f"environment steps/s of two processes, {_TICK_SKIP} ticks each",
+        "peer": names[peer],
+        "peer_value": peer_value,
+        "ratio": value / peer_value,
+    }

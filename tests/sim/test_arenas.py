@@ -1,0 +1,201 @@
+"""Many arenas at once are the same arenas as one by one: states, trajectories, delays, respawns."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.actions import LookupTableAction
+from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.clock import Clock, Event, Timing
+from rlgym_bridge.game import BALL_REST_Z, Phase
+from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.sim.arena import make_arena
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.columns import EXTRA_FIELDS
+from rlgym_bridge.sim.reader import control_of, read_arena, write_arena
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
+from tests.live.reference import FreshEngine, _Snapshot
+from tests.sim.test_arena import kickoff
+
+TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
+
+
+def kickoffs(team_size: int, matches: int) -> MatchState:
+    one = kickoff(team_size)
+    return MatchState(team_size, team_size, matches, np.repeat(one.buffer, matches, 0))
+
+
+def started(matches: int, team_size: int, **options: object) -> Arenas:
+    arenas = Arenas(matches, team_size, team_size, **options)
+    arenas.put(range(matches), kickoffs(team_size, matches))
+    return arenas
+
+
+def held(rng: np.random.Generator, matches: int, cars: int, ticks: int = 8) -> np.ndarray:
+    rows = TABLE[rng.integers(90, size=(matches, cars))]
+    return np.broadcast_to(rows[:, :, None], (matches, cars, ticks, 8))
+
+
+def chased(arenas: Arenas, steps: int, seed: int) -> Iterator[MatchState]:
+    """Let Chasers play with something random now and then, and yield every state."""
+    rng = np.random.default_rng(seed)
+    cars = arenas.state.layout.cars
+    chaser = Chaser(seed)
+    chaser.reset(range(cars))
+    for _ in range(steps):
+        actions = np.stack([chaser.act(None, one)[0] for one in each(arenas.state)])
+        drawn = rng.integers(90, size=actions.shape)
+        actions = np.where(rng.random(actions.shape) < 0.1, drawn, actions)
+        arenas.step(np.broadcast_to(TABLE[actions][:, :, None], (*actions.shape, 8, 8)))
+        yield arenas.state
+
+
+def each(state: MatchState) -> Iterator[MatchState]:
+    for match in range(state.matches):
+        yield MatchState(state.layout.blue, state.layout.orange, 1, state.buffer[match : match + 1].copy())
+
+
+def ram(state: MatchState, match: int) -> None:
+    """Put the first orange car in the way of the first blue one, which is supersonic."""
+    orange = state.layout.blue
+    state.car_position[match, 0], state.car_position[match, orange] = (0, -3000, 17), (0, -2400, 17)
+    for row, turn in ((0, 1), (orange, -1)):
+        state.car_rotation[match, row] = [[0, -turn, 0], [turn, 0, 0], [0, 0, 1]]
+    state.car_linear_velocity[match, 0] = (0, 2300, 0)
+    state.car_supersonic_time[match, 0] = 0.5
+    state.car_boost_amount[match] = 100
+
+
+@pytest.mark.parametrize("team_size", [1, 3])
+def test_the_columns_are_what_reading_one_arena_at_a_time_gives(team_size: int) -> None:
+    arenas = Arenas(3, team_size, team_size)
+    start = kickoffs(team_size, 3)
+    ram(start, 1)
+    derive(start)
+    arenas.put(range(3), start)
+    readers = [_Snapshot(arena, cars) for arena, cars in zip(arenas._arenas, arenas._players, strict=True)]
+    seen = dict.fromkeys(("touches", "pads away", "demolished", "flips", "bumps"), 0)
+    for state in chased(arenas, 400, seed=1):
+        for match, reader in enumerate(readers):
+            one = read_arena(reader)
+            for name in ("frame", "phase", "car_ball_touches"):
+                getattr(one, name)[0] = getattr(state, name)[match]
+            one.score[:], one.car_known[:] = state.score[match], state.car_known[match]
+            different = np.flatnonzero(one.buffer[0] != state.buffer[match])
+            assert not len(different), (match, different, one.buffer[0, different])
+        seen["touches"] += state.car_ball_touches.any()
+        seen["pads away"] += state.pad_timer.any()
+        seen["demolished"] += state.car_is_demoed.any()
+        seen["flips"] += state.car_is_flipping.any()
+        seen["bumps"] += (state.car_bump_victim >= 0).any()
+    assert all(seen.values()), seen
+
+
+def test_what_nobody_reads_is_called_unknown() -> None:
+    every, few = started(2, 1), started(2, 1, reads=("car_position",))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        rows = held(rng, 2, 2)
+        every.step(rows)
+        few.step(rows)
+    skipped = {f"car_{name}" for name in ("wheels_with_contact", "flip_torque", "bump_victim")}
+    for name in (name for name in vars(every.state) if name.startswith("car_")):
+        if name not in {*EXTRA_FIELDS, "car_known"}:
+            np.testing.assert_array_equal(getattr(few.state, name), getattr(every.state, name), name)
+    unknown = {"car_" + KNOWN_FIELDS[i] for i in np.flatnonzero(few.state.car_known[0, 0] == 0)}
+    assert {"car_wheels_with_contact", "car_bump_victim"} <= unknown <= skipped | {"car_is_autoflipping"}
+    assert every.state.car_known.all()
+
+
+@pytest.mark.parametrize("team_size", [1, 2, 3])
+@pytest.mark.parametrize("changing", [False, True], ids=["rows held", "rows changing"])
+def test_trajectories_are_rlgyms_to_the_bit(team_size: int, changing: bool) -> None:
+    start = kickoff(team_size)
+    start.ball_position[0] = start.car_position[0, 0] + 700 * start.car_rotation[0, 0, :, 0]
+    start.ball_position[0, 2] = BALL_REST_Z
+    derive(start)
+    arenas = Arenas(1, team_size, team_size)
+    arenas.put([0], start)
+    engine = FreshEngine(rlbot_delay=True)
+    engine._tick_count = 0
+    engine.set_state(to_rlgym(start), {})
+    rng = np.random.default_rng(team_size)
+    touches = bumps = 0
+    for step in range(250):
+        rows = held(rng, 1, 2 * team_size)
+        if changing:
+            rows = TABLE[rng.integers(90, size=rows.shape[:3])]
+        if step < 60:  # into the ball first
+            straight = [1, 0, 0, 0, 0, 0, step % 3 > 0, 0]
+            rows = np.broadcast_to(np.array(straight, np.float32), rows.shape)
+        arenas.step(rows)
+        theirs = from_rlgym(engine.step(dict(zip(engine._cars, rows[0], strict=True)), {}))
+        ours = arenas.state
+        if ours.car_is_demoed.any():
+            break  # RLGym's respawns are random
+        for name in (*(f"ball_{n}" for n in BODY), *(f"car_{n}" for n in BODY), "car_boost_amount"):
+            assert getattr(ours, name).tobytes() == getattr(theirs, name).tobytes(), name
+        np.testing.assert_array_equal(ours.pad_timer, theirs.pad_timer)
+        np.testing.assert_array_equal(ours.car_ball_touches, theirs.car_ball_touches)
+        np.testing.assert_array_equal(ours.car_is_holding_jump, theirs.car_is_holding_jump)
+        touches += ours.car_ball_touches.sum()
+        bumps += (ours.car_bump_victim >= 0).any()
+    assert touches
+    del engine._arena
+
+
+BODY = ("position", "rotation", "linear_velocity", "angular_velocity")
+
+
+@pytest.mark.parametrize("delay", [0, 1, 2, 5, 8])
+@pytest.mark.parametrize("changing", [False, True], ids=["rows held", "rows changing"])
+def test_rows_act_on_the_ticks_that_the_clock_of_a_live_match_gives_them(delay: int, changing: bool) -> None:
+    rng = np.random.default_rng(delay)
+    decisions = [TABLE[rng.integers(90, size=(2, 8))] for _ in range(30)]
+    if not changing:
+        decisions = [np.broadcast_to(rows[:, :1], rows.shape) for rows in decisions]
+    arenas = started(1, 1)
+    for rows in decisions:
+        arenas.step(rows[None], [delay])
+    arena, _ = make_arena([])
+    cars = write_arena(arena, kickoff(1))
+    clock, coming = Clock(Timing(action_delay=delay), cars=2), iter(decisions)
+    for tick in range(8 * len(decisions)):
+        if clock.see(tick, Phase.KICKOFF) in (Event.DECIDE, Event.RESET):
+            clock.submit(list(next(coming)))
+        row = clock.row()
+        for car, one in zip(cars, row, strict=True):
+            car.set_controls(control_of(one.tolist()))
+        arena.step(1)
+    there = read_arena(_Snapshot(arena, cars))
+    assert there.car_position.tobytes() == arenas.state.car_position.tobytes()
+    np.testing.assert_array_equal(arenas.state.car_controls[0], np.array(row))
+
+
+def test_demolished_cars_come_back_where_the_seed_says() -> None:
+    def play(seed: int) -> list[bytes]:
+        arenas = Arenas(2, 2, 2, seed=seed)
+        start = kickoffs(2, 2)
+        for match in range(2):
+            ram(start, match)
+        derive(start)
+        arenas.put([0, 1], start)
+        rng, states, wrecks = np.random.default_rng(0), [], 0
+        for _ in range(70):
+            arenas.step(held(rng, 2, 4))
+            wrecks += arenas.state.car_is_demoed.any(1).all()
+            states.append(arenas.state.buffer.tobytes())
+        assert wrecks and not arenas.state.car_is_demoed.any()
+        return states
+
+    once, again, other = play(3), play(3), play(4)
+    assert once == again
+    assert once[:40] == other[:40] and once[-1] != other[-1]
+
+
+def test_wrong_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="matches is 0, expected 1 or more"):
+        Arenas(0, 1, 1)
+    with pytest.raises(ValueError, match="1 states for 2 matches, expected one each"):
+        started(2, 1).put([0, 1], kickoff(1))

@@ -1,0 +1,231 @@
+"""Many matches stepped together: what RLGym's loop would give for each, and new episodes by themselves."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
+from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
+from rlgym.rocket_league.done_conditions import GoalCondition as PeerGoal
+from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as PeerNoTouch
+from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
+from rlgym.rocket_league.reward_functions import CombinedReward
+from rlgym.rocket_league.reward_functions import GoalReward as PeerGoalReward
+from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
+
+from rlgym_bridge.actions import ContinuousAction, LookupTableAction, RepeatAction
+from rlgym_bridge.components import Components
+from rlgym_bridge.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
+from rlgym_bridge.mutator_base import BatchMutator
+from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.rewards import BatchReward, GoalReward, TouchReward, WeightedSum
+from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.sim.vector_env import Step, VectorEnv
+from rlgym_bridge.state import MatchState
+from tests.sim.test_arenas import ram
+
+
+class BallAhead(BatchMutator):
+    """The same for every match: a ball on its way into orange's goal, which a blue car follows."""
+
+    def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
+        KickoffMutator().apply_batch(state, np.random.default_rng(0))
+        state.ball_position[:], state.ball_linear_velocity[:] = (0, 3500, 93.15), (0, 900, 0)
+        state.car_position[:, 0], state.car_position[:, 1] = (0, 2500, 17), (-256, 3840, 17)
+        state.car_rotation[:, 1] = [[0, 1, 0], [-1, 0, 0], [0, 0, 1]]
+        state.car_rotation[:, 0] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+        state.car_linear_velocity[:, 0] = (0, 1400, 0)
+        state.boost_consumption[:] = 1  # RLGym's own
+
+
+def components(**changes: Any) -> Components:
+    parts = {
+        "obs_builder": DefaultObs(zero_padding=None),
+        "parser": RepeatAction(LookupTableAction(), 8),
+        "reward_fn": WeightedSum([(GoalReward(), 10.0), (TouchReward(), 1.0)]),
+        "termination_cond": GoalCondition(),
+        "truncation_cond": NoTouchTimeoutCondition(10),
+        "state_mutator": KickoffMutator(),
+    }
+    return Components(**parts | changes)
+
+
+def peers() -> Components:
+    return Components(
+        PeerObs(zero_padding=None),
+        PeerRepeat(PeerLookup(), 8),
+        reward_fn=CombinedReward((PeerGoalReward(), 10.0), (PeerTouch(), 1.0)),
+        termination_cond=PeerGoal(),
+        truncation_cond=PeerNoTouch(10),
+        state_mutator=MutatorSequence(FixedTeamSizeMutator(1, 1), BallAhead()),
+    )
+
+
+def play(env: VectorEnv, steps: int, seed: int = 0, forward: bool = False) -> list[Step]:
+    rng = np.random.default_rng(seed)
+    straight = int(np.flatnonzero((PeerLookup.make_lookup_table() == [1, 0, 0, 0, 0, 0, 1, 0]).all(1))[0])
+    found = []
+    for _ in range(steps):
+        actions = rng.integers(90, size=(env.state.matches, env.cars))
+        if forward:
+            actions[:, 0] = straight
+        found.append(env.step(actions))
+    return found
+
+
+@pytest.mark.parametrize("team_size", [1, 2])
+def test_observations_are_rlgyms_at_resets_and_with_demolished_cars_too(team_size: int) -> None:
+    class Ram(BatchMutator):
+        def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
+            KickoffMutator().apply_batch(state, rng)
+            ram(state, 0)
+
+    parts = components(state_mutator=Ram(), truncation_cond=TimeoutCondition(4))
+    env = VectorEnv(3, lambda: parts, (team_size, team_size))
+    peer = PeerObs(zero_padding=None)
+
+    def expected() -> np.ndarray:
+        every = []
+        for match in range(3):
+            game = to_rlgym(env.state, match)
+            seen = peer.build_obs(list(env.state.agents), game, {})
+            every.append([seen[agent] for agent in env.state.agents])
+        return np.array(every)
+
+    np.testing.assert_allclose(env.reset(), expected(), atol=1e-5)
+    wrecks = ends = 0
+    for step in play(env, 130, forward=True):
+        ends += len(step.final_obs)
+    for _ in range(130):
+        step = play(env, 1, forward=True)[0]
+        np.testing.assert_allclose(step.obs, expected(), atol=1e-5)
+        wrecks += env.state.car_is_demoed.any()
+    assert wrecks and ends
+
+
+def test_foreign_components_give_what_ours_give_and_the_log_says_that_they_are_slower(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ours = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
+    with caplog.at_level(logging.WARNING):
+        theirs = VectorEnv(2, peers)
+    assert "DefaultObs, RepeatAction, CombinedReward" in caplog.text and "slower" in caplog.text
+    np.testing.assert_allclose(ours.reset(), theirs.reset(), atol=1e-5)
+    goals = 0
+    for our, their in zip(play(ours, 150, forward=True), play(theirs, 150, forward=True), strict=True):
+        goals += our.terminated.sum()
+        for name in Step._fields:
+            np.testing.assert_allclose(getattr(our, name), getattr(their, name), atol=1e-5, err_msg=name)
+    assert goals
+
+
+def test_an_episode_ended_by_a_goal_is_terminated_and_one_that_runs_out_of_time_truncated() -> None:
+    env = VectorEnv(1, lambda: components(state_mutator=BallAhead(), reward_fn=GoalReward()))
+    env.reset()
+    steps = play(env, 60, forward=True)
+    first = next(i for i, step in enumerate(steps) if step.terminated[0])
+    goal = steps[first]
+    assert not goal.truncated[0] and goal.rewards.tolist() == [[1, -1]]
+    assert all(not step.rewards.any() for step in steps[:first])
+    ball_y = DefaultObs(zero_padding=None).names(1, 1).index("ball/position/y")
+    assert goal.final_obs[0, 0, ball_y] * 2300 > 5215.5, "the last of the old episode"
+    assert goal.obs[0, 0, ball_y] * 2300 == pytest.approx(3500), "the first of the new one"
+
+    class Both(GoalCondition):
+        pass
+
+    env = VectorEnv(1, lambda: components(truncation_cond=TimeoutCondition(1)))
+    env.reset()
+    ends = [bool(step.truncated[0]) for step in play(env, 32)]
+    assert [i for i, end in enumerate(ends) if end] == [14, 29], "15 decisions of 8 ticks are a second"
+    env = VectorEnv(
+        1, lambda: components(truncation_cond=Both(), termination_cond=Both(), state_mutator=BallAhead())
+    )
+    env.reset()
+    step = next(step for step in play(env, 100, forward=True) if step.terminated[0])
+    assert not step.truncated[0], "what is terminated needs no bootstrapping"
+
+
+def test_equal_seeds_give_equal_matches_and_a_reset_with_a_seed_starts_over() -> None:
+    def make(seed: int) -> VectorEnv:
+        return VectorEnv(
+            3,
+            lambda: components(state_mutator=RandomStateMutator(), truncation_cond=TimeoutCondition(1)),
+            action_delay=(0, 2),
+            seed=seed,
+        )
+
+    def bytes_of(env: VectorEnv, seed: int | None = None) -> list[bytes]:
+        return [env.reset(seed).tobytes(), *(step.obs.tobytes() for step in play(env, 40))]
+
+    env = make(1)
+    once = bytes_of(env)
+    assert once == bytes_of(make(1)) == bytes_of(env, seed=1)
+    assert once != bytes_of(make(2))
+
+
+def test_delays_are_drawn_for_each_episode() -> None:
+    env = VectorEnv(8, lambda: components(truncation_cond=TimeoutCondition(0.5)), action_delay=(0, 2))
+    env.reset()
+    seen = set()
+    for _ in range(10):
+        play(env, 8)
+        seen.update(env._delays)
+    assert seen == {0, 1, 2}
+
+
+def test_counts_are_those_since_the_last_time() -> None:
+    env = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
+    env.reset()
+    steps = play(env, 150, forward=True)
+    counts = env.take_counts()
+    goals = sum(int(step.terminated.sum()) for step in steps)
+    assert counts["goals"] == goals > 0
+    assert counts["episodes"] == sum(len(step.final_obs) for step in steps)
+    assert counts["touches"] >= 1
+    assert counts["game_minutes"] == pytest.approx(2 * 150 * 8 / 7200)
+    assert counts["car_minutes"] == pytest.approx(2 * counts["game_minutes"])
+    assert not any(env.take_counts().values())
+
+
+def test_rows_that_change_from_tick_to_tick_are_played() -> None:
+    class Wiggle(LookupTableAction):
+        def parse_batch(self, actions: np.ndarray) -> np.ndarray:
+            rows = super().parse_batch(actions).repeat(8, 2)
+            rows[:, :, 4:, 1] = -1
+            return rows
+
+    env = VectorEnv(2, lambda: components(parser=Wiggle()))
+    env.reset()
+    play(env, 3)
+    assert (env.state.car_controls[..., 1] == -1).all()
+
+
+class Odd(BatchReward):
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        rewards = np.zeros((after.matches, after.layout.cars), np.float32)
+        rewards[1, 0] = np.nan
+        return rewards
+
+
+def test_what_goes_wrong_is_named() -> None:
+    env = VectorEnv(2, lambda: components(reward_fn=WeightedSum([(TouchReward(), 1.0), (Odd(), 2.0)])))
+    env.reset()
+    with pytest.raises(ValueError, match=r"reward Odd \(weight 2\) gave nan for blue-0 in match 1"):
+        play(env, 1)
+    env = VectorEnv(1, lambda: components(parser=RepeatAction(ContinuousAction(), 8)))
+    env.reset()
+    with pytest.raises(ValueError, match="expected a finite number"):
+        env.step(np.full((1, 2, 8), np.nan, np.float32))
+    with pytest.raises(ValueError, match="no state_mutator"):
+        VectorEnv(1, lambda: components(state_mutator=None))
+    with pytest.raises(ValueError, match=r"action_delay is \(2, 1\), expected ticks from 0 to tick_skip"):
+        VectorEnv(1, components, action_delay=(2, 1))
+    env = VectorEnv(1, peers, (2, 2))
+    with pytest.raises(ValueError, match="made 1 blue and 1 orange cars, expected 2 and 2"):
+        env.reset()
