@@ -10,11 +10,10 @@ import importlib
 import multiprocessing
 import os
 import signal
-import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self, cast
@@ -198,8 +197,8 @@ def _work(
                 return
             pipe.send(("answer", getattr(collector, what)(argument)))
     except Exception:
-        with_traceback = traceback.format_exc()
-        pipe.send(("error", with_traceback))
+        with suppress(OSError):  # the learner may have hung up over another collector's end
+            pipe.send(("error", traceback.format_exc()))
     finally:
         arrays.close()
 
@@ -214,11 +213,6 @@ class _Collector:
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
         self._env = import_components(settings).make_env(settings, settings.matches)
-        if (self._env.cars, self._env.obs_size) != (settings.cars, policy.obs_size):
-            raise ValueError(
-                f"the environment has {self._env.cars} cars and {self._env.obs_size} numbers in an "
-                f"observation, expected {settings.cars} and {policy.obs_size}"
-            )
         self._rivals = rival_seats(settings)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._rivals.shape)  # of the episodes under way
@@ -226,12 +220,14 @@ class _Collector:
     def restart(self, seed: int) -> None:
         """Begin new episodes in all matches."""
         self._obs = self._env.reset(int(seed))
+        expected = (*self._rivals.shape, self._shape.obs_size)
+        if self._obs.shape != expected:
+            raise ValueError(f"observations have shape {self._obs.shape}, expected {expected}")
         self._returns[:] = 0
 
     def collect(self, argument: tuple[tuple[int, ...], int]) -> dict[str, float]:
         """Play the steps of one rollout; return what was counted."""
         (seed, snapshot), rows, obs = argument, self._rows, self._obs
-        began = time.perf_counter()
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         rival = unpack(self._shape, self._policies[snapshot], (*seed, self._index, 1))
         counts = {"episode_reward": 0.0, "finished_seats": 0.0}
@@ -253,4 +249,4 @@ class _Collector:
                 counts["finished_seats"] += int(learning.sum())
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
-        return counts | dict(self._env.take_counts()) | {"collector_seconds": time.perf_counter() - began}
+        return counts | dict(self._env.take_counts())

@@ -26,7 +26,7 @@ from rlgym_bridge.rewards import (
     WeightedSum,
 )
 from rlgym_bridge.sim.vector_env import VectorEnv
-from training.config import Settings
+from training.config import Settings, hitbox_number
 
 
 def obs(settings: Settings) -> ComponentSpec:
@@ -82,4 +82,5 @@ def make_env(settings: Settings, matches: int) -> VectorEnv:
         settings.team_sizes,
         tick_skip=settings.tick_skip,
         action_delay=settings.action_delay,
+        hitbox=hitbox_number(settings),
     )

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rlgym_bridge.game import HITBOXES
 
@@ -50,9 +50,9 @@ class Settings:
     seed: int = _setting(0, "of networks, arenas, actions and minibatches", 0)
     components: str = _setting("training.components", "module with observation, parser, rewards and resets")
 
-    team_sizes: tuple[int, ...] = _setting((1, 1), "cars of blue and of orange", 0, 4)
+    team_sizes: tuple[int, int] = _setting((1, 1), "cars of blue and of orange", 0, 4)
     tick_skip: int = _setting(8, "game ticks that an action lasts (120 a second)", 1, 1200)
-    action_delay: tuple[int, ...] = _setting(
+    action_delay: tuple[int, int] = _setting(
         (1, 1),
         "ticks from the state decided on to the first one driven: lowest, highest; drawn per episode",
         0,
@@ -122,6 +122,10 @@ class Settings:
         low, high = self.action_delay
         if low > high:
             raise ConfigError(f"action_delay is [{low}, {high}], expected the lowest first")
+        if high > self.tick_skip:
+            raise ConfigError(
+                f"action_delay is [{low}, {high}], expected {self.tick_skip} (tick_skip) at most"
+            )
         if self.snapshot_share and not all(self.team_sizes):
             raise ConfigError(
                 f"snapshot_share is {self.snapshot_share} and team_sizes {list(self.team_sizes)}: without "
@@ -132,6 +136,11 @@ class Settings:
     def cars(self) -> int:
         """Cars of a match."""
         return sum(self.team_sizes)
+
+
+def hitbox_number(settings: Settings) -> int:
+    """Return the number of the cars' hitbox in `game.HITBOXES`."""
+    return [box.name for box in HITBOXES].index(settings.hitbox)
 
 
 def load(path: Path, **changes: Any) -> Settings:
@@ -175,7 +184,8 @@ def checked(values: Mapping[str, Any]) -> Settings:
 
 def _fitting(field: "dataclasses.Field[Any]", value: Any) -> Any:
     """Return the value as its field wants it."""
-    kind, (low, high), one_of = type(cast(object, field.default)), field.metadata["range"], field.metadata["one_of"]
+    kind: Any = type(field.default)
+    (low, high), one_of = field.metadata["range"], field.metadata["one_of"]
     numbers = value if isinstance(value, list) else [value]
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     expected = words.get(kind, "a list of whole numbers")

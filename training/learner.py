@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from rlgym_bridge.components import component_factory
 from rlgym_bridge.fingerprint import Fingerprint, fingerprint
-from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.policy import save_policy
 from training.checkpoints import Checkpoints, load_state
 from training.collector import import_components, rival_seats
-from training.config import ConfigError, Settings
+from training.config import ConfigError, Settings, hitbox_number
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
 from training.returns import RunningScale, scaled
@@ -161,7 +160,7 @@ class Learner:
             folder,
             self.policy.arrays(),
             distribution=self.shape.distribution,
-            team_sizes=[_teams(settings)],
+            team_sizes=[settings.team_sizes],
             obs=self._module.obs(settings),
             parser=self._module.parser(settings),
             tick_skip=settings.tick_skip,
@@ -201,15 +200,9 @@ class Learner:
 def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:
     try:
         components = component_factory(module.obs(settings), module.parser(settings), None, allow=None)()
-        hitbox = [box.name for box in HITBOXES].index(settings.hitbox)
-        return fingerprint(components, (_teams(settings),), hitbox)
+        return fingerprint(components, (settings.team_sizes,), hitbox_number(settings))
     except ValueError as error:
         raise ConfigError(f"the components of {settings.components} do not fit: {error}") from error
-
-
-def _teams(settings: Settings) -> tuple[int, int]:
-    blue, orange = settings.team_sizes
-    return blue, orange
 
 
 def _device(settings: Settings) -> torch.device:

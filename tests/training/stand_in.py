@@ -43,8 +43,6 @@ class Step(NamedTuple):
 class MarkEnv:
     """Many such games; an episode ends with each step by a chance of one in ten, half of the time cut off."""
 
-    obs_size = MARKS
-
     def __init__(self, matches: int, cars: int) -> None:
         self.matches, self.cars = matches, cars
         self.counts: dict[str, float] = {}
