@@ -1,0 +1,101 @@
+"""Matches between policies, their evaluation and ratings."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
+from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
+from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
+
+from rlgym_bridge.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.policy import ComponentSpec, save_policy
+from training.evaluate import Evaluation, evaluate
+from training.evaluate import main as evaluate_main
+from training.matches import play_matches
+from training.ratings import main as ratings_main
+
+
+def folder(path: Path, seed: int = 0, foreign: bool = False, repeats: int = 8) -> str:
+    rng = np.random.default_rng(seed)
+    weights = {}
+    for i, (inputs, outputs) in enumerate(((92, 16), (16, 90))):
+        weights[f"layers.{i}.weight"] = rng.normal(0, 1, (outputs, inputs)).astype(np.float32)
+        weights[f"layers.{i}.bias"] = np.zeros(outputs, np.float32)
+    obs, table, repeat = (
+        (PeerObs, PeerLookup, PeerRepeat) if foreign else (DefaultObs, LookupTableAction, RepeatAction)
+    )
+    save_policy(
+        path, weights, distribution="categorical", team_sizes=[(1, 1)],
+        obs=ComponentSpec.of(obs, zero_padding=None),
+        parser=ComponentSpec.of(repeat, ComponentSpec.of(table), repeats=repeats),
+        tick_skip=repeats,
+    )  # fmt: skip
+    return str(path)
+
+
+def test_chaser_beats_a_network_that_knows_nothing_from_both_sides(tmp_path: Path) -> None:
+    network = folder(tmp_path / "network")
+    blue = play_matches("chaser", network, 4, seconds=60, seed=1)
+    orange = play_matches(network, "chaser", 4, seconds=60, seed=1)
+    assert (blue.goals[:, 0] > blue.goals[:, 1]).all() and (orange.goals[:, 1] > orange.goals[:, 0]).all()
+    assert blue.touches[:, 0].sum() > 10 * blue.touches[:, 1].sum()
+
+
+def test_equal_seeds_give_equal_matches_and_matches_of_a_batch_differ(tmp_path: Path) -> None:
+    once, again, other = (play_matches("chaser", "chaser", 3, seconds=20, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(once.touches, again.touches)
+    assert once.touches.tolist() != other.touches.tolist()
+    assert len({tuple(row) for row in once.touches.tolist()}) > 1
+
+
+def test_foreign_components_play_the_same_matches(tmp_path: Path) -> None:
+    ours, theirs = folder(tmp_path / "ours"), folder(tmp_path / "theirs", foreign=True)
+    one, other = (
+        play_matches(path, "chaser", 2, seconds=15, seed=3, selection="argmax") for path in (ours, theirs)
+    )
+    np.testing.assert_array_equal(one.goals, other.goals)
+    np.testing.assert_array_equal(one.touches, other.touches)
+
+
+def test_the_win_rate_counts_draws_half_and_has_wilsons_interval() -> None:
+    found = Evaluation(10, 7, 2, 1, (20, 5), (1.0, 1.0), 10.0)
+    assert found.win_rate == 0.8
+    assert found.interval == pytest.approx((0.4902, 0.9433), abs=1e-3)
+    assert Evaluation(10, 10, 0, 0, (9, 0), (1, 1), 10).interval == pytest.approx((0.7225, 1.0), abs=1e-3)
+
+
+def test_evaluate_plays_half_of_the_matches_from_each_side(tmp_path: Path) -> None:
+    network = folder(tmp_path / "network")
+    found = evaluate(network, "chaser", 4, seconds=30)
+    back = evaluate("chaser", network, 4, seconds=30)
+    assert (found.won, found.drawn, found.lost) == (back.lost, back.drawn, back.won) or found.lost == 4
+    assert found.matches == 4 and sum(lead > 0 for lead in found.leads) == found.won
+    assert found.touches_per_minute[0] < found.touches_per_minute[1]
+    assert found.minutes == pytest.approx(2.0, rel=0.01)
+
+
+def test_the_commands_write_json_and_name_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = folder(tmp_path / "run" / "checkpoints" / "100")
+    folder(tmp_path / "run" / "checkpoints" / "200", seed=1)
+    result = tmp_path / "result.json"
+    assert evaluate_main([network, "chaser", "--matches", "2", "--seconds", "5", "--json", str(result)]) == 0
+    data = json.loads(result.read_text())
+    assert {"matches", "win_rate", "interval", "goals"} <= set(data) and data["matches"] == 2
+    arguments = ["--matches", "2", "--seconds", "5", "--json", str(result)]
+    assert ratings_main([str(tmp_path / "run"), *arguments]) == 0
+    assert [row["name"] for row in json.loads(result.read_text())] == ["100", "200", "chaser"]
+    slow = folder(tmp_path / "slow", repeats=4)
+    for arguments, message in (
+        ([str(tmp_path / "none"), "chaser"], "none"),
+        ([network, "chaser", "--matches", "1"], "matches is 1, expected 2 or more"),
+        ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
+    ):
+        assert evaluate_main(arguments) == 2
+        assert message in capsys.readouterr().err
+    assert ratings_main([str(tmp_path)]) == 2
+    assert "has no checkpoints" in capsys.readouterr().err

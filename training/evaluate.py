@@ -1,0 +1,181 @@
+"""`python -m training.evaluate A B [--matches N]`: which policy is better, and how sure that is.
+
+Half of the matches are played from each side. A win is more goals, a draw half a win.
+"""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from training.matches import Scores, play_matches
+
+_CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
+_MOST_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A against B.
+
+    Attributes:
+        matches: Played.
+        won, drawn, lost: By A.
+        goals: Of A and B.
+        touches_per_minute: Of a car of A and of B.
+        minutes: Game time in all.
+        leads: Of every match, the goals of A less those of B.
+    """
+
+    matches: int
+    won: int
+    drawn: int
+    lost: int
+    goals: tuple[int, int]
+    touches_per_minute: tuple[float, float]
+    minutes: float
+    leads: tuple[int, ...] = ()
+
+    @property
+    def win_rate(self) -> float:
+        """Wins and half of the draws, of all matches."""
+        return (self.won + self.drawn / 2) / self.matches
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the win rate lies with 95 % (Wilson's interval; with draws it is wider than need be)."""
+        n, rate, z = self.matches, self.win_rate, _CONFIDENCE_Z
+        middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
+        reach = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+        return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def evaluate(
+    a: str,
+    b: str,
+    matches: int = 200,
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    team_size: int = 1,
+    selection: str | None = None,
+    allow_modules: Sequence[str] = (),
+    processes: int = 2,
+) -> Evaluation:
+    """Let A and B play, half of the matches from each side.
+
+    Args:
+        a: A policy folder (a checkpoint is one), or `"chaser"`.
+        b: Likewise.
+        matches: 2 or more; an odd one is left out.
+        seconds: Game time of each.
+        seed: Of everything.
+        team_size: Cars a team.
+        selection: `"sample"` or `"argmax"` in place of the folders' own.
+        allow_modules: Modules that the folders may name.
+        processes: At once.
+
+    Raises:
+        ValueError: There are fewer than 2 matches; else as `play_matches`.
+    """
+    if matches < 2:
+        raise ValueError(f"matches is {matches}, expected 2 or more: both sides are played")
+    half = matches // 2
+    jobs: list[tuple[bool, int, int]] = []  # A is orange, matches, seed
+    for swapped in (False, True):
+        left, number = half, 0
+        while left:
+            size = min(left, _MOST_AT_ONCE, -(-half // max(1, processes // 2)))
+            jobs.append((swapped, size, 1_000_003 * seed + 10 * number + 5 * swapped))
+            left, number = left - size, number + 1
+    goals: list[np.ndarray] = []
+    touches, car_minutes, minutes = np.zeros(2), 0.0, 0.0
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        futures = [
+            pool.submit(
+                play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
+                team_size=team_size, selection=selection, allow_modules=allow_modules,
+            )
+            for swapped, size, one in jobs
+        ]  # fmt: skip
+        for (swapped, size, _), future in zip(jobs, futures, strict=True):
+            scores: Scores = future.result()
+            order = [1, 0] if swapped else [0, 1]
+            goals.append(scores.goals[:, order])
+            touches += scores.touches.reshape(size, 2, team_size).sum((0, 2))[order]
+            minutes += scores.minutes * size
+            car_minutes += scores.minutes * size * team_size
+    every = np.concatenate(goals)
+    lead = every[:, 0] - every[:, 1]
+    blue, orange = every.sum(0).tolist()
+    per_minute = (touches / car_minutes).tolist()
+    return Evaluation(
+        len(lead), int((lead > 0).sum()), int((lead == 0).sum()), int((lead < 0).sum()),
+        (blue, orange), (per_minute[0], per_minute[1]), minutes, tuple(lead.tolist()),
+    )  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.evaluate", description="Which policy is better, and how sure that is."
+    )
+    parser.add_argument("a", metavar="A", help="policy folder, checkpoint, or chaser")
+    parser.add_argument("b", metavar="B", help="the same")
+    parser.add_argument("--matches", type=int, default=200, help="half from each side (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="game time of a match (default: %(default)s)"
+    )
+    parser.add_argument("--team-size", type=int, default=1, metavar="N", help="cars a team (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
+    choice = parser.add_mutually_exclusive_group()
+    for name, value, text in (
+        ("--deterministic", "argmax", "play the likeliest action"),
+        ("--sample", "sample", "draw actions"),
+    ):
+        choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=(), metavar="M", help="modules that the folders may name"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    options = parser.parse_args(arguments)
+    try:
+        if options.json:
+            options.json.touch()
+        found = evaluate(
+            options.a, options.b, options.matches, seconds=options.seconds, seed=options.seed,
+            team_size=options.team_size, selection=options.selection,
+            allow_modules=options.allow_modules, processes=options.processes,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    low, high = found.interval
+    print(f"{options.a} against {options.b}, {found.matches} matches of {options.seconds:g} s")
+    print(
+        f"  won {found.won}, drawn {found.drawn}, lost {found.lost}, "
+        f"goals {found.goals[0]} : {found.goals[1]}"
+    )
+    print(f"  win rate {found.win_rate:.1%} (95 %: {low:.1%} to {high:.1%})")
+    a, b = found.touches_per_minute
+    print(f"  touches per car and minute {a:.1f} and {b:.1f}")
+    if options.json:
+        result = {
+            "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high],
+            "goals": list(found.goals), "won": found.won, "drawn": found.drawn, "lost": found.lost,
+            "touches_per_minute": list(found.touches_per_minute), "minutes": found.minutes,
+        }  # fmt: skip
+        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

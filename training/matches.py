@@ -1,0 +1,180 @@
+"""Whole matches between two policies, many at once: RocketSim without a server.
+
+A match is a stretch of game time; a goal is followed by the next kickoff at once. Policies see and act
+as in training: their own observations and parsers, a decision every `tick_skip` ticks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.components import works_in_batches
+from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.episode import Brain, Episode
+from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.live.bot import brain_of
+from rlgym_bridge.mutators import KickoffMutator, blank_state
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.state import MatchState, derive
+
+_TOUCH_GAP_SECONDS = 0.25  # contacts closer together are one touch
+
+
+@dataclass
+class Scores:
+    """What some matches came to.
+
+    Attributes:
+        goals: `(matches, 2)` int64, of blue and orange.
+        touches: `(matches, cars)` int64; contacts within 0.25 s are one touch.
+        minutes: Game time of each match.
+    """
+
+    goals: np.ndarray
+    touches: np.ndarray
+    minutes: float
+
+
+class _BatchSide:
+    """One team of all matches, where its components work in batches."""
+
+    def __init__(self, brain: Brain, seats: Sequence[int], seed: int) -> None:
+        parts = brain.components()
+        self._obs: Any = parts.obs_builder
+        self._parser: Any = parts.parser
+        self._policy = brain.policy()
+        self._seats = list(seats)
+        self._policy.reset(self._seats, seed)
+
+    def begin(self, state: MatchState, matches: Sequence[int]) -> None:
+        """Begin at a kickoff: a policy that keeps something notices it for each match."""
+
+    def rows(self, state: MatchState) -> np.ndarray:
+        """Return control rows `(matches, seats, ticks, 8)`."""
+        obs = None if self._obs is None else self._obs.build_batch(state, self._seats)
+        rows: np.ndarray = self._parser.parse_batch(self._policy.act(obs, state))
+        if not (np.abs(rows) <= 1).all():
+            for one in rows.reshape(-1, *rows.shape[2:]):
+                checked_rows(one, 1, type(self._parser).__name__)
+        return rows
+
+
+class _EpisodeSide:
+    """One team, match by match, as in live play: for components without a batch form."""
+
+    def __init__(self, brain: Brain, seats: Sequence[int], seed: int, matches: int) -> None:
+        self._episodes = [Episode(brain) for _ in range(matches)]
+        self._seats, self._seed = list(seats), seed
+        self._fresh = [True] * matches
+
+    def begin(self, state: MatchState, matches: Sequence[int]) -> None:
+        """Begin at a kickoff."""
+        for match in matches:
+            self._seed += 1
+            self._episodes[match].reset(_one(state, match), self._seats, self._seed)
+            self._fresh[match] = True
+
+    def rows(self, state: MatchState) -> np.ndarray:
+        """Return control rows `(matches, seats, ticks, 8)`."""
+        every = []
+        for match, episode in enumerate(self._episodes):
+            one = _one(state, match)
+            if not self._fresh[match]:
+                episode.step(one)
+            self._fresh[match] = False
+            every.append(episode.decide(one))
+        return np.array(every, np.float32)
+
+
+def _one(state: MatchState, match: int) -> MatchState:
+    layout = state.layout
+    return MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1].copy())
+
+
+def play_matches(
+    blue: str | Path,
+    orange: str | Path,
+    matches: int,
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    team_size: int = 1,
+    selection: str | None = None,
+    allow_modules: Sequence[str] = (),
+) -> Scores:
+    """Play some matches at once.
+
+    Args:
+        blue: A policy folder, or `"chaser"`.
+        orange: Likewise.
+        matches: How many.
+        seconds: Game time of each, kickoffs included.
+        seed: Of kickoffs, respawns and both policies.
+        team_size: Cars a team.
+        selection: `"sample"` or `"argmax"` in place of the folders' own.
+        allow_modules: Modules that the folders may name.
+
+    Raises:
+        FileNotFoundError: A folder is not there.
+        ValueError: A policy cannot be read; the two differ in tick skip or action delay; they were trained
+            for other team sizes.
+    """
+    brains = [brain_of(one, allow_modules, selection) for one in (blue, orange)]
+    skips, delays = [one.tick_skip for one in brains], [one.timing.action_delay for one in brains]
+    if len(set(skips)) > 1 or len(set(delays)) > 1:
+        raise ValueError(
+            f"{blue} decides every {skips[0]} ticks with a delay of {delays[0]}, {orange} every {skips[1]} "
+            f"with {delays[1]}; here they go on together: play them with rlgym-bridge match"
+        )
+    seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
+    sides = [
+        _side(brain, one, seed + number, matches)
+        for number, (brain, one) in enumerate(zip(brains, seats, strict=True))
+    ]
+    arenas = Arenas(matches, team_size, team_size, seed=seed)
+    random = np.random.default_rng((seed, 2))
+    goals = np.zeros((matches, 2), np.int64)
+    touches = np.zeros((matches, 2 * team_size), np.int64)
+    last_touch = np.full(touches.shape, -TICKS_PER_SECOND)
+    _kick_off(arenas, sides, np.arange(matches), random)
+    tick, end = 0, round(seconds * TICKS_PER_SECOND)
+    while tick < end:
+        parts = [side.rows(arenas.state) for side in sides]
+        arenas.step(np.concatenate(parts, 1), [delays[0]] * matches)
+        tick += parts[0].shape[2]
+        state = arenas.state
+        touched = state.car_ball_touches > 0
+        touches += touched & (tick - last_touch >= _TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
+        last_touch[touched] = tick
+        state.phase[touched.any(1)] = Phase.ACTIVE
+        scored = np.flatnonzero(state.goal_scored)
+        goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
+        if len(scored):
+            _kick_off(arenas, sides, scored, random)
+    return Scores(goals, touches, tick / TICKS_PER_SECOND / 60)
+
+
+Side = _BatchSide | _EpisodeSide
+
+
+def _side(brain: Brain, seats: Sequence[int], seed: int, matches: int) -> Side:
+    parts = brain.components()
+    ours = [one for one in (parts.obs_builder, parts.parser) if one is not None]
+    if parts.shared_info_provider is None and all(map(works_in_batches, ours)):
+        return _BatchSide(brain, seats, seed)
+    return _EpisodeSide(brain, seats, seed, matches)
+
+
+def _kick_off(
+    arenas: Arenas, sides: Sequence[Side], matches: np.ndarray, random: np.random.Generator
+) -> None:
+    layout = arenas.state.layout
+    state = blank_state(layout.blue, layout.orange, len(matches))
+    KickoffMutator().apply_batch(state, random)
+    derive(state)
+    arenas.put(matches.tolist(), state)
+    for side in sides:
+        side.begin(arenas.state, matches.tolist())

@@ -1,0 +1,149 @@
+"""`python -m training.ratings RUN`: how strong the checkpoints of a run are, on one scale.
+
+Each plays its neighbours and Chaser; `openskill` (Plackett-Luce) makes ratings of the results. A rating is
+a mean and a deviation; what is sure is the mean less three deviations, as is usual.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+from openskill.models import PlackettLuce
+
+from rlgym_bridge.live.bot import CHASER
+from training.evaluate import evaluate
+
+
+@dataclass(frozen=True)
+class Rating:
+    """How strong a player is.
+
+    Attributes:
+        name: The last part of its path, or `chaser`.
+        mean, deviation: openskill's mu and sigma.
+    """
+
+    name: str
+    mean: float
+    deviation: float
+
+    @property
+    def sure(self) -> float:
+        """What it is worth at least, with 99.9 %."""
+        return self.mean - 3 * self.deviation
+
+
+def rate(
+    players: Sequence[str],
+    matches: int = 20,
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    team_size: int = 1,
+    allow_modules: Sequence[str] = (),
+    processes: int = 2,
+) -> list[Rating]:
+    """Let policies play their neighbours in the list and the last one, and rate them all.
+
+    Args:
+        players: Policy folders or `"chaser"`, two at least.
+        matches: Of each pair, half from each side.
+        seconds: Game time of each.
+        seed: Of everything; also of the order in which results are counted.
+        team_size: Cars a team.
+        allow_modules: Modules that the folders may name.
+        processes: At once.
+
+    Returns:
+        In the order of `players`.
+
+    Raises:
+        ValueError: There are fewer than two players; else as `evaluate`.
+    """
+    if len(players) < 2:
+        raise ValueError(f"there are {len(players)} players, expected two or more")
+    *others, yardstick = players
+    pairs = [*pairwise(others), *((one, yardstick) for one in others)]
+    outcomes: list[tuple[str, str, int]] = []
+    for number, (a, b) in enumerate(pairs):
+        found = evaluate(
+            a, b, matches, seconds=seconds, seed=1000 * seed + number, team_size=team_size,
+            allow_modules=allow_modules, processes=processes,
+        )  # fmt: skip
+        outcomes += [(a, b, lead) for lead in found.leads]
+    Random(seed).shuffle(outcomes)  # a rating trusts what comes last most
+    model = PlackettLuce()
+    ratings = {player: model.rating() for player in players}
+    for a, b, lead in outcomes:
+        [[ratings[a]], [ratings[b]]] = model.rate(
+            [[ratings[a]], [ratings[b]]], ranks=[int(lead < 0), int(lead > 0)]
+        )
+    return [Rating(Path(one).name, ratings[one].mu, ratings[one].sigma) for one in players]
+
+
+def checkpoints(run: Path, most: int) -> list[str]:
+    """Return checkpoints of a run from the first to the newest, evenly spread where there are too many.
+
+    Raises:
+        ValueError: The run has none.
+    """
+    folder = run / "checkpoints"
+    names = folder.iterdir() if folder.is_dir() else ()
+    found = sorted((one for one in names if one.name.isdigit()), key=lambda one: int(one.name))
+    if not found:
+        raise ValueError(f"{folder} has no checkpoints, expected the folder of a training run")
+    if len(found) > most:
+        found = [found[round(i * (len(found) - 1) / (most - 1))] for i in range(most)]
+    return [str(one) for one in found]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.ratings", description="Rate the checkpoints of a run, beside Chaser."
+    )
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a training run")
+    parser.add_argument("--matches", type=int, default=20, help="of each pair (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="game time of each (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--most", type=int, default=10, metavar="N", help="checkpoints (default: %(default)s)"
+    )
+    parser.add_argument("--team-size", type=int, default=1, metavar="N", help="cars a team (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=(), metavar="M", help="modules that the folders may name"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    options = parser.parse_args(arguments)
+    try:
+        if options.most < 2:
+            raise ValueError(f"--most is {options.most}, expected 2 or more")
+        if options.json:
+            options.json.touch()
+        ratings = rate(
+            [*checkpoints(options.run, options.most), CHASER], options.matches, seconds=options.seconds,
+            seed=options.seed, team_size=options.team_size, allow_modules=options.allow_modules,
+            processes=options.processes,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{'checkpoint':>14}  rating  deviation    sure")
+    for one in ratings:
+        print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:6.1f}")
+    if options.json:
+        rows = [{"name": one.name, "mean": one.mean, "deviation": one.deviation} for one in ratings]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
