@@ -10,6 +10,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -169,9 +170,14 @@ def _quiet_children() -> Iterator[None]:
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))
+    # An ignored signal stays ignored in a new process, so that not even its start can be interrupted.
+    here = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
     try:
         yield
     finally:
+        if here:
+            signal.signal(signal.SIGINT, handler)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
