@@ -5,11 +5,11 @@ collectors.
 """
 
 import argparse
+import os
 import statistics
 import time
 
 import numpy as np
-import torch
 
 from training.config import checked
 from training.learner import Learner
@@ -43,7 +43,7 @@ def main() -> None:
         whole.append(time.perf_counter() - began)
     size, share = len(batch.rows), statistics.median(preparing[1:]) / statistics.median(whole[1:])
     print(
-        f"{torch.get_num_threads()} threads, {size} agent steps: "
+        f"{settings.threads or os.cpu_count()} threads, {size} agent steps: "
         f"median {size / statistics.median(whole[1:]):,.0f} a second, best {size / min(whole):,.0f}; "
         f"{share:.0%} of it before the first minibatch"
     )

@@ -82,7 +82,7 @@ def test_a_reward_that_is_no_number_ends_with_1_and_keeps_the_last_checkpoint(tm
         STAND_IN.replace("tests.training.stand_in", "spoilt")
         + "snapshot_share = 0.0\ncheckpoint_every = 100",
     )
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv[1:] = sys.argv[1:];"
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
     code += "import runpy; runpy.run_module('training', run_name='__main__', alter_sys=True)"
     done = subprocess.run(
         [sys.executable, "-c", code, str(file), "--out", str(tmp_path / "run"), "-q"],
