@@ -17,6 +17,8 @@ from rlgym_bridge.sim.reader import control_of, write_arena
 from rlgym_bridge.state import MatchState
 
 _MOST_CONTROLS = 10_000  # rows remembered as RocketSim's controls
+_AT_ONCE = 8  # arenas stepped before they are read: a step empties the caches; 5 % quicker than one by one
+_ROW_BYTES = np.dtype((np.void, 32))  # a row as a key: 8 float32
 
 CarsControls = list[rsim.CarControls]  # of the cars of a match
 
@@ -126,12 +128,13 @@ class Arenas:
                 controls = self._as_controls(rows[match].swapaxes(0, 1))
                 plan = [controls[self._cars * tick : self._cars * (tick + 1)] for tick in range(ticks)]
                 self._step_slowly(match, plan, late)
+                self._columns.take(self._arenas[match], self._players[match])
         acting = ticks - 1 - np.asarray(delays)  # of the rows, in the latest tick; below 0 the last step's
         latest = rows[np.arange(len(acting)), :, acting.clip(0)]
         self._held = np.where((acting < 0)[:, None, None], self._newest, latest)
         self._newest[:] = rows[:, :, -1]
         self._columns.show(self._players, self._ids, self._pads, self._held, ticks)
-        self.state.car_ball_touches[:] = 0
+        self.state.car_ball_touches.fill(0)
         for match, row in self._touched:
             self.state.car_ball_touches[match, row] += 1
         self._touched.clear()
@@ -143,31 +146,34 @@ class Arenas:
     ) -> None:
         """Hold one row a car through all ticks."""
         controls, take = iter(self._as_controls(rows)), self._columns.take
-        for match, (arena, cars, late) in enumerate(zip(self._arenas, self._players, delays, strict=True)):
-            if match in respawning or match in self._pending:
-                self._step_slowly(match, [[next(controls) for _ in cars]] * ticks, late)
-                continue
-            if late:
-                arena.step(late)
-            for car in cars:
-                car.set_controls(next(controls))
-            if late < ticks:
-                arena.step(ticks - late)
-            take(arena, cars)
+        every = list(zip(self._arenas, self._players, delays, strict=True))
+        for first in range(0, len(every), _AT_ONCE):
+            some = every[first : first + _AT_ONCE]
+            for match, (arena, cars, late) in enumerate(some, first):
+                if match in respawning or match in self._pending:
+                    self._step_slowly(match, [[next(controls) for _ in cars]] * ticks, late)
+                    continue
+                if late:
+                    arena.step(late)
+                for car in cars:
+                    car.set_controls(next(controls))
+                if late < ticks:
+                    arena.step(ticks - late)
+            for arena, cars, _ in some:
+                take(arena, cars)
 
     def _as_controls(self, rows: np.ndarray) -> list[rsim.CarControls]:
         """Return float32 rows as RocketSim's controls; most come again and again."""
-        data, known = rows.tobytes(), self._controls
-        found = []
-        for start in range(0, len(data), 32):
-            key = data[start : start + 32]
-            controls = known.get(key)
-            if controls is None:
-                if len(known) >= _MOST_CONTROLS:
-                    known.clear()
-                controls = known[key] = control_of(np.frombuffer(key, np.float32).tolist())
-            found.append(controls)
-        return found
+        keys = np.ascontiguousarray(rows).view(_ROW_BYTES).ravel().tolist()
+        known = self._controls
+        try:
+            return [known[key] for key in keys]
+        except KeyError:
+            if len(known) >= _MOST_CONTROLS:
+                known.clear()
+            for key in set(keys).difference(known):
+                known[key] = control_of(np.frombuffer(key, np.float32).tolist())
+            return [known[key] for key in keys]
 
     def _step_slowly(self, match: int, plan: list[CarsControls], late: int) -> None:
         """Go on tick by tick: rows change, or a demolished car comes back where the seed says."""
@@ -190,10 +196,11 @@ class Arenas:
         elif late:
             for car, controls in zip(cars, plan[-1], strict=True):
                 car.set_controls(controls)
-        self._columns.take(arena, cars)
 
     def _respawning(self, ticks: int) -> set[int]:
         """Return the matches in which a demolished car comes back within some ticks."""
+        if not self.state.car_is_demoed.any():
+            return set()
         timers = self.state.car_demo_respawn_timer
         soon = (timers > 0) & (timers < (ticks + 0.5) * TICK_SECONDS)
         return set(np.flatnonzero(soon.any(1)).tolist())

@@ -45,8 +45,9 @@ class BatchParts:
         self._reward: Any = components.reward_fn
         self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
         self._sizes, self._hitbox = team_sizes, hitbox
-        parts = [getattr(components, kind) for kind in _KINDS]
-        reads = [getattr(part, "reads", None) for part in parts if part is not None]
+        # Rows and new episodes come from actions and chance alone.
+        readers = (components.obs_builder, components.reward_fn, *self._conditions)
+        reads = [getattr(part, "reads", None) for part in readers if part is not None]
         self.reads = None if None in reads else {name for names in reads for name in names or ()}
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:

@@ -77,13 +77,17 @@ class Columns:
             *(_CONTACT if self._contact else ()),
         ]
         self._getter, self._width = attrgetter(*paths), len(paths)
+        layout = state.layout
+        self._hidden_targets = np.array(
+            [layout.column(name, car=car) for car in range(layout.cars) for name in self._names], np.intp
+        )
         self._bodies: list[np.ndarray] = []
         self._hidden: list[float] = []
         self._wheel_flags: list[bool] = []
         self._torques: list[float] = []
 
     def take(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
-        """Take the next match, in order; best right after its step, while all of it is at hand."""
+        """Take the next match, in order."""
         self._bodies += arena.get_gym_state()[1:]  # [0] holds no physics
         for car in cars:
             state = car.get_state()
@@ -111,8 +115,10 @@ class Columns:
             ticks: Since the last time.
         """
         state = self._state
-        # Row 0 of each array is the field as it is, row 1 turned by 180 degrees.
-        numbers = np.concatenate(self._bodies, 1)[0].reshape(state.matches, -1)
+        # Each array is (2, k) in Fortran's order: as it is, and turned by 180 degrees. Joining their bytes
+        # takes half the time of np.concatenate.
+        data = b"".join([part.T.data for part in self._bodies])
+        numbers = np.frombuffer(data, np.float32).reshape(state.matches, -1, 2)[..., 0]
         state.buffer[:, self._targets] = numbers[:, self._sources]
         self._show_hidden(ids)
         if self._wheels:
@@ -141,9 +147,8 @@ class Columns:
 
     def _show_hidden(self, ids: np.ndarray) -> None:
         state = self._state
-        values = np.fromiter(self._hidden, np.float64, len(self._hidden)).reshape(*self._shape, self._width)
-        for index, name in enumerate(self._names):
-            getattr(state, "car_" + name)[:] = values[..., index]
+        values = np.fromiter(self._hidden, np.float32, len(self._hidden)).reshape(*self._shape, self._width)
+        state.buffer[:, self._hidden_targets] = values[..., : len(self._names)].reshape(state.matches, -1)
         if self._contact:
             cooling, other = values[..., -2] > 0, values[..., -1, None] == ids[:, None, :]
             state.car_bump_victim[:] = np.where(cooling & other.any(-1), other.argmax(-1), -1)
@@ -161,17 +166,20 @@ class Columns:
 
     def _count_pads(self, there: np.ndarray, pads: Sequence[Sequence[rsim.BoostPad]], ticks: int) -> None:
         """Count the pads down as RocketSim does, in float32; a pad that has just gone is asked."""
-        timers = self._state.pad_timer
-        counting = np.nonzero(timers)
-        left = timers[counting]
-        if len(left):
+        away = ~there
+        timers = self._state.pad_timer.copy()
+        if timers.any():
+            counting = np.nonzero(timers)
+            left = timers[counting]
             for _ in range(ticks):
                 left -= _TICK
             timers[counting] = np.maximum(left, 0)
         # Gone just now, or back and taken again within the step.
-        for match, pad in np.argwhere(~there & (timers <= 0)).tolist():
-            timers[match, pad] = pads[match][pad].get_state().cooldown
-        timers[there] = 0
+        gone = away & (timers <= 0)
+        if gone.any():
+            for match, pad in np.argwhere(gone).tolist():
+                timers[match, pad] = pads[match][pad].get_state().cooldown
+        np.multiply(timers, away, out=self._state.pad_timer)
 
 
 def _columns(state: MatchState) -> tuple[np.ndarray, np.ndarray]:

@@ -170,8 +170,8 @@ class VectorEnv:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)
         touching = self.state.car_ball_touches > 0
         counts = self._counts
-        counts["touches"] += np.count_nonzero(touching & ~self._touching)
-        counts["goals"] += np.count_nonzero((self.state.goal_scored > 0) & (self._before.goal_scored == 0))
+        counts["touches"] += np.count_nonzero(touching > self._touching)
+        counts["goals"] += np.count_nonzero(self.state.goal_scored > self._before.goal_scored)
         counts["game_minutes"] += minutes
         counts["car_minutes"] += self.cars * minutes
         self._touching = touching

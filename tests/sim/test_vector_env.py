@@ -21,10 +21,10 @@ from rlgym_bridge.conditions import GoalCondition, NoTouchTimeoutCondition, Time
 from rlgym_bridge.mutator_base import BatchMutator
 from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import BatchReward, GoalReward, TouchReward, WeightedSum
+from rlgym_bridge.rewards import BatchReward, DemolitionReward, GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.sim.test_arenas import ram
 
 
@@ -229,3 +229,13 @@ def test_what_goes_wrong_is_named() -> None:
     env = VectorEnv(1, peers, (2, 2))
     with pytest.raises(ValueError, match="made 1 blue and 1 orange cars, expected 2 and 2"):
         env.reset()
+
+
+def test_only_what_the_components_read_is_fetched() -> None:
+    env = VectorEnv(1, components)
+    env.reset()
+    unknown = {KNOWN_FIELDS[i] for i in np.flatnonzero(env.state.car_known[0, 0] == 0)}
+    assert unknown == {"wheels_with_contact", "is_autoflipping", "bump_victim"}
+    env = VectorEnv(1, lambda: components(reward_fn=DemolitionReward()))
+    env.reset()
+    assert env.state.car_known[0, 0, KNOWN_FIELDS.index("bump_victim")] == 1
