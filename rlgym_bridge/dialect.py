@@ -1,8 +1,8 @@
 """What nobody has documented about packets, or what documents disagree on: each point, and its answers.
 
 A server speaks one `Dialect`; the match server can be told which (`--dialect NAME=VALUE`). A bot settles
-each point from the packets themselves or is told by a file, `dialect.toml`, which `rlgym-bridge probe`
-writes: a point that is not settled is not in it.
+each point from the packets themselves or is told by a file, `dialect.toml`, which `rlgym-bridge probe
+--out` writes: a point that is not settled is not in it.
 
     [dialect]
     pad_timer = "elapsed"
@@ -125,7 +125,9 @@ class Dialect(dict[str, str]):
         """
         table = _load(path).get("dialect")
         if not isinstance(table, dict):
-            raise ValueError(f"{path} has no table [dialect]; `rlgym-bridge probe` writes such a file")
+            raise ValueError(
+                f"{path} has no table [dialect]; `rlgym-bridge probe --out FILE` writes such a file"
+            )
         try:
             return cls(table)
         except ValueError as error:

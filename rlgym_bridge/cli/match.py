@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
-        shared.check_json(options.json)
+        shared.check_output(options.json)
         real_game = options.server == "rlbot"
         world = shared.world_of(options)
         if real_game and world != World():
@@ -160,17 +160,19 @@ class Told:
     Attributes:
         lost: Packets it never answered; None for a bot that does not say.
         faults: What went wrong in it, by kind: how often.
+        dialect_file: The `dialect.toml` that it was told the server's dialect by, if any.
     """
 
     lost: int | None = None
     faults: Mapping[str, int] = field(default_factory=dict)
+    dialect_file: str | None = None
 
 
 def _told(report: Path) -> Told:
     """Read a bot's report: written whenever play stops, and when it leaves."""
     try:
         data = json.loads(report.read_text())
-        return Told(int(data["lost"]), dict(data["faults"]))
+        return Told(int(data["lost"]), dict(data["faults"]), data["dialect_file"])
     except (OSError, ValueError, KeyError):
         return Told()
 
@@ -251,6 +253,7 @@ def summary(result: MatchResult, told: list[Told]) -> dict[str, Any]:
                 "late": bot.late,
                 "lost": told[bot.index].lost,
                 "faults": dict(told[bot.index].faults),
+                "dialect_file": told[bot.index].dialect_file,
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,
@@ -279,7 +282,7 @@ def _print_result(console: Console, result: MatchResult, told: list[Told]) -> No
         )  # fmt: skip
     console.print(table)
     for bot in result.bots:
-        _print_troubles(console, bot, told[bot.index])
+        _print_remarks(console, bot, told[bot.index])
     played = result.ticks / 120
     outcome = "a draw" if result.winner == "draw" else f"{result.winner} wins"
     console.print(f"blue {result.score[0]} : {result.score[1]} orange   {outcome} ({result.ended_by})")
@@ -289,8 +292,11 @@ def _print_result(console: Console, result: MatchResult, told: list[Told]) -> No
     )
 
 
-def _print_troubles(console: Console, bot: BotResult, told: Told) -> None:
+def _print_remarks(console: Console, bot: BotResult, told: Told) -> None:
     name = escape(bot.name)
+    if told.dialect_file:
+        file = escape(told.dialect_file)
+        console.print(f"{name} was told the server's dialect by {file}", soft_wrap=True)
     if told.faults:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""

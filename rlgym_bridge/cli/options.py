@@ -162,15 +162,19 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def check_json(path: Path | None) -> None:
-    """Make sure, before the work is done, that its result can be written.
+def check_output(path: Path | None) -> None:
+    """Make sure, before the work is done, that its result can be written; no empty file is left.
 
     Raises:
         OSError: It cannot.
     """
-    if path is not None:
-        with path.open("a"):
-            pass
+    if path is None:
+        return
+    new = not path.exists()
+    with path.open("a"):
+        pass
+    if new:
+        path.unlink()
 
 
 def write_json(path: Path | None, result: Mapping[str, Any]) -> None:

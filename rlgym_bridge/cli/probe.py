@@ -46,8 +46,8 @@ def add_to(commands: Any) -> None:
         help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("dialect.toml"), metavar="FILE",
-        help="where the dialect is written, what is settled of it (default: %(default)s)",
+        "--out", type=Path, metavar="FILE",
+        help="write the dialect to FILE, what is settled of it; dialect.toml in a bot's folder is read by it",
     )  # fmt: skip
     parser.add_argument(
         "--log", type=Path, metavar="FILE",
@@ -67,35 +67,27 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the server, write and print what it said."""
+    """Ask the server, print and perhaps write what it said."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
-        shared.check_json(options.json)
-        _check_out(options.out)
+        shared.check_output(options.json)
+        shared.check_output(options.out)
         with ExitStack() as stack:
             log = None if options.log is None else stack.enter_context(options.log.open("wb"))
             report, where = _ask(options, log)
-        options.out.write_text(report.toml(where), encoding="utf-8")
+        text = report.toml(where)
+        if options.out is not None:
+            options.out.write_text(text, encoding="utf-8")
     except (ConfigError, ServerError, MatchCalledOff, NoServer, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     _print(console, report)
-    console.print(f"written to {escape(str(options.out))}")
+    if options.out is None:
+        console.print(f"\n{escape(text)}\n--out FILE keeps it", soft_wrap=True)
+    else:
+        console.print(f"written to {escape(str(options.out))}")
     shared.write_json(options.json, report.as_json())
     return 0 if report.settled else 1
-
-
-def _check_out(path: Path) -> None:
-    """Make sure, before the work is done, that the dialect can be written; no empty file is left.
-
-    Raises:
-        OSError: It cannot.
-    """
-    new = not path.exists()
-    with path.open("a"):
-        pass
-    if new:
-        path.unlink()
 
 
 def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str]:

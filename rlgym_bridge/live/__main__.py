@@ -2,9 +2,11 @@
 
 import sys
 
-from rlgym_bridge.live.bot import play
+from rlgym_bridge.live.bot import CHASER, play
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: python -m rlgym_bridge.live POLICY_FOLDER|chaser [MODULE...]")
-    sys.exit(play(sys.argv[1], allow_modules=sys.argv[2:]))
+    policy = sys.argv[1]
+    # It was not started in a folder of its own: what lies in the current one is none of its business.
+    sys.exit(play(policy, allow_modules=sys.argv[2:], folder=None if policy == CHASER else policy))

@@ -29,11 +29,12 @@ SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
 """Environment variable that overrides how actions are chosen: `sample` or `argmax`."""
 
 DIALECT_VARIABLE = "RLGYM_BRIDGE_DIALECT"
-"""Environment variable with the path of a `dialect.toml`, in place of the one in the current folder."""
+"""Environment variable with the path of a `dialect.toml`, in place of the one in the bot's folder."""
 
 DIALECT_FILE = "dialect.toml"
-"""Read from the current folder, the bot's own, where it is there; `rlgym-bridge probe` writes it."""
+"""Read from the bot's folder, where it is there; `rlgym-bridge probe --out` writes it."""
 
+_LOG = logging.getLogger("rlgym_bridge")
 _TICK_SKIP = 8  # Chaser's
 
 
@@ -74,18 +75,22 @@ def play(
     agent_id: str | None = None,
     allow_modules: Sequence[str] = (),
     override: Override | None = None,
+    folder: str | Path | None = ".",
 ) -> int:
     """Play a match; returns when the server says goodbye.
 
-    A `dialect.toml` in the current folder (RLBot starts a bot in its own) says how the server speaks, and
-    how many ticks late inputs act: that is made up for as far as the policy's action delay allows.
+    A `dialect.toml` in the bot's folder says how the server speaks, and how many ticks late inputs act: that
+    is made up for as far as the policy's action delay allows. `RLGYM_BRIDGE_DIALECT` names another one.
 
     Args:
         policy: A policy folder, or `"chaser"`.
         agent_id: Used where RLBot did not set `RLBOT_AGENT_ID`: the one of your `bot.toml`.
         allow_modules: See `brain_of`.
-        override: Called with the state on every packet in play; the rows it returns, `(8,)` for one tick
-            or `(ticks, 8)`, are sent in place of the policy's: a hard-coded kickoff, for example.
+        override: Called with the state of a packet in play; the rows it returns, `(8,)` for one tick or
+            `(ticks, 8)`, are sent in place of the policy's, and it is asked again when they are used up: a
+            hard-coded kickoff, for example. Where it takes two arguments it is called for each car of the
+            bot, with the car's row in the state (`state.car_position[0, row]`).
+        folder: The bot's folder; the current one is, where RLBot started the bot. None: it has none.
 
     Returns:
         The exit code: 0 after a goodbye, 1 without a server, 2 when the policy cannot be played.
@@ -95,20 +100,34 @@ def play(
     )
     try:
         selection = os.environ.get(SELECTION_VARIABLE) or None
-        named = os.environ.get(DIALECT_VARIABLE)
-        file = Path(named or DIALECT_FILE)
         brain, dialect = brain_of(policy, allow_modules, selection), None
-        if named or file.is_file():
-            brain, dialect = _with_latency(brain, read_input_latency(file)), Dialect.read(file)
+        if override is not None:
+            brain = replace(brain, shadow=None)  # it may read what Chaser does without
+        file = _dialect_file(folder)
+        if file is not None:
+            dialect, latency = Dialect.read(file), read_input_latency(file)
+            _tell(file, dialect, latency)
+            if latency is not None:
+                brain = replace(brain, timing=replace(brain.timing, input_latency=latency))
         agent = Agent(brain, agent_id, override, dialect=dialect)
     except (OSError, ValueError) as error:
-        logging.getLogger("rlgym_bridge").error("%s", error)
+        _LOG.error("%s", error)
         return 2
+    agent.report.dialect_file = None if file is None else str(file)
     return agent.run()
 
 
-def _with_latency(brain: Brain, ticks: int | None) -> Brain:
-    """Return a brain that answers earlier by a measured input latency."""
-    if ticks is None:
-        return brain
-    return replace(brain, timing=replace(brain.timing, input_latency=ticks))
+def _dialect_file(folder: str | Path | None) -> Path | None:
+    """Return the file that tells of the server, None where there is none."""
+    if named := os.environ.get(DIALECT_VARIABLE):
+        return Path(named).absolute()
+    file = None if folder is None else Path(folder, DIALECT_FILE).absolute()
+    return file if file is not None and file.is_file() else None
+
+
+def _tell(file: Path, dialect: Dialect, latency: int | None) -> None:
+    """Say in the log what a file settles."""
+    settled = [f"{name}={value}" for name, value in dialect.items()]
+    if latency is not None:
+        settled.append(f"input_latency={latency}")
+    _LOG.info("%s settles %s", file, ", ".join(settled) or "nothing")

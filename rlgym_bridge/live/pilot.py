@@ -1,5 +1,6 @@
 """Packets in, control rows out: decoder, clock and components of one session, without a socket."""
 
+import inspect
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -18,9 +19,10 @@ from rlgym_bridge.state import MatchState
 
 _NO_ROWS = NEUTRAL[None][:0]
 
-Override = Callable[[MatchState], Any]
-"""Given the state of every packet in play: rows `(8,)` or `(ticks, 8)` to send from this packet on, or
-None to let the policy play. One set of rows drives all cars of the agent."""
+Override = Callable[[MatchState], Any] | Callable[[MatchState, int], Any]
+"""Given the state of a packet in play: rows `(8,)` or `(ticks, 8)` to send from this packet on, or None to
+let the policy play. It is asked again when its rows are used up. One that takes two arguments is asked for
+each car of the agent and given the car's row in the state; the rows of the other kind drive all of them."""
 
 
 class Faults:
@@ -81,9 +83,9 @@ class Pilot:
         self._indices: list[int] = []  # of our cars in the newest packet
         self._seating: list[tuple[int, int]] | None = None
         self._faults = faults
-        self._override = override
-        self._override_rows: np.ndarray = _NO_ROWS
-        self._override_frame = 0  # tick of the first of these rows
+        self._override: Callable[..., Any] | None = override
+        self._override_takes_seat = override is not None and _takes_seat(override)
+        self._override_rows: dict[int, tuple[int, np.ndarray]] = {}  # by seat: tick of the first, rows
         self._frame = -1
         self._overridden = False
         self._open = False  # an episode is under way: its last step has not been seen
@@ -138,15 +140,18 @@ class Pilot:
             self._answer_neutrally(packet)  # a car of ours is missing: the others stand still
         elif event is Event.IDLE:
             self._rows = self._neutral
-            self._override_rows = _NO_ROWS
+            self._override_rows.clear()
             self._end_episode(state, phase)
         elif not (repeated and event is Event.PLAY):
             self._play(state, event)
 
     def _play(self, state: MatchState, event: Event) -> None:
         if event is Event.RESET:
-            self._override_rows = _NO_ROWS
-        if self._override is not None and self._drive_override(state):
+            self._override_rows.clear()
+        own = self._ask_override(state)
+        driven = [row for row in own if row is not None]
+        if len(driven) == len(self._ids):
+            self._rows, self._overridden = driven, True
             return
         if self._overridden:
             self._overridden = False
@@ -154,6 +159,8 @@ class Pilot:
         if event is not Event.PLAY:
             self._decide(state, event)
         self._rows = self.clock.row()
+        if driven:  # some of our cars: the policy plays on for all, so that it can take over any time
+            self._rows = [row if mine is None else mine for mine, row in zip(own, self._rows, strict=True)]
 
     def _take_seats(self, packet: flat.GamePacket) -> None:
         """Find our cars by identifier after players came, went or changed places."""
@@ -165,7 +172,7 @@ class Pilot:
             self._faults.add("car missing", f"no player with identifier {missing} in the packet")
         self._seats = [row_of[one] for one in self._ids if one in row_of]
         self._indices = [order[seat] for seat in self._seats]
-        self._override_rows = _NO_ROWS
+        self._override_rows.clear()
         self._open = False
 
     def _answer_neutrally(self, packet: flat.GamePacket) -> None:
@@ -216,22 +223,39 @@ class Pilot:
             self._faults.add("last step failed", str(error), error)
         self.decoder.clear_touches()
 
-    def _drive_override(self, state: MatchState) -> bool:
-        """Play the user's own rows, if there are any for this packet."""
+    def _ask_override(self, state: MatchState) -> list[np.ndarray | None]:
+        """Return the user's own row for each car of ours, None where the policy is to play."""
+        if self._override is None:
+            return []
+        if self._override_takes_seat:
+            return [self._override_row(state, seat) for seat in self._seats]
+        return [self._override_row(state, self._seats[0])] * len(self._ids)
+
+    def _override_row(self, state: MatchState, seat: int) -> np.ndarray | None:
         assert self._override is not None
         frame = int(state.frame[0])
-        if not 0 <= frame - self._override_frame < len(self._override_rows):
-            self._override_rows = _NO_ROWS
+        first, rows = self._override_rows.get(seat, (frame, _NO_ROWS))
+        if not 0 <= frame - first < len(rows):
+            self._override_rows.pop(seat, None)
             try:
-                rows = self._override(state)
-                if rows is None:
-                    return False
-                self._override_rows = checked_rows(rows, 1, "override")
-                self._override_frame = frame
+                given = self._override(state, seat) if self._override_takes_seat else self._override(state)
+                if given is None:
+                    return None
+                first, rows = frame, checked_rows(given, 1, "override")
             except Exception as error:
                 self._faults.add("override failed", f"the policy plays on: {error}", error)
-                return False
-        # Rows are ticks, not packets: those of lost packets are past.
-        self._rows = [self._override_rows[frame - self._override_frame]] * len(self._ids)
-        self._overridden = True
+                return None
+            self._override_rows[seat] = first, rows
+        row: np.ndarray = rows[frame - first]  # rows are ticks, not packets: those of lost packets are past
+        return row
+
+
+def _takes_seat(override: Callable[..., Any]) -> bool:
+    """Tell whether an override wants the row of the car that it is asked for: the state is not enough."""
+    try:
+        inspect.signature(override).bind(None)
+    except TypeError:
         return True
+    except ValueError:  # it is not written in Python and does not say
+        pass
+    return False

@@ -21,6 +21,7 @@ class Report:
         answered: Packets that got an input.
         lost: Packets without an answer of their own, before one that had it.
         disconnects: Connections that ended without a goodbye.
+        dialect_file: The file that told the bot of the server, None where there was none.
     """
 
     def __init__(self, agent_id: str, faults: Faults) -> None:
@@ -30,6 +31,7 @@ class Report:
         self.answered = 0
         self.lost = 0
         self.disconnects = 0
+        self.dialect_file: str | None = None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from rlgym_bridge.dialect import POINTS
+from tests.live.test_exact import network_folder
 
 ROOT = Path(__file__).parents[2]
 CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -146,6 +147,49 @@ def test_a_match_is_played_in_the_dialects_that_are_given(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_policy_folder_has_its_own_dialect_file_and_one_in_the_current_folder_is_nobodys(
+    tmp_path: Path,
+) -> None:
+    folder = network_folder(tmp_path / "policy", team_size=1)
+    (folder / "dialect.toml").write_text("[dialect]\npad_timer = 'remaining'\n[timing]\ninput_latency = 1\n")
+    (tmp_path / "dialect.toml").write_text("[dialect]\npad_timer = 'sideways'\n")
+    done = bridge(
+        "match", "--blue", "policy", "--orange", "chaser", "--pace", "lockstep", "--seconds", "3",
+        "--max-overtime", "0", "--json", "out.json", "--dialect", "pad_timer=remaining", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"policy was told the server's dialect by {folder / 'dialect.toml'}" in done.stdout
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert [bot["dialect_file"] for bot in result["bots"]] == [str(folder / "dialect.toml"), None]
+    (log,) = tmp_path.glob("logs/*/0-0-policy.log")
+    assert "dialect.toml settles pad_timer=remaining, input_latency=1" in log.read_text()
+
+
+def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for name in ("bot.py", "bot.toml", "loadout.toml"):
+        (tmp_path / "mine" / name).write_text((ROOT / "bot" / name).read_text())
+    (tmp_path / "mine" / "dialect.toml").write_text("[dialect]\npad_timer = 'remaining'\n")
+    done = bridge(
+        "match", "--blue", "mine/bot.toml", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1",
+        "--max-overtime", "0", "--json", "out.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    told = [bot["dialect_file"] for bot in result["bots"]]
+    assert told == [str(tmp_path / "mine" / "dialect.toml"), None]
+
+
+@pytest.mark.parametrize("words", [["nothing.cfg"], ["--blue", "bad.bot.toml", "--orange", "chaser"]])
+def test_a_run_that_fails_leaves_no_json_behind(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "bad.bot.toml").write_text(
+        '[settings]\nagent_id = "t/bad"\nrun_command = "exit 3"\nrun_command_linux = "exit 3"\n'
+    )
+    done = bridge("match", *words, "--json", "out.json", cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert not (tmp_path / "out.json").exists()
+
+
 def test_the_server_refuses_a_dialect_that_does_not_exist() -> None:
     done = bridge("server", "0", "--dialect", "clocks=whole")
     assert done.returncode == 2
@@ -198,8 +242,6 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_match() -> None:
 
 
 def test_a_policy_for_another_team_size_is_refused_by_name(tmp_path: Path) -> None:
-    from tests.live.test_exact import network_folder
-
     folder = network_folder(tmp_path / "policy", team_size=1)
     done = bridge("match", "--blue", folder, folder, "--orange", "chaser", "chaser")
     assert done.returncode == 2

@@ -60,6 +60,14 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
     assert sum(isinstance(one, flat.FieldInfo) for one in kept) == 1
 
 
+def test_without_out_the_probe_prints_what_it_would_write_and_leaves_no_file(tmp_path: Path) -> None:
+    done = probe("--dialect", "clock=whole", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'clock = "whole"\n' in done.stdout and "[dialect]\n" in done.stdout
+    assert "--out FILE keeps it" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -77,7 +85,9 @@ def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -
                 if attempt.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        done = probe("--server", "rlbot", "-q", cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
+        done = probe(
+            "--server", "rlbot", "-q", "--out", "dialect.toml", cwd=tmp_path, RLBOT_SERVER_PORT=str(port)
+        )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout == ""
         assert (

@@ -155,31 +155,6 @@ def test_entering_kickoff_resets_the_policy_once() -> None:
     assert policy.resets == 3
 
 
-def test_an_override_drives_and_play_resumes_with_a_reset() -> None:
-    policy = Always()
-    calls = []
-
-    def override(state: MatchState) -> Any:
-        calls.append(int(state.frame[0]))
-        return np.tile(FULL_THROTTLE, (5, 1)) if state.frame[0] < 110 else None
-
-    one = pilot(policy, override=override)
-    rows = [sent(one, at(100 + tick))[0][1] for tick in range(30)]
-    assert all(row == FULL_THROTTLE for row in rows[:10])
-    assert calls[:3] == [100, 105, 110]
-    assert rows[10] == [0.0] * 8, "the first tick after it is neutral, as after a kickoff"
-    assert rows[11] == LookupTableAction.make_lookup_table()[16].tolist()
-    assert policy.resets == 1
-
-
-@pytest.mark.parametrize("given", ["rubbish", np.full(8, np.nan), np.zeros(7)])
-def test_an_override_that_returns_rubbish_lets_the_policy_play_on(given: Any) -> None:
-    one = pilot(Always(), override=lambda state: given)
-    answers = [sent(one, at(frame)) for frame in range(1, 20)]
-    assert not neutral(answers[-1])
-    assert one._faults.counts["override failed"] >= 10
-
-
 class FakeServer:
     """RLBotServer's end of one connection, a message at a time."""
 
@@ -335,22 +310,6 @@ def test_a_port_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ValueError, match="RLBOT_SERVER_PORT is 'soon', expected a whole number"):
         Agent(brain(Always()), agent_id="tests/agent")
     assert os.environ["RLBOT_SERVER_PORT"] == "soon"
-
-
-def test_override_rows_are_ticks_so_that_those_of_lost_packets_are_past() -> None:
-    rows = np.zeros((20, 8), np.float32)
-    rows[:, 0] = np.arange(20) / 20
-    one = pilot(Always(), override=lambda state: rows if state.frame[0] == 1 else None)
-    sent_rows = [round(sent(one, at(frame))[0][1][0] * 20) for frame in (1, 2, 3, 8, 9, 10)]
-    assert sent_rows == [0, 1, 2, 7, 8, 9]
-
-
-def test_override_rows_end_where_a_new_kickoff_begins() -> None:
-    one = pilot(
-        Always(), override=lambda state: np.tile(FULL_THROTTLE, (50, 1)) if state.frame[0] == 100 else None
-    )
-    assert sent(one, at(100))[0][1] == FULL_THROTTLE
-    assert neutral(sent(one, at(5, Phase.KICKOFF)))
 
 
 def test_a_parser_may_use_the_same_buffer_again_and_again() -> None:
