@@ -53,15 +53,6 @@ def match_of_two() -> flat.MatchConfiguration:
     )
 
 
-def _message(payload: bytes) -> object:
-    """Unpack a message; one that cannot be read is as good as one of another kind."""
-    try:
-        return flat.CorePacket.unpack(payload).message
-    except flat.InvalidFlatbuffer as error:
-        _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
-        return None
-
-
 class _Connection:
     """One connection of an agent."""
 
@@ -139,6 +130,7 @@ class Players:
             NoServer: The server did not let them in, in time.
         """
         self._log = log
+        self._complained = -1.0  # when it was last said that a message cannot be read
         self._cars: list[_Connection] = []
         self.field = flat.FieldInfo()
         ids = []
@@ -188,7 +180,7 @@ class Players:
                 )
             if not self._cars:
                 self._write(payload)
-            message = _message(payload)
+            message = self._message(payload)
             if isinstance(message, flat.FieldInfo):
                 self.field, field = message, True
             elif isinstance(message, flat.ControllableTeamInfo) and message.controllables:
@@ -224,7 +216,7 @@ class Players:
 
     def _take(self, probe: Probe, payload: bytes) -> None:
         self._write(payload)
-        message = _message(payload)
+        message = self._message(payload)
         if isinstance(message, flat.DisconnectSignal):
             raise EOFError("it said goodbye")
         if not isinstance(message, flat.GamePacket):
@@ -241,6 +233,17 @@ class Players:
         self._cars[0].send(*(() if desired is None else (desired,)), first)
         self._cars[1].send(second)
 
+    def _message(self, payload: bytes) -> object:
+        """Unpack a message; one that cannot be read is as good as one of another kind."""
+        try:
+            return flat.CorePacket.unpack(payload).message
+        except flat.InvalidFlatbuffer as error:
+            now = time.monotonic()
+            if now - self._complained >= 1.0:  # there may be thousands
+                self._complained = now
+                _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
+            return None
+
     def _write(self, payload: bytes) -> None:
         if self._log is not None:
             self._log.write(len(payload).to_bytes(2, "big") + payload)
@@ -251,7 +254,7 @@ class Players:
         with suppress(EOFError, OSError):
             self._cars[0].send(flat.StopCommand(False))
             while (payload := self._cars[0].receive(deadline - time.monotonic())) is not None:
-                if isinstance(_message(payload), flat.DisconnectSignal):
+                if isinstance(self._message(payload), flat.DisconnectSignal):
                     break
 
     def close(self) -> None:
