@@ -134,7 +134,7 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
             return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
         except (OSError, ValueError, ConfigParsingException) as error:
             raise ConfigError(f"{path}: {error}") from error
-    return read_match_file(path)
+    return read_match_file(path, cars_follow=bool(options.blue or options.orange))
 
 
 def _dialect_of(options: argparse.Namespace) -> Dialect:

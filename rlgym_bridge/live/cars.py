@@ -144,9 +144,9 @@ class CarCounters(CarTimers):
 
     def _is_displaced(self, here: tuple[float, float, float]) -> bool:
         """Tell whether a demolished car is shown elsewhere: its last place stands for it then."""
-        if self._settled.at_origin is None:
-            self._settled.at_origin = here == _ORIGIN
-        return self._settled.at_origin
+        if "at_origin" in self._settled.listening:
+            self._settled.hear("at_origin", here == _ORIGIN)
+        return self._settled.at_origin is True
 
     def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
         """Estimate the wheels: by geometry over the flat floor, else all or none by the air state.

@@ -80,7 +80,7 @@ class PadTimers:
         if away is not None and away[0] == index and 0 < ticks <= 12:
             change = states[index].timer - away[1]
             if abs(abs(change) - ticks * TICK_SECONDS) < 0.5 * TICK_SECONDS:
-                self._settled.elapsed = change > 0
+                self._settled.hear("elapsed", change > 0)
                 self._fresh = True  # read anew what was there before
 
     def _left(self, timer: float, full: float) -> float:
@@ -107,7 +107,7 @@ class PadTimers:
             if self._fresh:
                 timers[pad] = max(self._left(state.timer, full), _NOT_YET)
             elif self._active[index]:
-                self._settled.elapsed = state.timer < 0.5 * full
+                self._settled.hear("elapsed", state.timer < 0.5 * full)
                 timers[pad] = max(self._left(state.timer, full), _NOT_YET)
             else:
                 timers[pad] = max(self.timers[pad] - ticks * TICK_SECONDS, _NOT_YET)

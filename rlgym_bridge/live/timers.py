@@ -163,9 +163,9 @@ class CarTimers:
             return
         self._air_ticks += ticks
         self._air_known = self._air_known and not gap
-        if timeout > 0 and was_jumping and self._hold_known and self._settled.adds_hold is None:
+        if timeout > 0 and was_jumping and self._hold_known and "adds_hold" in self._settled.listening:
             more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
-            self._settled.adds_hold = abs(more) < 0.5 * self._hold_ticks
+            self._settled.hear("adds_hold", abs(more) < 0.5 * self._hold_ticks)
         # The packet decides whether a dodge is left, whatever was counted.
         if timeout < 0 and not spent:
             if self._air_known and self._air_ticks < DODGE_TICKS - _MOST_HOLD_TICKS:

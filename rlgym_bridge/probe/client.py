@@ -4,6 +4,7 @@ Every message is a length (two bytes, unsigned, big-endian) and that many bytes 
 """
 
 import logging
+import select
 import socket
 import time
 from contextlib import suppress
@@ -82,8 +83,7 @@ class _Connection:
                 payload = bytes(self._pending[2:size])
                 del self._pending[:size]
                 return payload
-            left = deadline - time.monotonic()
-            if left <= 0.0 or not self._read(left):
+            if not self._read(max(0.0, deadline - time.monotonic())):
                 return None
 
     def drain(self) -> None:
@@ -91,6 +91,10 @@ class _Connection:
         while self._read(0.0):
             pass
         self._pending.clear()
+
+    def fileno(self) -> int:
+        """Return the socket's number, for `select`."""
+        return self._socket.fileno()
 
     def _read(self, seconds: float) -> bool:
         self._socket.settimeout(seconds)
@@ -132,6 +136,7 @@ class Players:
         self._log = log
         self._complained = -1.0  # when it was last said that a message cannot be read
         self._cars: list[_Connection] = []
+        self._held = flat.PlayerInput()  # what the second car was told last
         self.field = flat.FieldInfo()
         ids = []
         try:
@@ -185,6 +190,7 @@ class Players:
                 self.field, field = message, True
             elif isinstance(message, flat.ControllableTeamInfo) and message.controllables:
                 identifier = message.controllables[0].identifier
+                self._held = flat.PlayerInput(message.controllables[0].index, flat.ControllerState())
             elif isinstance(message, flat.DisconnectSignal):
                 raise EOFError("the server said goodbye")
         return identifier
@@ -201,7 +207,7 @@ class Players:
         try:
             while not probe.done:
                 left = min(_SILENCE_SECONDS, deadline - time.monotonic())
-                payload = self._cars[0].receive(left) if left > 0.0 else None
+                payload = self._receive(left) if left > 0.0 else None
                 if payload is None:
                     late = time.monotonic() >= deadline
                     why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
@@ -213,6 +219,23 @@ class Players:
         if why is not None:
             report.notes.append(why)
         return report
+
+    def _receive(self, seconds: float) -> bytes | None:
+        """Return the first car's next message, None where none came in time.
+
+        A packet that only the second car was sent is answered with what that car holds: a server in
+        lockstep would wait for it. The first car's, where there is one, is sent before the second's.
+        """
+        first, second = self._cars
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0.0:
+            ready, _, _ = select.select((first, second), (), (), left)
+            if (payload := first.receive(0.0)) is not None:
+                return payload
+            if second in ready:
+                second.drain()
+                second.send(self._held)
+        return None
 
     def _take(self, probe: Probe, payload: bytes) -> None:
         self._write(payload)
@@ -226,12 +249,12 @@ class Players:
         if frame is None:
             return
         desired = reply.desired(frame.slots)
-        first, second = (
+        first, self._held = (
             flat.PlayerInput(slot, controls)
             for slot, controls in zip(frame.slots, reply.controls, strict=True)
         )
         self._cars[0].send(*(() if desired is None else (desired,)), first)
-        self._cars[1].send(second)
+        self._cars[1].send(self._held)
 
     def _message(self, payload: bytes) -> object:
         """Unpack a message; one that cannot be read is as good as one of another kind."""

@@ -15,7 +15,7 @@ from rlgym_bridge.probe.frames import press
 from rlgym_bridge.probe.stage import Play, Stage
 
 _PAUSE: Final = 11  # ticks between two changes; odd, so that frames of all parities are answered
-_MOST: Final = 40  # ticks in which a change has to be seen
+_MOST: Final = 40  # packets in which a change has to be seen: so a latency of 39 can be told
 _CHANGES: Final = 4  # rounds of all inputs below
 _START_TICKS: Final = (
     1.0  # from the packet that an input drives first to the car's first motion (RocketSim 2.2.1)
@@ -111,7 +111,11 @@ def judge(found: Sequence[Trial]) -> Finding:
     """Settle the latency: the one that fits most changes, and more than half of them."""
     name = "input_latency"
     if len(found) < 5:
-        return Finding(name, None, "no input was seen in last_input")
+        seen = f"{len(found)} inputs were" if found else "no input was"
+        return Finding(
+            name, None,
+            f"{seen} seen in last_input within {_MOST} packets: up to {_MOST - 1} ticks can be told",
+        )  # fmt: skip
     fits = Counter(
         ticks for one in found for ticks in range(one.range[0], one.range[1] + 1) if one.range[0] >= -1
     )

@@ -34,11 +34,12 @@ _ALIASES: Final = {("game_mode", "soccer"): "soccar"}
 _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
 
 
-def read_match_file(path: Path | str) -> flat.MatchConfiguration:
+def read_match_file(path: Path | str, cars_follow: bool = False) -> flat.MatchConfiguration:
     """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file.
 
     Args:
         path: The file; paths in it are relative to it.
+        cars_follow: Whether cars are to be added to it: then it need not have any.
 
     Returns:
         The match, checked: all its players have a seat on this server and all its rules apply.
@@ -53,7 +54,8 @@ def read_match_file(path: Path | str) -> flat.MatchConfiguration:
     configuration = read_cfg(source) if path.suffix == ".cfg" else _read_toml(source)
     try:
         check_rules(configuration)
-        seat_players(configuration)
+        if configuration.player_configurations or not cars_follow:
+            seat_players(configuration)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return configuration

@@ -180,6 +180,18 @@ def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path) -
     assert told == [str(tmp_path / "mine" / "dialect.toml"), None]
 
 
+def test_a_match_file_without_cars_is_played_by_those_that_are_given(tmp_path: Path) -> None:
+    (tmp_path / "match.toml").write_text("[match]\nskip_replays = true\n")
+    done = bridge(
+        "match", "match.toml", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep",
+        "--seconds", "1", "--max-overtime", "0", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = bridge("match", "match.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "match.toml: the match has no cars" in done.stderr
+
+
 @pytest.mark.parametrize("words", [["nothing.cfg"], ["--blue", "bad.bot.toml", "--orange", "chaser"]])
 def test_a_run_that_fails_leaves_no_json_behind(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "bad.bot.toml").write_text(

@@ -143,6 +143,27 @@ def test_points_told_beforehand_are_not_in_doubt() -> None:
     assert decoder.settled.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
 
 
+def test_what_was_told_beforehand_stands_and_packets_that_show_otherwise_are_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold", "demolished_place": "origin"})
+    right = Dialect({"pad_timer": "elapsed", "dodge_timeout": "after_jump", "demolished_place": "kept"})
+    match = make_match(1, 3)
+    one, other = (Decoder(field_info(), shadow=False, dialect=told) for told in (wrong, right))
+    for sent in drive(match, 3, Director(match, 3)):
+        one.update(through_bytes(sent))
+        other.update(through_bytes(sent))
+        if match.frame == 4500:
+            break
+    assert one.settled.dialect == wrong and other.settled.dialect == right
+    said = sorted(record.message for record in caplog.records)
+    assert [words.split(", which")[0] for words in said] == [
+        "packets show demolished_place=kept, the bot was told demolished_place=origin",
+        "packets show dodge_timeout=after_jump, the bot was told dodge_timeout=plus_hold",
+        "packets show pad_timer=elapsed, the bot was told pad_timer=remaining",
+    ]
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30])
 @pytest.mark.parametrize("what", ["car", "ball"])
 def test_numbers_that_cannot_be_are_not_given_to_the_simulation(what: str, number: float) -> None:

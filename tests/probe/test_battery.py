@@ -50,6 +50,12 @@ def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[s
     names(Dialect(dict([one, two])))
 
 
+def test_a_latency_of_39_ticks_is_told_and_a_larger_one_is_said_to_be_out_of_reach() -> None:
+    assert ask(latency=39).latency.value == "39"
+    larger = ask(latency=40).latency
+    assert larger.value is None and "up to 39 ticks can be told" in larger.evidence
+
+
 @pytest.mark.parametrize("latency", [1, 2])
 def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
     dialect = Dialect(dict(OTHERS[::2]))

@@ -1,0 +1,26 @@
+"""The probe on a server whose packets do not all arrive."""
+
+import threading
+
+import pytest
+
+from rlgym_bridge.probe import Probe
+from rlgym_bridge.probe.client import Players, match_of_two
+from rlgym_bridge.server import MatchResult, MatchServer, World
+
+
+@pytest.mark.parametrize("world", [World(drop=5.0), World(drop=30.0), World(burst=3, drop=10.0)])
+def test_in_lockstep_nobody_waits_for_the_answer_to_a_packet_that_one_car_alone_was_sent(
+    world: World,
+) -> None:
+    results: list[MatchResult] = []
+    with MatchServer(pace="lockstep", world=world) as server:
+        thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())))
+        thread.start()
+        with Players((server.host, server.port), patience=10.0) as players:
+            players.play(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
+            players.stop_match()
+        thread.join(10.0)
+    (result,) = results
+    assert result.ticks > 700
+    assert [bot.late for bot in result.bots] == [0, 0]
