@@ -11,6 +11,7 @@ from typing import Any
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.server import ConfigError, World
+from rlgym_bridge.server.rules import LONGEST_SECONDS
 
 
 def port(text: str) -> int:
@@ -22,10 +23,12 @@ def port(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Return a time of 0 s or more, for argparse."""
+    """Return a time from 0 s to a day, for argparse."""
     value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no time, expected seconds, 0 or more")
+    if not 0 <= value <= LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time, expected seconds, 0 or more and {LONGEST_SECONDS:g} (a day) at most"
+        )
     return value
 
 
