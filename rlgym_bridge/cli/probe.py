@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +20,7 @@ from rlbot.interface import SocketRelay
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.real_match import START_SECONDS, running_server
 from rlgym_bridge.probe import Probe, Report
-from rlgym_bridge.probe.client import NoServer, Players, match_of_two
+from rlgym_bridge.probe.client import LogError, NoServer, Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only
@@ -72,24 +72,37 @@ def run(options: argparse.Namespace) -> int:
     """Ask the server, print and perhaps write what it said."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
-        shared.check_output(options.json)
-        shared.check_output(options.out)
-        with ExitStack() as stack:
-            log = None if options.log is None else stack.enter_context(options.log.open("wb"))
+        shared.check_outputs(options.json, options.out, options.log)
+        with _log_to(options.log) as log:
             report, where = _ask(options, log)
-        text = report.toml(where)
-        if options.out is not None:
-            options.out.write_text(text, encoding="utf-8")
-    except (ConfigError, ServerError, MatchCalledOff, NoServer, OSError) as error:
+    except (ConfigError, ServerError, MatchCalledOff, NoServer, LogError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    text = report.toml(where)
+    kept = shared.write(options.out, text)
+    written = shared.write_json(options.json, report.as_json()) and kept
     _print(console, report)
     if options.out is None:
         console.print(f"\n{escape(text)}\n--out FILE keeps it", soft_wrap=True)
-    else:
+    elif kept:
         console.print(f"written to {escape(str(options.out))}")
-    shared.write_json(options.json, report.as_json())
+    if not written:
+        return 2
     return 0 if report.settled else 1
+
+
+@contextmanager
+def _log_to(path: Path | None) -> Iterator[BinaryIO | None]:
+    """Open the file that `--log` names, if any."""
+    if path is None:
+        yield None
+        return
+    log = path.open("wb")
+    try:
+        yield log
+    finally:
+        with shared.naming(path):
+            log.close()  # writes what is left
 
 
 def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str]:

@@ -30,6 +30,10 @@ class NoServer(Exception):
     """There is no server, or it does not let the probe play; the message says what was missing."""
 
 
+class LogError(Exception):
+    """The log cannot be written; the message names it."""
+
+
 def match_of_two() -> flat.MatchConfiguration:
     """Return the match that the probe plays: 1v1, states can be set, goals are replayed."""
     players = [
@@ -132,6 +136,7 @@ class Players:
 
         Raises:
             NoServer: The server did not let them in, in time.
+            LogError: The log cannot be written.
         """
         self._log = log
         self._complained = -1.0  # when it was last said that a message cannot be read
@@ -147,7 +152,7 @@ class Players:
         except OSError as error:
             self.close()
             raise NoServer(f"the server at {server[0]}:{server[1]} went away: {error}") from error
-        except NoServer:
+        except (NoServer, LogError):
             self.close()
             raise
         self.ids = (ids[0], ids[1])
@@ -201,6 +206,9 @@ class Players:
         Args:
             probe: What to ask.
             seconds: Wall time after which it ends whatever is known.
+
+        Raises:
+            LogError: The log cannot be written.
         """
         deadline = time.monotonic() + seconds
         why = None
@@ -268,8 +276,12 @@ class Players:
             return None
 
     def _write(self, payload: bytes) -> None:
-        if self._log is not None:
+        if self._log is None:
+            return
+        try:
             self._log.write(len(payload).to_bytes(2, "big") + payload)
+        except OSError as error:
+            raise LogError(f"{self._log.name}: {error}") from error
 
     def stop_match(self) -> None:
         """Tell the server to end the match, and wait a little until it says goodbye."""

@@ -79,7 +79,8 @@ class MatchServer:
 
         Raises:
             ServerError: The port is in use, or the address is none of this machine's.
-            ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes no sense at `pace`.
+            ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
+                no sense at `pace`.
         """
         if pace not in ("realtime", "lockstep"):
             raise ValueError(f"pace is {pace!r}, expected 'realtime' or 'lockstep'")
