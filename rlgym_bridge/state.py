@@ -54,7 +54,7 @@ KNOWN_FIELDS: Final = (
     "wheels_with_contact", "supersonic_time", "boost_active_time", "handbrake", "jump_time",
     "air_time_since_jump", "is_autoflipping", "bump_victim", "ball_touches",
 )  # fmt: skip
-"""Car fields that a packet does not carry, in the order of `MatchState.known`.
+"""Car fields that a packet does not carry, in the order of the last axis of `MatchState.car_known`.
 
 `is_autoflipping` stands for the three auto-flip fields.
 """

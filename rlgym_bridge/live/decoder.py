@@ -2,7 +2,7 @@
 
 What the packet carries is taken as it is; what it does not carry is counted (`live/cars.py`,
 `live/pads.py`) or, where RocketSim is installed, read off a simulation that follows the match
-(`sim/shadow.py`), and flagged in `known`. Every packet must come in, in order; repeated, lost and
+(`sim/shadow.py`), and flagged in `car_known`. Every packet must come in, in order; repeated, lost and
 restarted frame numbers are expected.
 """
 

@@ -48,7 +48,7 @@ def heading(command: str) -> list[str]:
         "with and without `SimExtraInfo`. This says nothing about the real client, whose packets may differ",
         "from the documented schema.",
         "",
-        "*Unknown* samples are those that the decoder itself flags (`MatchState.known`): it has joined, lost",
+        "*Unknown* samples are those that the decoder itself flags (`car_known`): it has joined, lost",
         "a packet, or a car was put somewhere else; they are not compared (but for the wheels that counting",
         "estimates). *Over a wreck*: RocketSim leaves the body of a demolished car lying about, and a wheel",
         "that drives through it touches it for a tick or not; such ticks are counted apart. So are those *at",

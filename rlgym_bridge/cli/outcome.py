@@ -1,0 +1,124 @@
+"""What is said of a match that was played: printed, and as JSON."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rlgym_bridge.server import BotResult, MatchResult
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a bot says of itself; only bots of this project do.
+
+    Attributes:
+        lost: Packets it never answered; None for a bot that does not say.
+        faults: What went wrong in it, by kind: how often.
+        dialect_file: The `dialect.toml` that it was told the server's dialect by, if any.
+    """
+
+    lost: int | None = None
+    faults: Mapping[str, int] = field(default_factory=dict)
+    dialect_file: str | None = None
+
+
+def told_by(report: Path) -> Told:
+    """Read a bot's report: written whenever play stops, and when it leaves."""
+    try:
+        data = json.loads(report.read_text())
+        return Told(int(data["lost"]), dict(data["faults"]), data["dialect_file"])
+    except (OSError, ValueError, KeyError):
+        return Told()
+
+
+def summary(result: MatchResult, told: list[Told]) -> dict[str, Any]:
+    """Return the result as other programs read it: the keys of `--json`."""
+    return {
+        "score": list(result.score),
+        "winner": result.winner,
+        "overtime": result.overtime,
+        "ended_by": result.ended_by,
+        "ticks": result.ticks,
+        "seed": result.seed,
+        "recording": None,
+        "server_late": result.server_late,
+        "seconds": round(result.seconds, 3),
+        "bots": [
+            {
+                "name": bot.name,
+                "team": bot.team,
+                "agent_id": bot.agent_id,
+                "touches": bot.touches,
+                "goals": bot.goals,
+                "demolitions": bot.demolitions,
+                "bumps": bot.bumps,
+                "boost_used": round(bot.boost_used, 1),
+                "replies": bot.replies,
+                "late": bot.late,
+                "lost": told[bot.index].lost,
+                "faults": dict(told[bot.index].faults),
+                "dialect_file": told[bot.index].dialect_file,
+                "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
+                "crashed": bot.crashed,
+                "exit_code": bot.exit_code,
+            }
+            for bot in result.bots
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 4)
+
+
+def print_result(console: Console, result: MatchResult, told: list[Told]) -> None:
+    """Print a table of the bots, what went wrong in them, and the score."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("bot")
+    for heading in ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "lost"):
+        table.add_column(heading, justify="right")
+    for bot in result.bots:
+        values = (bot.goals, bot.touches, bot.demolitions, round(bot.boost_used))
+        replies = ("-" if math.isnan(ms) else f"{ms:.2f}" for ms in (bot.reply_p50_ms, bot.reply_p99_ms))
+        missing = told[bot.index].lost
+        table.add_row(
+            f"[{('blue', 'dark_orange')[bot.team]}]{escape(bot.name)}[/]",
+            *map(str, values), *replies, str(bot.late), "-" if missing is None else str(missing),
+        )  # fmt: skip
+    console.print(table)
+    for bot in result.bots:
+        _print_remarks(console, bot, told[bot.index])
+    played = result.ticks / 120
+    outcome = "a draw" if result.winner == "draw" else f"{result.winner} wins"
+    console.print(f"blue {result.score[0]} : {result.score[1]} orange   {outcome} ({result.ended_by})")
+    console.print(
+        f"{played:.0f} s of game in {result.seconds:.1f} s: {result.ticks:,} ticks, "
+        f"{result.ticks / result.seconds:,.0f} a second, {result.server_late} sent late"
+    )
+
+
+def _print_remarks(console: Console, bot: BotResult, told: Told) -> None:
+    name = escape(bot.name)
+    if told.dialect_file:
+        file = escape(told.dialect_file)
+        console.print(f"{name} was told the server's dialect by {file}", soft_wrap=True)
+    if told.faults:
+        counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
+        where = f"; its log says more: {bot.log_path}" if bot.log_path else ""
+        console.print(f"[red]{name}: {escape(counts + where)}[/]")
+    if bot.crashed:
+        code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
+        console.print(f"[red]{name} left before the end{code}; its car stood still from then on[/]")
+        for line in bot.log_tail.splitlines():
+            console.print(f"    {line}", markup=False)
+        if bot.log_path:
+            console.print(f"    whole log: {bot.log_path}", markup=False)
+    if bot.invalid_inputs:
+        console.print(f"[red]{name} sent {bot.invalid_inputs} inputs that are no finite numbers; dropped[/]")

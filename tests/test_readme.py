@@ -1,0 +1,52 @@
+"""The README's examples do what it says."""
+
+import logging
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlgym_bridge.game import Phase
+from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.server.packer import field_info
+from tests.live.test_agent import CONFIG, Always, at, brain, sent
+from tests.live.test_decoder import player
+from tests.server.helpers import go_on, kicked_off, place_of
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def run(word: str, **names: Any) -> dict[str, Any]:
+    """Run the one Python example that has a word in it; return its names."""
+    (example,) = (one for one in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if word in one)
+    exec(example, names)
+    return names
+
+
+def test_the_example_of_state_setting_sets_ball_and_car() -> None:
+    messages: list[Any] = []
+    run(
+        "DesiredGameState", manager=SimpleNamespace(rlbot_interface=SimpleNamespace(send_msg=messages.append))
+    )
+    match = kicked_off()
+    assert match.set_state(messages.pop()) and not messages
+    packet = go_on(match)
+    assert place_of(packet.balls[0].physics.location) == (0, 0, 1000)
+    assert place_of(packet.players[0].physics.location) == pytest.approx((0, -2000, 17), abs=0.01)
+    assert packet.players[0].boost == 100
+    assert go_on(match, 30).balls[0].physics.location.z < 990
+
+
+def test_the_example_of_an_override_drives_the_kickoffs_it_names_and_no_others() -> None:
+    played: dict[str, Any] = {}
+    run("def kickoff", policy="chaser", play=lambda policy, **more: played.update(more))
+    for x, forward in ((0.0, [1.0, 0, 0, 0, 0, 0, 1, 0]), (256.0, [0.0] * 8)):
+        car = player()
+        car.physics.location.x = x
+        one = Pilot(
+            brain(Always()), field_info(), CONFIG, [7], Faults(logging.getLogger("tests")), played["override"]
+        )
+        assert sent(one, at(1, Phase.KICKOFF, car))[0][1] == forward
+        assert not one._faults.counts
