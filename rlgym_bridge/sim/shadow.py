@@ -15,7 +15,7 @@ from operator import attrgetter, itemgetter
 import RocketSim as rsim
 
 from rlgym_bridge.game import GRAVITY, TICKS_PER_SECOND
-from rlgym_bridge.sim.arena import make_arena
+from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.state import CAR_FORMAT, KNOWN_FIELDS, MatchState, layout_of
 
 _MODES = {
@@ -186,8 +186,11 @@ class Shadow:
     """Follows one match.
 
     Args:
-        state: Any state of the match; team sizes and hitboxes stay as they are there.
+        state: Any state of the match; team sizes and hitboxes stay as they are there until `seat`.
         mode: Name of the game mode: Soccar, Heatseeker or Snowday.
+
+    Attributes:
+        modes: Names of the game modes that can be followed.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
@@ -195,19 +198,40 @@ class Shadow:
         RuntimeError: The pinned order of cars did not come up; see `make_arena`.
     """
 
+    modes = frozenset(_MODES)
+
     def __init__(self, state: MatchState, mode: str = "Soccar") -> None:
-        layout = state.layout
         if mode not in _MODES:
             raise ValueError(f"game mode is {mode!r}, expected one of {', '.join(_MODES)}")
-        teams = state.car_team[0].astype(int).tolist()
-        self._arena, cars = make_arena(teams, state.car_hitbox[0].astype(int).tolist(), _MODES[mode])
+        self._mode = _MODES[mode]
+        self._take(state, *make_arena(*_line_up(state), self._mode))
+
+    def seat(self, state: MatchState) -> None:
+        """Go on with the cars of another state, in the same arena: to make one takes 40 ms and more.
+
+        Args:
+            state: Any state with the new line-up.
+
+        Raises:
+            ValueError, RuntimeError: As for the constructor; nothing is followed until `seat` succeeds.
+        """
+        line_up = _line_up(state)
+        try:
+            arena, cars = self._arena, place_cars(self._arena, *line_up)
+        except RuntimeError:  # the pinned order did not come up in this one
+            arena, cars = make_arena(*line_up, self._mode)
+        self._take(state, arena, cars)
+
+    def _take(self, state: MatchState, arena: rsim.Arena, cars: list[rsim.Car]) -> None:
+        layout = state.layout
+        self._arena = arena
         self._cars = [_Car(car) for car in cars]
         self._offsets = [4 * (layout.car_start + row * layout.car_stride) for row in range(layout.cars)]
         self._rows = {car.id: row for row, car in enumerate(cars)}
         self._touches = [0] * layout.cars
-        self._gravity = 1.0
+        self._gravity = -arena.get_mutator_config().gravity.z / GRAVITY
         self._follows = False
-        self._arena.set_ball_touch_callback(_touch_counter(self._touches, self._rows))
+        arena.set_ball_touch_callback(_touch_counter(self._touches, self._rows))
 
     def forget(self) -> None:
         """Take the next state as the first: what was before it says nothing of it."""
@@ -289,6 +313,11 @@ class Shadow:
         ball.rot_mat = _matrix(values[3:12])
         self._arena.ball.set_state(ball)
         return bool(off < _BALL_LEAP)
+
+
+def _line_up(state: MatchState) -> tuple[list[int], list[int]]:
+    """Return team and hitbox of each car, as RocketSim wants them."""
+    return state.car_team[0].astype(int).tolist(), state.car_hitbox[0].astype(int).tolist()
 
 
 _BALL_START = 4 * layout_of(0, 0).column("ball_position")
