@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -45,6 +46,10 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
 
 def framed(payload: bytes) -> bytes:
     return len(payload).to_bytes(2, "big") + payload
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> int:
+    return sum("undecodable message" in record.message for record in caplog.records)
 
 
 GARBAGE = framed(b"\xff" * 300)
@@ -101,10 +106,11 @@ def test_a_match_on_a_server_that_sends_no_packets_is_given_up_with_its_address(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     address = played(serve)
+    began = time.monotonic()
     assert main(["match", "--server", "rlbot", "--blue", "chaser", "--orange", "chaser"]) == 2
     said = capsys.readouterr().err
     assert message in said and address in said
-    assert sum("undecodable message" in record.message for record in caplog.records) <= 2
+    assert complaints(caplog) <= time.monotonic() - began + 1
 
 
 def test_of_a_flood_of_garbage_the_probe_logs_one_line_a_second(
@@ -115,8 +121,9 @@ def test_of_a_flood_of_garbage_the_probe_logs_one_line_a_second(
         floods(connection)
 
     played(serve)
+    began = time.monotonic()
     assert main(["probe", "--server", "rlbot"]) == 2
-    assert 1 <= sum("undecodable message" in record.message for record in caplog.records) <= 3
+    assert 1 <= complaints(caplog) <= time.monotonic() - began + 1
 
 
 @pytest.mark.parametrize("command", ["probe", "match"])
