@@ -3,8 +3,9 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TRAIN := $(VENV)/.training
 
-.PHONY: install match test test-slow bench parity check clean
+.PHONY: install match train test test-slow bench parity check clean
 
 install: $(STAMP)
 
@@ -13,23 +14,29 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
+$(TRAIN): $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train]"
+	touch $@
+
 match: $(STAMP)
 	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep
 
-test: $(STAMP)
+train: $(TRAIN)
+	$(BIN)/python -m training
+
+test: $(TRAIN)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: $(STAMP)
+test-slow: $(TRAIN)
 	$(BIN)/python -m pytest -m slow
 
-bench: $(STAMP)
-	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet -c constraints.txt torch
+bench: $(TRAIN)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
 	$(BIN)/python -m tests.parity --write docs/parity.md
 
-check: $(STAMP)
+check: $(TRAIN)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

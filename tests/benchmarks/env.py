@@ -45,19 +45,19 @@ def components() -> Components:
     )
 
 
-def ours(team_size: int, seconds: float, seed: int = 0) -> float:
+def ours(team_size: int, seconds: float, seed: int = 0, matches: int = _MATCHES) -> float:
     """Return environment steps (a decision in one match) a second of our `VectorEnv`."""
-    env = VectorEnv(_MATCHES, components, (team_size, team_size), seed=seed)
+    env = VectorEnv(matches, components, (team_size, team_size), seed=seed)
     env.reset()
     rng = np.random.default_rng(seed)
-    draws = [rng.integers(90, size=(_MATCHES, 2 * team_size)) for _ in range(64)]
+    draws = [rng.integers(90, size=(matches, 2 * team_size)) for _ in range(64)]
     for step in range(30):
         env.step(draws[step])
     steps, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         env.step(draws[steps % 64])
         steps += 1
-    return _MATCHES * steps / (time.perf_counter() - began)
+    return matches * steps / (time.perf_counter() - began)
 
 
 def raw(team_size: int, seconds: float, seed: int = 0) -> float:

@@ -1,0 +1,53 @@
+"""How fast the learner is by itself: `python -m tests.benchmarks.learner [--threads N]`.
+
+Made-up rollouts of 1v1 with 2x256 networks, 2 epochs and minibatches of 8192, as in training but without
+collectors.
+"""
+
+import argparse
+import os
+import statistics
+import time
+
+import numpy as np
+
+from training.config import checked
+from training.learner import Learner
+from training.ppo import batch_of, improve
+from training.shared import rollout_layout
+
+
+def main() -> None:
+    """Print agent steps a second: the median and the best of some iterations."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=0, help="of torch; 0: one for each core")
+    parser.add_argument("--minibatch", type=int, default=8192)
+    parser.add_argument("--iterations", type=int, default=10)
+    options = parser.parse_args()
+    settings = checked(
+        {"collectors": 2, "snapshot_share": 0.0, "minibatch": options.minibatch, "threads": options.threads}
+    )
+    learner = Learner(settings)
+    rng = np.random.default_rng(0)
+    layout = rollout_layout(settings, 2, learner.shape)
+    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
+    rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
+    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
+    preparing, whole = [], []
+    for _ in range(options.iterations + 1):
+        began = time.perf_counter()
+        batch = batch_of(learner, rollouts)
+        preparing.append(time.perf_counter() - began)
+        improve(learner, batch)
+        whole.append(time.perf_counter() - began)
+    size, share = len(batch.rows), statistics.median(preparing[1:]) / statistics.median(whole[1:])
+    print(
+        f"{settings.threads or os.cpu_count()} threads, {size} agent steps: "
+        f"median {size / statistics.median(whole[1:]):,.0f} a second, best {size / min(whole):,.0f}; "
+        f"{share:.0%} of it before the first minibatch"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""`python -m training` as it is called."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.policy import load_policy
+
+STAND_IN = """
+components = "tests.training.stand_in"
+collectors = 1
+matches = 4
+rollout_steps = 16
+threads = 1
+"""
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "training", *map(str, arguments)]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120, check=False)
+
+
+def config(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    return file
+
+
+def test_256_steps_in_the_simulator_leave_a_policy_that_loads(tmp_path: Path) -> None:
+    file = config(tmp_path, "collectors = 1\nmatches = 4\nrollout_steps = 16\nsnapshot_share = 0.5\n")
+    done = run(file, "--steps", 256, "--out", tmp_path / "run", "--json", tmp_path / "summary.json")
+    assert done.returncode == 0, done.stderr
+    assert "agent steps" in done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["steps"] >= 256
+    assert summary["last"]["touches_per_car_minute"] >= 0
+    loaded = load_policy(summary["checkpoint"])
+    assert loaded.manifest.training["settings"]["matches"] == 4
+    assert list((tmp_path / "run" / "tensorboard").iterdir())
+    again = run(file, "--steps", 300, "--out", tmp_path / "run", "--resume", "-q")
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_ctrl_c_saves_and_ends_well(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        command(config(tmp_path, STAND_IN), "--out", out), stderr=subprocess.PIPE, text=True
+    )
+    progress, deadline = out / "progress.csv", time.monotonic() + 60
+    while not (progress.exists() and progress.read_text().count("\n") > 3) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    steps = (out / "checkpoints" / "latest").read_text().strip()
+    assert progress.read_text().splitlines()[-1].split(",")[0] == steps
+    assert (out / "checkpoints" / steps / "policy.json").exists()
+
+
+def test_a_reward_that_is_no_number_ends_with_1_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "spoilt.py").write_text(
+        "from tests.training.stand_in import *\n"
+        "class SpoiltEnv(MarkEnv):\n"
+        "    steps = 0\n"
+        "    def step(self, actions):\n"
+        "        self.steps += 1\n"
+        "        step = super().step(actions)\n"
+        "        if self.steps == 40: step.rewards[2, 1] = np.nan\n"
+        "        return step\n"
+        "def make_env(settings, matches): return SpoiltEnv(matches, settings.cars)\n"
+    )
+    file = config(
+        tmp_path,
+        STAND_IN.replace("tests.training.stand_in", "spoilt")
+        + "snapshot_share = 0.0\ncheckpoint_every = 100",
+    )
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
+    code += "import runpy; runpy.run_module('training', run_name='__main__', alter_sys=True)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file), "--out", str(tmp_path / "run"), "-q"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "the reward of car 1 in match 2 of collector 0 is nan at step 7 of the rollout" in done.stderr
+    assert f"the last good checkpoint is {tmp_path / 'run' / 'checkpoints' / '256'}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("gama = 1", (), "the nearest is gamma"),
+        ("", ("--steps", "0"), "steps is 0, expected a whole number, 1 or more"),
+        ("", ("--json", "nowhere/at/all.json"), "nowhere/at/all.json"),
+    ],
+)
+def test_bad_input_ends_with_2_and_is_named(
+    text: str, arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = run(config(tmp_path, text), *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,60 @@
+"""Settings: what is wrong is named, and the file of defaults does not part from the code."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import training
+from training.config import ConfigError, Settings, as_toml, checked, load
+
+DEFAULTS = Path(training.__file__).with_name("config.toml")
+
+
+def test_the_file_of_defaults_holds_every_key_with_its_default_and_meaning() -> None:
+    assert DEFAULTS.read_text().endswith(as_toml(Settings()))
+    assert load(DEFAULTS) == Settings()
+
+
+def test_what_is_printed_reads_back_as_the_same_settings() -> None:
+    settings = checked({"team_sizes": [3, 3], "zero_sum": True, "gamma": 1, "out": 'a "b" \\ c'})
+    assert settings.gamma == 1.0
+    assert isinstance(settings.gamma, float)
+    assert checked(tomllib.loads(as_toml(settings))) == settings
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("gama", 0.9, r"gama = 0.9 is no setting; the nearest is gamma"),
+        ("ppo", {"gamma": 0.9}, r"a table \[ppo\] is no setting"),
+        ("gamma", "0.9", r'gamma is "0.9", expected a number from 0 to 1'),
+        ("gamma", 1.5, r"gamma is 1.5, expected a number from 0 to 1"),
+        ("goal", float("nan"), r"goal is nan, expected a number"),
+        ("epochs", 2.0, r"epochs is 2.0, expected a whole number, 1 or more"),
+        ("epochs", True, r"epochs is true, expected a whole number"),
+        ("zero_sum", 1, r"zero_sum is 1, expected true or false"),
+        (
+            "policy_layers",
+            [256, 0],
+            r"policy_layers is \[256, 0\], expected a list of whole numbers",
+        ),
+        ("policy_layers", 256, r"policy_layers is 256, expected a list"),
+        ("hitbox", "octan", r'hitbox is "octan", expected one of octane'),
+        ("team_sizes", [1], r"team_sizes is \[1\], expected two"),
+        ("team_sizes", [0, 0], r"expected one car"),
+        ("team_sizes", [2, 0], r"set snapshot_share = 0"),
+        ("action_delay", [2, 1], r"expected the lowest first"),
+        ("action_delay", [0, 9], r"expected 8 \(tick_skip\) at most"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        checked({key: value})
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("gamma: 0.9")
+    with pytest.raises(ConfigError, match=r"mine\.toml cannot be read"):
+        load(file)

@@ -1,0 +1,107 @@
+"""What torch learns is what numpy plays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
+from rlgym_bridge.manifest import Normalisation
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
+from training.networks import PolicyNetwork
+from training.policies import PolicyShape, pack, unpack
+from training.returns import scaled
+
+OBS = 92
+SHAPES = {
+    "categorical": (LookupTableAction, (90,)),
+    "multi_categorical": (MultiDiscreteAction, (3, 3, 3, 3, 3, 2, 2, 2)),
+    "gaussian": (ContinuousAction, (8,)),
+}
+SCALING = Normalisation(tuple(np.linspace(-1, 1, OBS)), tuple(np.linspace(0.5, 2, OBS)), 3.0)
+each_distribution = pytest.mark.parametrize("distribution", SHAPES)
+
+
+def network(distribution: str) -> PolicyNetwork:
+    torch.manual_seed(3)
+    made = PolicyNetwork(PolicyShape(OBS, distribution, SHAPES[distribution][1], (32, 16), 3.0))
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    return made
+
+
+def observations(count: int) -> np.ndarray:
+    return np.random.default_rng(4).normal(size=(count, 2, OBS)).astype(np.float32)
+
+
+@torch.no_grad()
+def likeliest(policy: PolicyNetwork, obs: np.ndarray) -> np.ndarray:
+    outputs = policy(torch.from_numpy(scaled(obs, SCALING)).flatten(0, 1))
+    if policy.shape.distribution == "gaussian":
+        return outputs.numpy().reshape(*obs.shape[:2], -1)
+    picks = [part.argmax(1) for part in outputs.split(policy.shape.sizes, 1)]
+    actions = torch.stack(picks, 1).numpy().reshape(*obs.shape[:2], -1)
+    return actions[..., 0] if policy.shape.distribution == "categorical" else actions
+
+
+@each_distribution
+def test_the_exported_folder_plays_what_torch_plays(distribution: str, tmp_path: Path) -> None:
+    policy = network(distribution)
+    save_policy(
+        tmp_path / "policy",
+        policy.arrays(),
+        distribution=distribution,
+        team_sizes=[(1, 1)],
+        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
+        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(SHAPES[distribution][0]), repeats=8),
+        obs_normalisation=SCALING,
+    )
+    obs = observations(200)
+    played = load_policy(tmp_path / "policy", selection="argmax").policy.act(obs)
+    np.testing.assert_allclose(played, likeliest(policy, obs), atol=1e-4)
+
+
+@each_distribution
+def test_a_policy_packed_as_a_row_draws_actions_as_likely_as_torch_says(distribution: str) -> None:
+    policy = network(distribution)
+    row = pack(policy.shape, policy.arrays(), SCALING)
+    assert row.shape == (policy.shape.numbers,)
+    obs = np.repeat(observations(1)[:, :1], 8000, axis=0)
+    drawn = unpack(policy.shape, row, (0, 1)).act(obs)[:, 0]
+    assert (drawn.shape[1:], drawn.dtype.name) == policy.shape.action
+    with torch.no_grad():
+        shown = torch.from_numpy(scaled(obs[:, 0], SCALING))
+        log_probs, entropies = policy.log_probs_and_entropies(shown, torch.from_numpy(drawn))
+    # The mean of -log p over what was drawn is the entropy.
+    assert float(-log_probs.mean()) == pytest.approx(float(entropies[0]), abs=0.08)
+
+
+def test_log_probabilities_and_entropies_are_the_sums_of_the_choices() -> None:
+    policy = network("multi_categorical")
+    obs = torch.randn(5, OBS)
+    actions = torch.tensor([[0, 1, 2, 0, 1, 1, 0, 1]] * 5)
+    with torch.no_grad():
+        log_probs, entropies = policy.log_probs_and_entropies(obs, actions)
+        logits = policy(obs).double().numpy()
+    for i in range(5):
+        start, log_prob, entropy = 0, 0.0, 0.0
+        for size, chosen in zip(policy.shape.sizes, actions[i].tolist(), strict=True):
+            weights = np.exp(logits[i, start : start + size])
+            shares = weights / weights.sum()
+            log_prob += np.log(shares[chosen])
+            entropy -= (shares * np.log(shares)).sum()
+            start += size
+        assert float(log_probs[i]) == pytest.approx(log_prob, abs=1e-4)
+        assert float(entropies[i]) == pytest.approx(entropy, abs=1e-4)
+
+
+def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
+    policy = network("categorical")
+    row = pack(policy.shape, policy.arrays(), None)
+    obs = observations(50)
+    first, again, other = (unpack(policy.shape, row, seed).act(obs) for seed in ((1, 2), (1, 2), (1, 3)))
+    assert (first == again).all()
+    assert (first != other).any()

@@ -1,0 +1,247 @@
+"""Whole runs on a game with known returns: they learn, resume, and stop when something is wrong."""
+
+import csv
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rlgym_bridge.policy import load_policy
+from tests.policy_folders import make_module
+from training.checkpoints import STATE_FILE, Checkpoints
+from training.collector import CollectorDied, import_components, rival_seats
+from training.config import ConfigError, Settings, checked
+from training.learner import Learner
+from training.ppo import main
+
+SMALL = {
+    "components": "tests.training.stand_in",
+    "collectors": 1,
+    "matches": 8,
+    "rollout_steps": 8,
+    "snapshot_share": 0.25,  # of 16 seats 2 are a snapshot's
+    "policy_layers": [16],
+    "critic_layers": [16],
+    "minibatch": 64,
+    "threads": 1,
+}
+BATCH = 8 * 14
+
+
+def settings(out: Path, **changes: Any) -> Settings:
+    return checked(SMALL | {"out": str(out)} | changes)
+
+
+def column(out: Path, name: str) -> list[float]:
+    with (out / "progress.csv").open() as file:
+        return [float(row[name]) for row in csv.DictReader(file)]
+
+
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
+    """Make a module that is the stand-in but for `text`, and return its name."""
+    name = f"changed_{abs(hash((tmp_path, text)))}"
+    make_module(tmp_path, monkeypatch, name, f"{IMPORTS}{text}\n")
+    return name
+
+
+IMPORTS = """
+import numpy as np
+from tests.training import stand_in
+from tests.training.stand_in import *
+from rlgym_bridge.actions import *
+"""
+
+
+@pytest.mark.parametrize(
+    ("parser", "guessing", "known"),
+    [("LookupTableAction", 0.25, 0.9), ("MultiDiscreteAction", 0.45, 0.8), ("ContinuousAction", 0.5, 0.8)],
+)
+def test_every_kind_of_action_learns_a_game_with_known_returns(
+    parser: str, guessing: float, known: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        f"def parser(settings): return ComponentSpec.of(RepeatAction, ComponentSpec.of({parser}), repeats=8)"
+    )
+    out = tmp_path / "run"
+    changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
+    components = stand_in(tmp_path, monkeypatch, text)
+    summary = main(
+        settings(out, components=components, steps=50_000, snapshot_share=0.0, **changes), quiet=True
+    )
+    shares = np.array(column(out, "touches_per_car_minute")) / 900  # 900 decisions a minute
+    assert shares[0] == pytest.approx(guessing, abs=0.1)
+    assert shares[-1] > known
+    assert summary.steps >= 50_000
+    assert (
+        load_policy(summary.checkpoint, allow_modules=["tests"]).manifest.training["steps"] == summary.steps
+    )
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    return torch.load(folder / STATE_FILE, weights_only=True)
+
+
+def assert_same(one: Any, other: Any) -> None:
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, list | tuple):
+        for first, second in zip(one, other, strict=True):
+            assert_same(first, second)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("components", ["tests.training.stand_in", "training.components"])
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, tmp_path: Path) -> None:
+    changes = {
+        "components": components, "rollout_steps": 32, "no_touch_seconds": 1.0, "kickoff_share": 0.5,
+        "steps": 16 * BATCH, "checkpoint_every": 8 * BATCH, "normalise_obs": True, "snapshots": 2,
+        "learning_rate_schedule": "linear",
+    }  # fmt: skip
+    whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
+    halfway = whole.with_name(str(8 * BATCH))
+    assert {path.name for path in whole.parent.iterdir()} == {halfway.name, whole.name, "latest"}
+    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
+    resumed = main(settings(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
+    ours, theirs = contents(resumed), contents(whole)
+    del ours["settings"]["out"], theirs["settings"]["out"]
+    assert_same(ours, theirs)
+    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    with pytest.raises(AssertionError):
+        assert_same(contents(halfway)["policy"], theirs["policy"])
+
+
+def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    for steps in (5, 30, 200):
+        checkpoints.save(steps, lambda folder: (folder / "policy.json").write_text("{}"), {"steps": steps})
+    assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["200", "30", "latest"]
+    assert checkpoints.latest() == tmp_path / "checkpoints" / "200"
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    first = checkpoints.save(1, lambda folder: None, {"steps": 1})
+
+    def broken(folder: Path) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        checkpoints.save(2, broken, {"steps": 2})
+    assert [path.name for path in checkpoints.folder.iterdir() if path.is_dir()] == ["1"]
+    assert checkpoints.latest() == first
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """A run with a checkpoint of 0 steps, without playing."""
+    run = settings(tmp_path / "run")
+    Learner(run).save(Checkpoints(tmp_path / "run", 1))
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "message"),
+    [
+        (
+            "class MarkObs(stand_in.MarkObs):\n"
+            " def build_obs(self, agents, state, shared_info):\n"
+            "  return {agent: np.zeros(5, np.float32) for agent in agents}\n"
+            "def obs(settings): return ComponentSpec.of(MarkObs)",
+            {},
+            r"the observation was 4 numbers \(obs_size\) and is 5 here",
+        ),
+        (
+            "class MarkObs(stand_in.MarkObs):\n"
+            " def build_obs(self, agents, state, shared_info):\n"
+            "  return {agent: np.ones(4, np.float32) for agent in agents}\n"
+            "def obs(settings): return ComponentSpec.of(MarkObs)",
+            {},
+            r"elements of the observation changed: number 1 was 0 and is 1",
+        ),
+        (
+            "def parser(settings): return ComponentSpec.of(\n"
+            " RepeatAction, ComponentSpec.of(MultiDiscreteAction), repeats=8)",
+            {},
+            r"distribution is categorical",
+        ),
+        ("", {"policy_layers": [32]}, r"policy_layers was \[16\] and is \[32\] now"),
+        ("", {"normalise_obs": True}, r"normalise_obs was False and is True now"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused_with_the_difference(
+    text: str, changes: dict, message: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    components = stand_in(tmp_path, monkeypatch, text)
+    with pytest.raises(ConfigError, match=message):
+        main(settings(trained, components=components, **changes), resume=True, quiet=True)
+
+
+def test_a_damaged_checkpoint_is_named(trained: Path) -> None:
+    (trained / "checkpoints" / "0" / STATE_FILE).write_bytes(b"nothing")
+    with pytest.raises(ConfigError, match=r"checkpoints.0 cannot be read"):
+        main(settings(trained), resume=True, quiet=True)
+
+
+def test_a_folder_with_an_earlier_run_is_not_trained_over(trained: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--resume goes on, --out names another folder"):
+        main(settings(trained), quiet=True)
+
+
+def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no checkpoint in .*checkpoints to resume from"):
+        main(settings(tmp_path), resume=True, quiet=True)
+
+
+def test_components_that_do_not_exist_are_named() -> None:
+    with pytest.raises(ConfigError, match=r'components is "nowhere", which cannot be imported'):
+        import_components(checked({"components": "nowhere"}))
+    with pytest.raises(ConfigError, match=r'components is "json", which has no function obs'):
+        import_components(checked({"components": "json"}))
+
+
+def test_a_collector_that_breaks_is_named_with_its_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "class MarkEnv(MarkEnv):\n def step(self, actions): raise ValueError('reward Odd gave nan')\n"
+    text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
+    components = stand_in(tmp_path, monkeypatch, text)
+    with pytest.raises(CollectorDied, match=r"(?s)collector 0 stopped:.*Traceback.*reward Odd gave nan"):
+        main(settings(tmp_path / "run", components=components), quiet=True)
+
+
+def test_a_collector_that_vanishes_is_named_with_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import os\nclass MarkEnv(MarkEnv):\n def step(self, actions): os._exit(7)\n"
+    text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
+    components = stand_in(tmp_path, monkeypatch, text)
+    with pytest.raises(CollectorDied, match="collector 0 ended without a word, exit code 7"):
+        main(settings(tmp_path / "run", components=components), quiet=True)
+
+
+def test_snapshots_play_a_share_of_the_matches_from_both_sides(tmp_path: Path) -> None:
+    seats = rival_seats(settings(tmp_path, team_sizes=[2, 1], matches=10, snapshot_share=0.4))
+    assert seats[:4].tolist() == [[True, True, False], [False, False, True]] * 2
+    assert not seats[4:].any()
+
+
+def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:
+    learner = Learner(settings(tmp_path, snapshots=4))
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    with torch.no_grad():
+        for steps in range(1, 41):
+            learner.steps = steps
+            learner.policy.layers[0].bias.fill_(steps)
+            learner.save(checkpoints)
+    ages = [row[4 * 16] for row in learner.snapshots]  # the first bias
+    assert len(ages) == 4
+    assert len(set(ages)) == 4
+    assert min(ages) < 30

@@ -1,0 +1,80 @@
+"""`python -m training`: train a bot by self-play."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from training.config import ConfigError, as_toml, load
+
+_DEFAULTS = Path(__file__).with_name("config.toml")
+
+
+def main() -> int:
+    """Read the command line, train, and return the exit code."""
+    options = _parser().parse_args()
+    changes = {name: value for name in ("steps", "out") if (value := getattr(options, name)) is not None}
+    try:
+        settings = load(options.config, **changes)
+        if options.settings:
+            print(as_toml(settings), end="")
+            return 0
+        if options.json is not None:
+            options.json.touch()  # better now than after hours
+    except (ConfigError, OSError) as error:
+        return _say(error, 2)
+    # Imported late, so that --help and a mistyped key take no time.
+    try:
+        from training import ppo
+        from training.checkpoints import Checkpoints
+        from training.collector import CollectorDied
+        from training.learner import Diverged
+    except ImportError as error:
+        return _say(error, 2)
+    try:
+        summary = ppo.main(settings, options.resume, options.quiet)
+    except (ConfigError, OSError) as error:
+        return _say(error, 2)
+    except (Diverged, CollectorDied) as error:
+        newest = Checkpoints(Path(settings.out), settings.keep_checkpoints).latest()
+        kept = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
+        return _say(f"{error}\n{kept}", 1)
+    except KeyboardInterrupt:
+        return _say("interrupted before the checkpoint was written", 1)
+    if options.json is not None:
+        result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
+        result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
+        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m training",
+        description="Train a bot by self-play in RocketSim. Ctrl-C saves a checkpoint and ends.",
+        epilog="exit status: 0 trained or stopped by Ctrl-C, 1 something broke, 2 bad usage or input",
+    )
+    parser.add_argument(
+        "config", nargs="?", type=Path, default=_DEFAULTS,
+        help="TOML file of settings; keys that it lacks have their defaults (default: training/config.toml)",
+    )  # fmt: skip
+    parser.add_argument("--steps", type=int, metavar="N", help="agent steps in place of the file's")
+    parser.add_argument("--out", metavar="DIR", help="folder of the run in place of the file's")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the newest checkpoint in the folder of the run"
+    )
+    parser.add_argument("--settings", action="store_true", help="print all settings in force and end")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but errors")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write how it ended to FILE")
+    return parser
+
+
+def _say(error: object, code: int) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

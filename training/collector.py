@@ -1,0 +1,258 @@
+"""Collectors: processes that play many matches and write what happened into shared memory.
+
+    learner -> (restart | collect) -> collector: VectorEnv, policy in numpy -> shared memory -> learner
+
+Only observations, actions, rewards and ends are written; log-probabilities and values are the learner's
+to compute.
+"""
+
+import importlib
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from types import ModuleType, TracebackType
+from typing import Any, Final, Self, cast
+
+import numpy as np
+
+from training.config import ConfigError, Settings
+from training.policies import PolicyShape, unpack
+from training.shared import Layout, SharedArrays, rollout_layout
+
+_STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
+
+
+class CollectorDied(RuntimeError):
+    """A collector stopped; the message holds its traceback."""
+
+
+def import_components(settings: Settings) -> ModuleType:
+    """Return the module that says what is trained.
+
+    Raises:
+        ConfigError: It cannot be imported, or lacks a function.
+    """
+    name = settings.components
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigError(f'components is "{name}", which cannot be imported: {error}') from error
+    for function in ("obs", "parser", "make_env"):
+        if not callable(getattr(module, function, None)):
+            raise ConfigError(
+                f'components is "{name}", which has no function {function}; expected a module with '
+                "obs, parser and make_env, as training.components has"
+            )
+    return module
+
+
+def rival_seats(settings: Settings) -> np.ndarray:
+    """Return which seats a snapshot plays: `(matches, cars)` bool, the same for every collector.
+
+    The first matches of a collector have one, on blue's side and on orange's in turn.
+    """
+    seats = np.zeros((settings.matches, settings.cars), bool)
+    blue = settings.team_sizes[0]
+    for match in range(round(settings.snapshot_share * settings.matches)):
+        seats[match, slice(None, blue) if match % 2 == 0 else slice(blue, None)] = True
+    return seats
+
+
+class Collectors:
+    """The collecting processes, used as a context manager.
+
+    Args:
+        settings: Of the run.
+        policy: Shape of the policies.
+
+    Attributes:
+        count: Processes.
+        arrays: What they share; see `shared.rollout_layout`.
+
+    Raises:
+        CollectorDied: A collector could not make its matches.
+    """
+
+    def __init__(self, settings: Settings, policy: PolicyShape) -> None:
+        self.count = settings.collectors or os.cpu_count() or 1
+        layout = rollout_layout(settings, self.count, policy)
+        self.arrays = SharedArrays(layout)
+        self._workers: list[tuple[Any, Connection]] = []
+        context = multiprocessing.get_context("spawn")
+        with _quiet_children():
+            for i in range(self.count):
+                ours, theirs = context.Pipe()
+                arguments = (theirs, settings, policy, i, layout, self.arrays.name)
+                worker = context.Process(target=_work, args=arguments, name=f"collector {i}", daemon=True)
+                worker.start()
+                theirs.close()  # so that the end of the process ends the pipe
+                self._workers.append((worker, ours))
+
+    def restart(self, seed: tuple[int, ...]) -> None:
+        """Begin new episodes in all matches; the seed alone decides how they begin and go on."""
+        self._ask(
+            "restart", [np.random.SeedSequence((*seed, i)).generate_state(1)[0] for i in range(self.count)]
+        )
+
+    def collect(self, seed: tuple[int, ...], snapshots: list[int]) -> Counter[str]:
+        """Fill the shared arrays with the next steps of all matches.
+
+        Args:
+            seed: Of the actions drawn.
+            snapshots: For each collector the row of `policies` that its rivals play.
+
+        Returns:
+            Sums of what was counted meanwhile: those of the environment, and `episode_reward` over
+            `finished_seats`.
+        """
+        total: Counter[str] = Counter()
+        for counts in self._ask("collect", [(seed, row) for row in snapshots]):
+            total.update(counts)
+        return total
+
+    def _ask(self, what: str, arguments: list[Any]) -> list[Any]:
+        for (worker, pipe), argument in zip(self._workers, arguments, strict=True):
+            try:
+                pipe.send((what, argument))
+            except OSError:  # it has gone; what it said last is read below
+                self._raise_if_dead(worker, pipe)
+        answers: dict[int, Any] = {}
+        while len(answers) < self.count:
+            open_pipes = {self._workers[i][1]: i for i in range(self.count) if i not in answers}
+            for ready in wait(list(open_pipes)):
+                i = open_pipes[cast(Connection, ready)]
+                answers[i] = self._answer(*self._workers[i])
+        return [answers[i] for i in range(self.count)]
+
+    def _answer(self, worker: Any, pipe: Connection) -> Any:
+        try:
+            kind, answer = pipe.recv()
+        except (EOFError, OSError):
+            worker.join(_STOP_SECONDS)
+            raise CollectorDied(
+                f"{worker.name} ended without a word, exit code {worker.exitcode} (negative: the signal that "
+                "killed it; -9 is often too little memory)"
+            ) from None
+        if kind == "error":
+            raise CollectorDied(f"{worker.name} stopped:\n{answer}")
+        return answer
+
+    def _raise_if_dead(self, worker: Any, pipe: Connection) -> None:
+        self._answer(worker, pipe)
+
+    def __enter__(self) -> Self:
+        """Return the collectors themselves."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """End the processes and remove the shared memory."""
+        for _, pipe in self._workers:
+            pipe.close()  # they end when they next listen
+        for worker, _ in self._workers:
+            worker.join(_STOP_SECONDS)
+            if worker.is_alive():
+                worker.kill()
+                worker.join()
+        self.arrays.close()
+
+
+@contextmanager
+def _quiet_children() -> Iterator[None]:
+    """Start processes that leave Ctrl-C to the learner, and compute with one thread each."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    # An ignored signal stays ignored in a new process, so that not even its start can be interrupted.
+    here = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
+    try:
+        yield
+    finally:
+        if here:
+            signal.signal(signal.SIGINT, handler)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+# --- in the process ----------------------------------------------------------------------------------
+
+
+def _work(
+    pipe: Connection, settings: Settings, policy: PolicyShape, index: int, layout: Layout, name: str
+) -> None:
+    """Do what the learner asks until it hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    arrays = SharedArrays(layout, name)
+    try:
+        collector = _Collector(settings, policy, index, arrays)
+        while True:
+            try:
+                what, argument = pipe.recv()
+            except (EOFError, OSError):
+                return
+            pipe.send(("answer", getattr(collector, what)(argument)))
+    except Exception:
+        with suppress(OSError):  # the learner may have hung up over another collector's end
+            pipe.send(("error", traceback.format_exc()))
+    finally:
+        arrays.close()
+
+
+class _Collector:
+    """One collector's matches and its rows of the shared arrays."""
+
+    def __init__(self, settings: Settings, policy: PolicyShape, index: int, arrays: SharedArrays) -> None:
+        self._shape, self._index = policy, index
+        self._policies = arrays["policies"]
+        self._rows = {
+            key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
+        }
+        self._env = import_components(settings).make_env(settings, settings.matches)
+        self._rivals = rival_seats(settings)
+        self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
+        self._returns = np.zeros(self._rivals.shape)  # of the episodes under way
+
+    def restart(self, seed: int) -> None:
+        """Begin new episodes in all matches."""
+        self._obs = self._env.reset(int(seed))
+        expected = (*self._rivals.shape, self._shape.obs_size)
+        if self._obs.shape != expected:
+            raise ValueError(f"observations have shape {self._obs.shape}, expected {expected}")
+        self._returns[:] = 0
+
+    def collect(self, argument: tuple[tuple[int, ...], int]) -> dict[str, float]:
+        """Play the steps of one rollout; return what was counted."""
+        (seed, snapshot), rows, obs = argument, self._rows, self._obs
+        policy = unpack(self._shape, self._policies[0], (*seed, self._index))
+        rival = unpack(self._shape, self._policies[snapshot], (*seed, self._index, 1))
+        counts = {"episode_reward": 0.0, "finished_seats": 0.0}
+        for step in range(len(rows["rewards"])):
+            rows["obs"][step] = obs
+            # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
+            actions = policy.act(obs)
+            if self._rivals.any():
+                actions[self._rivals] = rival.act(obs[self._rivals][None])[0]
+            obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
+            rows["actions"][step], rows["rewards"][step] = actions, rewards
+            rows["terminated"][step], rows["truncated"][step] = terminated, truncated
+            self._returns += rewards
+            ended = terminated | truncated
+            if ended.any():
+                rows["final_obs"][step, ended] = final_obs
+                learning = ended[:, None] & ~self._rivals
+                counts["episode_reward"] += float(self._returns[learning].sum())
+                counts["finished_seats"] += int(learning.sum())
+                self._returns[ended] = 0
+        rows["obs"][-1] = self._obs = obs
+        return counts | dict(self._env.take_counts())

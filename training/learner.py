@@ -1,0 +1,212 @@
+"""The learner: networks, what trains them, older versions of the policy, and how all that is kept."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rlgym_bridge.components import component_factory
+from rlgym_bridge.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy import save_policy
+from training.checkpoints import Checkpoints, load_state
+from training.collector import import_components, rival_seats
+from training.config import ConfigError, Settings, hitbox_number
+from training.networks import Critic, PolicyNetwork
+from training.policies import PolicyShape, pack
+from training.returns import RunningScale, scaled
+
+PART: Final = 2048
+"""Rows that go through the networks at once on a CPU: what they leave behind then stays in its caches."""
+
+ARENAS, ACTIONS, RIVALS, ORDER, POOL = range(5)
+"""What random numbers are drawn for. Each use has its own stream, from (seed, steps, one of these)."""
+
+
+class Diverged(RuntimeError):
+    """A number that must be finite is not."""
+
+
+class Learner:
+    """All that a checkpoint holds.
+
+    Args:
+        settings: Of the run.
+
+    Attributes:
+        settings: Of the run.
+        shape: Of the policy.
+        device: Where the networks are.
+        policy, critic: The networks.
+        optimizer: Of both.
+        learned: `(matches, cars)` bool, the seats of each collector that are learned from.
+        steps: Agent steps learned from.
+        snapshots: Older policies as rows, see `training.policies`; the first is the one of the start.
+
+    Raises:
+        ConfigError: A setting does not fit the components or the machine.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._module = import_components(settings)
+        self._built = _fingerprint(settings, self._module)
+        distribution, sizes = self._built.space
+        clip = settings.obs_clip if settings.normalise_obs else None
+        self.shape = PolicyShape(self._built.obs_size, distribution, sizes, settings.policy_layers, clip)
+        self.device = _device(settings)
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        torch.manual_seed(settings.seed)
+        self.policy = PolicyNetwork(self.shape).to(self.device)
+        self.critic = Critic(self.shape.obs_size, settings.critic_layers).to(self.device)
+        parameters = [*self.policy.parameters(), *self.critic.parameters()]
+        self.optimizer = torch.optim.Adam(parameters, settings.learning_rate, eps=1e-5, fused=True)
+        self.learned = ~rival_seats(settings)
+        self.steps = 0
+        self._scale = RunningScale.of_size(self.shape.obs_size)
+        self._offered = 1  # policies that have had the chance to be a snapshot
+        self.snapshots = [self.packed()]
+
+    def packed(self) -> np.ndarray:
+        """Return the policy as a row of numbers."""
+        scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
+        return pack(self.shape, self.policy.arrays(), scaling)
+
+    def random(self, purpose: int) -> np.random.Generator:
+        """Return this iteration's generator for one purpose; a resumed run gets the same."""
+        return np.random.default_rng((self.settings.seed, self.steps, purpose))
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """Return an array where the networks are."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def shown(self, obs: np.ndarray) -> Tensor:
+        """Return observations `(..., size)` as the networks see them."""
+        if self.shape.obs_clip is None:
+            return self.tensor(obs)
+        return self.tensor(scaled(obs, self._scale.normalisation(self.shape.obs_clip)))
+
+    def take_in(self, obs: np.ndarray) -> None:
+        """Let observations `(rows, size)` count for the normalisation from the next iteration on."""
+        if self.shape.obs_clip is not None:
+            self._scale.update(obs)
+
+    def parts(self, rows: Tensor) -> Iterator[Tensor]:
+        """Cut rows `(n, ...)` into as many as are best computed at once."""
+        return iter(rows.split(PART if self.device.type == "cpu" else max(len(rows), 1)))
+
+    @torch.no_grad()
+    def values(self, shown: Tensor) -> np.ndarray:
+        """Return the critic's values, `(rows,)` float32, of `(rows, size)`."""
+        found: np.ndarray = torch.cat([self.critic.values(part) for part in self.parts(shown)]).cpu().numpy()
+        return found
+
+    def set_learning_rate(self) -> float:
+        """Set this iteration's learning rate and return it."""
+        rate = self.settings.learning_rate
+        if self.settings.learning_rate_schedule == "linear":
+            rate *= max(0.0, 1 - self.steps / self.settings.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        return rate
+
+    def clip_gradients(self, where: str) -> list[float]:
+        """Shorten each network's gradient to the longest allowed; return how long they were.
+
+        Raises:
+            Diverged: A gradient is not finite; it has not been applied yet.
+        """
+        norms = []
+        for name, network in (("policy", self.policy), ("critic", self.critic)):
+            norm = float(nn.utils.clip_grad_norm_(network.parameters(), self.settings.max_grad_norm))
+            if not np.isfinite(norm):
+                wrong = [
+                    f"{name}.{part}"
+                    for part, tensor in network.named_parameters()
+                    if tensor.grad is not None and not tensor.grad.isfinite().all()
+                ]
+                raise Diverged(f"the gradient of {', '.join(wrong) or name} is not finite in {where}")
+            norms.append(norm)
+        return norms
+
+    # --- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, checkpoints: Checkpoints) -> Path:
+        """Write a checkpoint; its policy may be played against from now on."""
+        self._offer(self.packed())
+        settings = self.settings
+        state = {
+            "steps": self.steps,
+            "settings": {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(settings).items()},
+            "policy": self.policy.state_dict(),
+            "critic": self.critic.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scale": (self._scale.count, *map(torch.from_numpy, (self._scale.mean, self._scale.spread))),
+            "snapshots": torch.from_numpy(np.stack(self.snapshots)),
+            "offered": self._offered,
+        }
+        return checkpoints.save(self.steps, self._save_policy, state)
+
+    def _save_policy(self, folder: Path) -> None:
+        settings = self.settings
+        scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
+        low, high = settings.action_delay
+        save_policy(
+            folder,
+            self.policy.arrays(),
+            distribution=self.shape.distribution,
+            team_sizes=[settings.team_sizes],
+            obs=self._module.obs(settings),
+            parser=self._module.parser(settings),
+            tick_skip=settings.tick_skip,
+            action_delay=(low + high) // 2,  # a bot plays with one delay
+            seed=settings.seed,
+            obs_normalisation=scaling,
+            hitbox=settings.hitbox,
+            training={"steps": self.steps, "settings": asdict(settings) | {"out": str(settings.out)}},
+        )
+
+    def _offer(self, policy: np.ndarray) -> None:
+        """Make a policy a snapshot by such a chance that all policies ever offered have the same."""
+        self._offered += 1
+        if len(self.snapshots) < self.settings.snapshots:
+            self.snapshots.append(policy)
+            return
+        place = int(self.random(POOL).integers(self._offered))
+        if place < len(self.snapshots):
+            self.snapshots[place] = policy
+
+    def load(self, folder: Path) -> None:
+        """Go on from a checkpoint.
+
+        Raises:
+            ConfigError: It is damaged, or was trained with something else than the settings say.
+        """
+        state = load_state(folder, self.settings, self._built, self._module)
+        self.policy.load_state_dict(state["policy"])
+        self.critic.load_state_dict(state["critic"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        count, mean, spread = state["scale"]
+        self._scale = RunningScale(count, mean.numpy(), spread.numpy())
+        self.snapshots = list(state["snapshots"].numpy())
+        self._offered, self.steps = state["offered"], state["steps"]
+
+
+def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:
+    try:
+        components = component_factory(module.obs(settings), module.parser(settings), None, allow=None)()
+        return fingerprint(components, (settings.team_sizes,), hitbox_number(settings))
+    except ValueError as error:
+        raise ConfigError(f"the components of {settings.components} do not fit: {error}") from error
+
+
+def _device(settings: Settings) -> torch.device:
+    there = torch.cuda.is_available()
+    if settings.device == "cuda" and not there:
+        raise ConfigError('device is "cuda", and torch finds no such device here; expected "auto" or "cpu"')
+    return torch.device("cuda" if there and settings.device != "cpu" else "cpu")

@@ -1,0 +1,262 @@
+"""Proximal policy optimisation [Schulman et al. 2017] by self-play, from top to bottom.
+
+    policies -> collectors play -> rollouts -> batch: values, advantages -> minibatches -> policies
+
+Shapes in comments: K collectors, T steps, M matches, C cars, L seats that are learned from, S numbers of an
+observation; B = K * T * L agent steps of a batch.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.checkpoints import Checkpoints
+from training.collector import Collectors
+from training.config import ConfigError, Settings
+from training.learner import ACTIONS, ARENAS, ORDER, RIVALS, Diverged, Learner
+from training.progress import Progress
+from training.returns import advantages
+from training.stopping import StopAsked
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a run ended.
+
+    Attributes:
+        steps: Agent steps trained, those before a resume included.
+        seconds: Wall-clock time of this call.
+        checkpoint: The newest one.
+        stopped: Whether it was asked to stop before the last step.
+        last: The last line of progress.csv; empty where nothing was left to train.
+    """
+
+    steps: int
+    seconds: float
+    checkpoint: Path
+    stopped: bool
+    last: Mapping[str, float]
+
+
+def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summary:
+    """Train until the last step, or until asked to stop.
+
+    Args:
+        settings: Of the run.
+        resume: Go on from the newest checkpoint in `settings.out`.
+        quiet: Show nothing.
+
+    Raises:
+        ConfigError: A setting does not fit; there is no checkpoint to go on from, or it does not fit; or
+            there is one and `resume` is not given.
+        CollectorDied: A collector stopped.
+        Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
+    """
+    began = time.perf_counter()
+    checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
+    newest = checkpoints.latest()
+    if resume and newest is None:
+        raise ConfigError(f"there is no checkpoint in {checkpoints.folder} to resume from")
+    if newest is not None and not resume:
+        raise ConfigError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
+    learner = Learner(settings)
+    if newest is not None:
+        learner.load(newest)
+
+    row: Mapping[str, float] = {}
+    with (
+        StopAsked() as stop,
+        Collectors(settings, learner.shape) as collectors,
+        Progress(settings, learner.steps, quiet) as progress,
+    ):
+        rollouts, policies = collectors.arrays, collectors.arrays["policies"]
+        restart = True
+        while learner.steps < settings.steps and not stop:
+            before = learner.steps
+            # A resumed run has no matches under way. So that it equals one that was never interrupted,
+            # that one begins new matches at its checkpoints too.
+            if restart:
+                collectors.restart((settings.seed, before, ARENAS))
+
+            # Collect: every collector plays the newest policy, in some matches against an older one.
+            started = time.perf_counter()
+            policies[0] = learner.packed()
+            policies[1 : 1 + len(learner.snapshots)] = learner.snapshots
+            rivals = 1 + learner.random(RIVALS).integers(len(learner.snapshots), size=collectors.count)
+            counts = collectors.collect((settings.seed, before, ACTIONS), rivals.tolist())
+            collected = time.perf_counter()
+
+            # Learn.
+            batch = batch_of(learner, rollouts)
+            stats = improve(learner, batch)
+            learner.steps += len(batch.rows)
+            learned = time.perf_counter()
+
+            # Show and keep.
+            seconds = {"collect_seconds": collected - started, "learn_seconds": learned - collected}
+            row = progress.report(learner.steps, learner.steps - before, counts, stats | seconds)
+            every = settings.checkpoint_every
+            restart = learner.steps // every > before // every
+            if restart:
+                newest = learner.save(checkpoints)
+                progress.saved(newest)
+        if newest is None or newest.name != str(learner.steps):
+            newest = learner.save(checkpoints)
+            progress.saved(newest)
+    stopped = learner.steps < settings.steps
+    return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one iteration learns from.
+
+    Attributes:
+        shown: `(K * (T + 1) * L, S)` float32, observations as the networks see them.
+        rows: `(B,)` int64, rows of `shown` that were acted on. The other arrays are in this order.
+        actions: `(B,)` or `(B, k)`.
+        log_probs: `(B,)` float32, of the actions when they were drawn.
+        gains: `(B,)` float32, advantages with mean 0 and deviation 1.
+        returns: `(B,)` float32, what the critic shall say.
+        explained: Share of the returns' variance that the critic knew.
+    """
+
+    shown: Tensor
+    rows: Tensor
+    actions: Tensor
+    log_probs: Tensor
+    gains: Tensor
+    returns: Tensor
+    explained: float
+
+
+def batch_of(learner: Learner, rollouts: Any) -> Batch:
+    """Make a batch of rollouts.
+
+    Args:
+        learner: As it was when they were played.
+        rollouts: Arrays by name, see `training.shared.rollout_layout`; only read.
+
+    Raises:
+        Diverged: A reward or an advantage is not finite.
+    """
+    settings, learned = learner.settings, learner.learned
+    _check_rewards(rollouts["rewards"])
+    seen = rollouts["obs"][:, :, learned]  # (K, T + 1, L, S) float32
+    rewards = rollouts["rewards"][:, :, learned]  # (K, T, L) float32
+    cut = rollouts["truncated"][..., None] & learned  # (K, T, M, C) bool
+    truncated = cut[:, :, learned]  # (K, T, L) bool
+    terminated = (rollouts["terminated"][..., None] & learned)[:, :, learned]  # (K, T, L) bool
+    shown = learner.shown(seen).flatten(0, 2)  # (K * (T + 1) * L, S) float32
+    numbers = np.arange(len(shown)).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
+    rows = learner.tensor(numbers.reshape(-1))  # (B,) int64
+    actions = learner.tensor(rollouts["actions"][:, :, learned]).flatten(0, 2)  # (B[, k])
+
+    # What an action led to is worth nothing more after a termination; after a truncation it is worth
+    # what the last observation of its own episode is, not the first one of the next.
+    values = learner.values(shown).reshape(seen.shape[:3])  # (K, T + 1, L) float32
+    next_values = values[:, 1:].copy()  # (K, T, L) float32
+    next_values[terminated] = 0.0
+    if truncated.any():
+        next_values[truncated] = learner.values(learner.shown(rollouts["final_obs"][cut]))
+    values = values[:, :-1]  # (K, T, L) float32
+    by_step = (a.swapaxes(0, 1) for a in (rewards, values, next_values, terminated | truncated))
+    found = advantages(settings.gamma, settings.gae_lambda, *by_step).swapaxes(0, 1)  # (K, T, L) float32
+    if not np.isfinite(found).all():
+        raise Diverged(f"an advantage is not finite after {learner.steps} steps: the critic's values diverge")
+    returns = found + values  # (K, T, L) float32
+    gains = (found - found.mean()) / (found.std() + 1e-8)  # (K, T, L) float32
+
+    with torch.no_grad():
+        pairs = zip(learner.parts(rows), learner.parts(actions), strict=True)
+        log_probs = [learner.policy.log_probs_and_entropies(shown[part], done)[0] for part, done in pairs]
+    learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
+    return Batch(
+        shown, rows, actions, torch.cat(log_probs),
+        learner.tensor(gains.reshape(-1)), learner.tensor(returns.reshape(-1)),
+        explained=1 - float(found.var()) / max(float(returns.var()), 1e-12),
+    )  # fmt: skip
+
+
+def improve(learner: Learner, batch: Batch) -> dict[str, float]:
+    """Improve policy and critic by some epochs over a batch; return statistics.
+
+    Raises:
+        Diverged: A gradient is not finite; it was not applied.
+    """
+    settings, size = learner.settings, len(batch.rows)
+    rate = learner.set_learning_rate()
+    order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
+    minibatches = max(1, round(size / settings.minibatch))
+    totals = torch.zeros(5, device=learner.device)  # policy loss, value loss, entropy, KL, share clipped
+    norms = np.zeros(2)  # of the gradients of policy and critic
+    for epoch in range(settings.epochs):
+        shuffled = torch.randperm(size, generator=order).to(learner.device)  # (B,) int64
+        for number, minibatch in enumerate(shuffled.tensor_split(minibatches)):
+            learner.optimizer.zero_grad()
+            for part in learner.parts(minibatch):  # gradients add up
+                with torch.autocast(learner.device.type, torch.bfloat16, enabled=settings.bfloat16):
+                    shown = batch.shown[batch.rows[part]]  # (part, S)
+                    log_probs, entropies = learner.policy.log_probs_and_entropies(shown, batch.actions[part])
+                    values = learner.critic.values(shown)
+                change = log_probs - batch.log_probs[part]
+                ratios = change.exp()
+                policy_loss, value_loss = losses(
+                    ratios, batch.gains[part], values, batch.returns[part], settings.clip
+                )
+                loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (part,)
+                (loss.sum() / len(minibatch)).backward()
+                with torch.no_grad():
+                    # Of the divergence from the policy that played, the estimate that is never below 0.
+                    divergence = ratios - 1 - change
+                    clipped = ((ratios - 1).abs() > settings.clip).float()
+                    shares = (policy_loss, value_loss, entropies, divergence, clipped)
+                    totals += torch.stack([share.sum() for share in shares])
+            where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
+            norms += learner.clip_gradients(where)
+            learner.optimizer.step()
+    names = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
+    means = (totals / (settings.epochs * size)).tolist()
+    norms /= settings.epochs * minibatches
+    return dict(zip(names, means, strict=True)) | {
+        "explained_variance": batch.explained,
+        "policy_gradient": float(norms[0]),
+        "critic_gradient": float(norms[1]),
+        "learning_rate": rate,
+    }
+
+
+def losses(
+    ratios: Tensor, gains: Tensor, values: Tensor, returns: Tensor, clip: float
+) -> tuple[Tensor, Tensor]:
+    """Return the clipped loss of the policy [equation 7, negative], and half the critic's squared error.
+
+    Args:
+        ratios: `(rows,)` probability of each action now, divided by that when it was drawn.
+        gains: `(rows,)` advantages.
+        values: `(rows,)` of the critic.
+        returns: `(rows,)` that it shall say.
+        clip: Epsilon.
+
+    Returns:
+        `(rows,)` each.
+    """
+    clipped = ratios.clamp(1 - clip, 1 + clip)
+    return -torch.minimum(ratios * gains, clipped * gains), 0.5 * (values - returns).square()
+
+
+def _check_rewards(rewards: np.ndarray) -> None:
+    """Raise Diverged unless all of `(K, T, M, C)` are finite."""
+    wrong = np.argwhere(~np.isfinite(rewards))
+    if len(wrong):
+        collector, step, match, car = (int(i) for i in wrong[0])
+        raise Diverged(
+            f"the reward of car {car} in match {match} of collector {collector} is "
+            f"{rewards[collector, step, match, car]} at step {step} of the rollout, expected a finite number"
+        )

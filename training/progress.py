@@ -1,0 +1,143 @@
+"""How a run goes: a table in the terminal, `progress.csv` and TensorBoard in the run's folder."""
+
+import csv
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from training.config import Settings
+
+try:
+    from torch.utils.tensorboard import SummaryWriter
+except ImportError as missing:
+    raise ImportError('training needs tensorboard: pip install -e ".[train]"') from missing
+
+_LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
+
+COLUMNS: Final = (
+    "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
+    "episodes", "entropy", "policy_loss", "value_loss", "kl", "clip_fraction", "explained_variance",
+    "policy_gradient", "critic_gradient", "learning_rate", "collect_seconds", "learn_seconds",
+)  # fmt: skip
+"""Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
+counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
+where none did. Touches are those of all cars, snapshots included."""
+
+_SHOWN: Final = {
+    "steps": "agent steps", "steps_per_second": "agent steps/s",
+    "touches_per_car_minute": "touches/car-minute", "goals_per_minute": "goals/minute",
+    "episode_reward": "episode reward", "entropy": "entropy, nats",
+}  # fmt: skip
+
+
+class Progress:
+    """Takes what each iteration did, and shows and keeps it; a context manager.
+
+    Args:
+        settings: Of the run.
+        steps: Agent steps trained already.
+        quiet: Show nothing; files are written all the same.
+    """
+
+    def __init__(self, settings: Settings, steps: int, quiet: bool) -> None:
+        self._settings, self._first = settings, steps
+        out = Path(settings.out)
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / "progress.csv"
+        self._file = path.open("a", newline="", encoding="utf-8", buffering=1)
+        self._csv = csv.writer(self._file)
+        if not path.stat().st_size:
+            self._csv.writerow(COLUMNS)
+        self._board = SummaryWriter(str(out / "tensorboard"), purge_step=steps or None)
+        self._console = Console(file=sys.stderr, quiet=quiet, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
+        self._began = time.perf_counter()
+        self._last = self._next_line = self._began
+
+    def report(
+        self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Take in an iteration.
+
+        Args:
+            steps: Agent steps trained so far.
+            new: Those of this iteration.
+            counts: What the collectors counted.
+            stats: What the learner found.
+
+        Returns:
+            A line of the table, see `COLUMNS`.
+        """
+        now = time.perf_counter()
+        minutes = counts.get("car_minutes", 0.0)
+        known = {
+            "steps": steps,
+            "seconds": now - self._began,
+            "steps_per_second": new / (now - self._last),
+            "touches_per_car_minute": _share(counts.get("touches", 0.0), minutes),
+            "goals_per_minute": _share(counts.get("goals", 0.0), minutes / self._settings.cars),
+            "episode_reward": _share(counts["episode_reward"], counts["finished_seats"]),
+            "episodes": counts.get("episodes", 0.0),
+            **stats,
+        }
+        self._last = now
+        row = {name: known[name] for name in COLUMNS}
+        self._csv.writerow([f"{value:.7g}" if isinstance(value, float) else value for value in row.values()])
+        for name, value in row.items():
+            if name != "steps":
+                self._board.add_scalar(name, value, steps)
+        self._show(row, now)
+        return row
+
+    def saved(self, folder: Path) -> None:
+        """Say that there is a checkpoint."""
+        self._console.print(f"checkpoint: {folder}")
+
+    def _show(self, row: Mapping[str, float], now: float) -> None:
+        if self._live is not None:
+            self._live.update(self._table(row), refresh=True)
+        elif now >= self._next_line:
+            self._next_line = now + _LINE_SECONDS
+            parts = [f"{title} {_short(row[name])}" for name, title in _SHOWN.items()]
+            self._console.print(", ".join(parts), soft_wrap=True)
+
+    def _table(self, row: Mapping[str, float]) -> Table:
+        table = Table(show_header=False, box=None)
+        for name, title in _SHOWN.items():
+            table.add_row(title, _short(row[name]))
+        share = row["learn_seconds"] / (row["learn_seconds"] + row["collect_seconds"])
+        table.add_row("time for learning", f"{share:.0%}")
+        left = (self._settings.steps - row["steps"]) / max(row["steps"] - self._first, 1) * row["seconds"]
+        minutes, seconds = divmod(int(max(left, 0)), 60)
+        table.add_row("left", f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+        return table
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Close the files."""
+        if self._live is not None:
+            self._live.stop()
+        self._board.close()
+        self._file.close()
+
+
+def _share(amount: float, of: float) -> float:
+    return amount / of if of else float("nan")
+
+
+def _short(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"

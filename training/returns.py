@@ -1,0 +1,83 @@
+"""From rewards to advantages, returns and running statistics, in numpy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlgym_bridge.manifest import Normalisation
+
+_LEAST_STD = 0.01
+"""Of normalised observations: what hardly ever changes is not blown up more than a hundredfold."""
+
+
+def advantages(
+    gamma: float,
+    weight: float,
+    rewards: np.ndarray,
+    values: np.ndarray,
+    next_values: np.ndarray,
+    ended: np.ndarray,
+) -> np.ndarray:
+    """Return generalised advantage estimates [Schulman et al. 2016, equations 11 and 16].
+
+    Args:
+        gamma: Discount a step.
+        weight: Lambda, of longer returns.
+        rewards: `(steps, ...)` float32; the other arrays have the same shape.
+        values: Float32, of the observations acted on.
+        next_values: Float32, of what the action led to: 0 after a termination, the last
+            observation's of its episode after a truncation.
+        ended: Bool, the episode ended either way: nothing later belongs to it.
+
+    Returns:
+        `(steps, ...)` float32; plus `values` they are the returns that the critic learns.
+    """
+    found: np.ndarray = rewards + np.float32(gamma) * next_values - values
+    decay = np.float32(gamma * weight) * ~ended
+    for step in range(len(found) - 2, -1, -1):
+        found[step] += decay[step] * found[step + 1]
+    return found
+
+
+@dataclass
+class RunningScale:
+    """Running mean and deviation of observations.
+
+    Attributes:
+        count: Observations seen.
+        mean: `(size,)` float64.
+        spread: `(size,)` float64, sum of squared distances from the mean.
+    """
+
+    count: int
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of_size(cls, size: int) -> "RunningScale":
+        """Return one that has seen nothing."""
+        return cls(0, np.zeros(size), np.zeros(size))
+
+    def update(self, obs: np.ndarray) -> None:
+        """Take in observations `(rows, size)` [Chan et al. 1979, the merging of two samples]."""
+        mean, spread = obs.mean(0, np.float64), obs.var(0, np.float64) * len(obs)
+        total, shift = self.count + len(obs), mean - self.mean
+        self.spread = self.spread + spread + shift**2 * (self.count * len(obs) / total)
+        self.mean = self.mean + shift * (len(obs) / total)
+        self.count = total
+
+    def normalisation(self, clip: float) -> Normalisation:
+        """Return what a policy does to its observations; nothing but clipping before the first update."""
+        std = np.sqrt(self.spread / self.count) if self.count else np.ones_like(self.mean)
+        return Normalisation(
+            tuple(self.mean.tolist()), tuple(np.maximum(std, _LEAST_STD).tolist()), float(clip)
+        )
+
+
+def scaled(obs: np.ndarray, scaling: Normalisation | None) -> np.ndarray:
+    """Return observations `(..., size)` float32 as the networks see them."""
+    if scaling is None:
+        return obs
+    mean, std = np.array(scaling.mean, np.float32), np.array(scaling.std, np.float32)
+    shown: np.ndarray = ((obs - mean) * (1 / std)).clip(-scaling.clip, scaling.clip)
+    return shown

@@ -1,0 +1,80 @@
+"""One block of shared memory between learner and collectors, with a few named arrays in it."""
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from multiprocessing.shared_memory import SharedMemory
+from typing import Final
+
+import numpy as np
+
+from training.config import Settings
+from training.policies import PolicyShape
+
+Layout = Mapping[str, tuple[tuple[int, ...], str]]
+"""Shape and dtype of each array, by name."""
+
+_LINE: Final = 64  # bytes of a cache line, which no two arrays share
+
+
+class SharedArrays:
+    """Named arrays in shared memory.
+
+    Args:
+        layout: Their shapes and dtypes; the same on both sides.
+        name: Of a block that is there already; None makes one, of zeros.
+
+    Attributes:
+        name: To be handed to other processes.
+    """
+
+    def __init__(self, layout: Layout, name: str | None = None) -> None:
+        sizes = [np.dtype(dtype).itemsize * math.prod(shape) for shape, dtype in layout.values()]
+        starts = np.cumsum([0, *(-(-size // _LINE) * _LINE for size in sizes)])
+        self._owner = name is None
+        self._memory = SharedMemory(name, create=self._owner, size=int(starts[-1]))
+        self.name = self._memory.name
+        self._arrays: dict[str, np.ndarray] = {
+            key: np.ndarray(shape, dtype, self._memory.buf, int(start))
+            for (key, (shape, dtype)), start in zip(layout.items(), starts, strict=False)
+        }
+
+    def __getitem__(self, key: str) -> np.ndarray:
+        """Return one of the arrays, a view of the shared memory."""
+        return self._arrays[key]
+
+    def close(self) -> None:
+        """Let go of the memory; views of it must not be used any more. Its maker removes it."""
+        self._arrays.clear()
+        with suppress(BufferError):  # a view held somewhere else goes with the process
+            self._memory.close()
+        if self._owner:
+            self._memory.unlink()
+
+
+def rollout_layout(settings: Settings, collectors: int, policy: PolicyShape) -> Layout:
+    """Return what is shared: policies one way, one iteration's rollouts the other.
+
+    Args:
+        settings: Of the run.
+        collectors: Processes; each writes its own row of the leading axis.
+        policy: Shape of the policies.
+    """
+    steps = (collectors, settings.rollout_steps, settings.matches)
+    seats = (*steps, settings.cars)
+    action, dtype = policy.action
+    return {
+        # Row 0 is the policy that learns, the others are snapshots.
+        "policies": ((1 + settings.snapshots, policy.numbers), "float32"),
+        # One step more than the rest: what the next rollout begins with.
+        "obs": (
+            (collectors, settings.rollout_steps + 1, settings.matches, settings.cars, policy.obs_size),
+            "float32",
+        ),
+        "actions": ((*seats, *action), dtype),
+        "rewards": (seats, "float32"),
+        "terminated": (steps, "bool"),
+        "truncated": (steps, "bool"),
+        # Written only where an episode was truncated; pages that are never touched cost nothing.
+        "final_obs": ((*seats, policy.obs_size), "float32"),
+    }
