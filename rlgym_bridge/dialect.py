@@ -12,6 +12,8 @@ each point from the packets themselves or is told by a file, `dialect.toml`, whi
     packets_per_second = 120.0
 """
 
+import difflib
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -80,6 +82,12 @@ POINTS: Final[Mapping[str, Point]] = {
 }
 """All open points. Schema docstrings, rlbot-rocketsim, RLBotSim and rlgym-compat disagree, or are silent."""
 
+MOST_LATENCY: Final = 1200
+"""Ticks by which an input may act late, 10 s; nobody could play with more than a few."""
+
+_TABLES: Final = ("dialect", "timing")
+_TIMING: Final = ("input_latency", "packets_per_second")
+
 
 class Dialect(dict[str, str]):
     """A value for some of `POINTS`, by name; `complete` has one for each.
@@ -92,7 +100,10 @@ class Dialect(dict[str, str]):
         super().__init__(values or {})
         for name, value in self.items():
             if name not in POINTS:
-                raise ValueError(f"dialect has no point {name!r}; there are {', '.join(POINTS)}")
+                raise ValueError(
+                    f"dialect has no point {name!r}; there are {', '.join(POINTS)}. "
+                    f"The nearest is {_nearest(name, POINTS)}"
+                )
             if value not in POINTS[name].values:
                 raise ValueError(
                     f"dialect point {name} is {value!r}, expected one of {', '.join(POINTS[name].values)}"
@@ -121,7 +132,7 @@ class Dialect(dict[str, str]):
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: It is not TOML, has no such table, or see `Dialect`.
+            ValueError: It is not TOML, has no such table or another one than `[timing]`, or see `Dialect`.
         """
         table = _load(path).get("dialect")
         if not isinstance(table, dict):
@@ -151,19 +162,47 @@ def read_input_latency(path: Path) -> int | None:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not TOML, or the latency is no whole number of 0 or more.
+        ValueError: It is not TOML, has something else in it than such a file has, or the latency is no
+            whole number from 0 to `MOST_LATENCY`.
     """
-    timing = _load(path).get("timing", {})
-    latency = timing.get("input_latency") if isinstance(timing, dict) else timing
-    if latency is None:
-        return None
-    if isinstance(latency, bool) or not isinstance(latency, int) or latency < 0:
-        raise ValueError(f"{path}: input_latency is {latency!r}, expected ticks, a whole number of 0 or more")
+    latency: int | None = _load(path).get("timing", {}).get("input_latency")
     return latency
 
 
 def _load(path: Path) -> dict[str, Any]:
+    """Read a file and check its tables and `[timing]`; `Dialect` checks the points."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors put a mark in front
+    except RecursionError:
+        raise ValueError(f"{path} is no dialect file: it is nested too deeply") from None
+    except ValueError as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
+    try:
+        for name in content:
+            if name in POINTS:
+                raise ValueError(f"{name} stands outside the table [dialect], expected below that line")
+            if name not in _TABLES:
+                raise ValueError(f"there is {name!r}, expected {_nearest(name, _TABLES)}")
+        timing = content.get("timing", {})
+        if not isinstance(timing, dict):
+            raise ValueError(f"timing is {timing!r}, expected a table [timing]")
+        for name in timing:
+            if name not in _TIMING:
+                raise ValueError(f"[timing] has no {name!r}, expected {_nearest(name, _TIMING)}")
+        _check_timing(**timing)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return content
+
+
+def _check_timing(input_latency: object = 0, packets_per_second: object = 120.0) -> None:
+    if isinstance(input_latency, bool) or not isinstance(input_latency, int) or input_latency < 0:
+        raise ValueError(f"input_latency is {input_latency!r}, expected ticks, a whole number of 0 or more")
+    if input_latency > MOST_LATENCY:
+        raise ValueError(f"input_latency is more than {MOST_LATENCY} ticks (10 s), expected 0 to 3 or so")
+    if not isinstance(packets_per_second, int | float) or not 0.0 < packets_per_second < math.inf:
+        raise ValueError(f"packets_per_second is {packets_per_second!r}, expected a number above 0")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    return difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]

@@ -33,17 +33,42 @@ def test_unknown_points_and_values_are_refused_with_those_there_are(words: list[
     ("text", "message"),
     [
         ("[dialect", "is no TOML file"),
-        ("pad_timer = 'elapsed'", r"has no table \[dialect\]"),
+        ("", r"has no table \[dialect\]"),
+        ("pad_timer = 'elapsed'\n[dialect]", r"pad_timer stands outside the table \[dialect\]"),
+        ("[dialect]\npad_timers = 'elapsed'", "no point 'pad_timers'; .* The nearest is pad_timer$"),
+        ("[dialects]\n", "there is 'dialects', expected dialect"),
+        ("timing = 5\n[dialect]", r"timing is 5, expected a table \[timing\]"),
+        ("[dialect]\n[[timing]]\ninput_latency = 1", r"expected a table \[timing\]"),
+        (
+            "[dialect]\n[timing]\ninput_latncy = 1",
+            r"\[timing\] has no 'input_latncy', expected input_latency",
+        ),
+        ("[dialect]\n[timing]\ninput_latency = 1201", r"is more than 1200 ticks \(10 s\)"),
+        (f"[dialect]\n[timing]\ninput_latency = {'9' * 5000}", "is no TOML file: .* limit"),
+        (f"[dialect]\n[timing]\ninput_latency = 0x{'f' * 9000}", "is more than 1200 ticks"),
+        ("[dialect]\n[timing]\npackets_per_second = 'x'", "packets_per_second is 'x', expected a number"),
+        ("[dialect]\n[timing]\npackets_per_second = nan", "packets_per_second is nan, expected a number"),
+        ("a = " + "[" * 5000, "is no dialect file: it is nested too deeply"),
         ("[dialect]\npad_timer = 3", "pad_timer is 3, expected one of"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "dialect.toml"
     path.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as error:
         Dialect.read(path)
+    assert str(path) in str(error.value)
     path.write_text("[dialect]\nclock = 'whole'\n")
     assert Dialect.read(path) == {"clock": "whole"}
+
+
+def test_a_file_of_a_windows_editor_is_read_and_one_in_utf_16_named(tmp_path: Path) -> None:
+    path = tmp_path / "dialect.toml"
+    path.write_text("[dialect]\nclock = 'whole'\n[timing]\ninput_latency = 2\n", encoding="utf-8-sig")
+    assert Dialect.read(path) == {"clock": "whole"} and read_input_latency(path) == 2
+    path.write_text("[dialect]\nclock = 'whole'\n", encoding="utf-16")
+    with pytest.raises(ValueError, match=r"dialect\.toml is no TOML file"):
+        Dialect.read(path)
 
 
 def test_a_file_may_say_how_late_inputs_act(tmp_path: Path) -> None:

@@ -5,10 +5,6 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from rlgym_bridge.cli import match, probe, server
-
-_COMMANDS = (match, server, probe)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `rlgym-bridge`.
@@ -19,13 +15,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0 fine, 1 a failure was found, 2 bad usage or input.
     """
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 1
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    # Here and not above: loading them takes a second, in which Ctrl-C may come.
+    from rlgym_bridge.cli import match, probe, server
+
     parser = argparse.ArgumentParser(
         prog="rlgym-bridge",
         description="Play RLGym-trained bots in RLBot v5 matches, with or without the game.",
         epilog="exit status: 0 fine, 1 a failure was found, 2 bad usage or input",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in _COMMANDS:
+    for command in (match, server, probe):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     logging.basicConfig(
@@ -33,8 +40,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         format="%(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    try:
-        return int(options.run(options))
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 1
+    return int(options.run(options))

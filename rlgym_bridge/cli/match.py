@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
-        shared.check_output(options.json)
+        shared.check_outputs(options.json)
         real_game = options.server == "rlbot"
         world = shared.world_of(options)
         if real_game and world != World():
@@ -108,8 +108,10 @@ def run(options: argparse.Namespace) -> int:
     except MatchCalledOff as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    written = shared.write_json(options.json, summary(result, told))
     print_result(console, result, told)
-    shared.write_json(options.json, summary(result, told))
+    if not written:
+        return 2
     troubled = any(bot.crashed or told[bot.index].faults for bot in result.bots)
     return 1 if troubled or result.ended_by == "stopped" else 0
 

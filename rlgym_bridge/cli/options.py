@@ -3,6 +3,7 @@
 import argparse
 import json
 import signal
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.server import ConfigError, World
+from rlgym_bridge.server.rules import LONGEST_SECONDS
 
 
 def port(text: str) -> int:
@@ -22,10 +24,12 @@ def port(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Return a time of 0 s or more, for argparse."""
+    """Return a time from 0 s to a day, for argparse."""
     value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no time, expected seconds, 0 or more")
+    if not 0 <= value <= LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time, expected seconds, 0 or more and {LONGEST_SECONDS:g} (a day) at most"
+        )
     return value
 
 
@@ -162,22 +166,58 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def check_output(path: Path | None) -> None:
-    """Make sure, before the work is done, that its result can be written; no empty file is left.
+def check_outputs(*paths: Path | None) -> None:
+    """Make sure, before the work is done, that its results can be written; no empty file is left.
+
+    Args:
+        paths: Where they are to be written, each to a file of its own; None for what is not wanted.
 
     Raises:
-        OSError: It cannot.
+        ConfigError: Two are the same file, or one is a pipe that may have no reader.
+        OSError: One cannot be written.
+    """
+    given = [path for path in paths if path is not None]
+    for number, path in enumerate(given):
+        if any(path.resolve() == other.resolve() for other in given[:number]):
+            raise ConfigError(f"{path} is given for two outputs, expected a file for each")
+        # A pipe of the shell (/dev/stdout, /dev/fd/63) is read; opening any other may wait for ever.
+        if path.is_fifo() and not path.is_relative_to("/dev"):
+            raise ConfigError(f"{path} is a named pipe, expected a file to write to")
+        new = not path.exists()
+        if new:
+            path = path.resolve()  # a link to a file that has yet to be made stays
+        with path.open("a"):
+            pass
+        if new:
+            path.unlink()
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have errors say which file cannot be written: those of a full disk do not."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write(path: Path | None, text: str) -> bool:
+    """Write a result to the file it was wanted in, if any.
+
+    Returns:
+        Whether all is well; an error has been printed otherwise.
     """
     if path is None:
-        return
-    new = not path.exists()
-    with path.open("a"):
-        pass
-    if new:
-        path.unlink()
+        return True
+    try:
+        with naming(path):
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return False
+    return True
 
 
-def write_json(path: Path | None, result: Mapping[str, Any]) -> None:
-    """Write a result where `--json` says."""
-    if path is not None:
-        path.write_text(json.dumps(result, indent=2) + "\n")
+def write_json(path: Path | None, result: Mapping[str, Any]) -> bool:
+    """Write a result where `--json` says; see `write`."""
+    return write(path, json.dumps(result, indent=2) + "\n")

@@ -2,24 +2,25 @@
 
 import argparse
 import logging
-import os
+import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rlbot.interface import RLBOT_SERVER_IP
-from rlbot.managers import MatchManager
+from rlbot import flat
+from rlbot.interface import SocketRelay
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.real_match import server_port
+from rlgym_bridge.cli.real_match import START_SECONDS, running_server
 from rlgym_bridge.probe import Probe, Report
-from rlgym_bridge.probe.client import NoServer, Players, match_of_two
+from rlgym_bridge.probe.client import LogError, NoServer, Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only
@@ -27,7 +28,8 @@ _LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnin
 _SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
 _GAME_SECONDS = 300.0  # likewise
 _SIM_PATIENCE = 20.0  # s for each step of the handshake
-_GAME_PATIENCE = 180.0  # likewise: the game has to start and load the map
+_LOOK_SECONDS = 0.2  # between two looks whether the connection is still there
+_AGAIN = "is Rocket League running? Restart RLBotServer and try again"
 
 
 def add_to(commands: Any) -> None:
@@ -70,24 +72,37 @@ def run(options: argparse.Namespace) -> int:
     """Ask the server, print and perhaps write what it said."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
-        shared.check_output(options.json)
-        shared.check_output(options.out)
-        with ExitStack() as stack:
-            log = None if options.log is None else stack.enter_context(options.log.open("wb"))
+        shared.check_outputs(options.json, options.out, options.log)
+        with _log_to(options.log) as log:
             report, where = _ask(options, log)
-        text = report.toml(where)
-        if options.out is not None:
-            options.out.write_text(text, encoding="utf-8")
-    except (ConfigError, ServerError, MatchCalledOff, NoServer, OSError) as error:
+    except (ConfigError, ServerError, MatchCalledOff, NoServer, LogError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    text = report.toml(where)
+    kept = shared.write(options.out, text)
+    written = shared.write_json(options.json, report.as_json()) and kept
     _print(console, report)
     if options.out is None:
         console.print(f"\n{escape(text)}\n--out FILE keeps it", soft_wrap=True)
-    else:
+    elif kept:
         console.print(f"written to {escape(str(options.out))}")
-    shared.write_json(options.json, report.as_json())
+    if not written:
+        return 2
     return 0 if report.settled else 1
+
+
+@contextmanager
+def _log_to(path: Path | None) -> Iterator[BinaryIO | None]:
+    """Open the file that `--log` names, if any."""
+    if path is None:
+        yield None
+        return
+    log = path.open("wb")
+    try:
+        yield log
+    finally:
+        with shared.naming(path):
+            log.close()  # writes what is left
 
 
 def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str]:
@@ -104,9 +119,7 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str
                 "with --server rlbot: the real game is as it is"
             )
         with _real_match() as server:
-            return _play(
-                server, _GAME_PATIENCE, _GAME_SECONDS, log
-            ), f"RLBotServer at {server[0]}:{server[1]}"
+            return _play(server, START_SECONDS, _GAME_SECONDS, log), f"RLBotServer at {server[0]}:{server[1]}"
     with (
         MatchServer(pace=options.pace, world=world, dialect=dialect) as match_server,
         _sim_match(match_server),
@@ -151,36 +164,59 @@ def _sim_match(server: MatchServer) -> Iterator[None]:
 @contextmanager
 def _real_match() -> Iterator[tuple[str, int]]:
     """Start the match on RLBotServer; yield its address and port when it has taken the match."""
-    ip = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
-    port = server_port(ip)
+    ip, port = running_server()
     taken = threading.Event()
-    manager = MatchManager()
-    relay = manager.rlbot_interface
-    relay.logger = _LOG
-    heard = lambda _: taken.set()  # noqa: E731
-    relay.match_config_handlers.append(heard)
+    relay = SocketRelay("", logger=_LOG)
+    # rlbot's own background thread would keep the process alive for as long as the server is.
+    listener = threading.Thread(target=_listen, args=(relay, taken), name="relay", daemon=True)
     try:
-        manager.connect(
+        relay.connect(
             wants_match_communications=False,
             wants_ball_predictions=False,
             close_between_matches=False,
             rlbot_server_ip=ip,
             rlbot_server_port=port,
         )
-        manager.run(background_thread=True)
-        manager.start_match(match_of_two(), wait_for_start=False, ensure_server_started=False)
-        if not taken.wait(_GAME_PATIENCE):
-            raise ServerError(
-                f"the RLBotServer at {ip}:{port} did not take the match within {_GAME_PATIENCE:g} s: is "
-                f"Rocket League installed, and not held up by a window of its launcher?"
-            )
+        listener.start()
+        relay.start_match(match_of_two())
+        relay.send_msg(flat.InitComplete())
+        _wait_for(taken, listener, f"{ip}:{port}")
         yield ip, port
     except OSError as error:
-        raise ServerError(f"the RLBotServer at {ip}:{port} went away: {error}") from error
+        raise ServerError(f"the RLBotServer at {ip}:{port} went away: {error}; {_AGAIN}") from error
+    except NoServer as error:
+        raise ServerError(f"{error}; {_AGAIN}") from error
     finally:
-        relay.match_config_handlers.remove(heard)
-        if relay.socket is not None:
-            manager.disconnect()  # type: ignore[no-untyped-call]
+        with suppress(OSError):  # the server may be gone; what went wrong before is to be told
+            if relay.is_connected and relay.socket is not None:
+                relay.send_msg(flat.DisconnectSignal())
+                relay.socket.shutdown(socket.SHUT_RDWR)  # wakes the listener
+
+
+def _listen(relay: SocketRelay, taken: threading.Event) -> None:
+    """Take in all that comes; ends with the connection, or where a message cannot be read."""
+    with suppress(EOFError, OSError, flat.InvalidFlatbuffer):
+        while not isinstance(flat.CorePacket.unpack(relay.read_message()).message, flat.MatchConfiguration):
+            pass
+        taken.set()
+        while True:
+            relay.read_message()  # a server whose messages nobody takes would stop sending
+
+
+def _wait_for(taken: threading.Event, listener: threading.Thread, server: str) -> None:
+    """Wait until the server has taken the match, for as long as it may."""
+    deadline = time.monotonic() + START_SECONDS
+    while not taken.wait(_LOOK_SECONDS):
+        if not listener.is_alive() and not taken.is_set():
+            raise ServerError(
+                f"the RLBotServer at {server} closed the connection, or sent what cannot be read, before it "
+                f"took the match; {_AGAIN}"
+            )
+        if time.monotonic() >= deadline:
+            raise ServerError(
+                f"the RLBotServer at {server} did not take the match within {START_SECONDS:g} s: is Rocket "
+                f"League installed, and not held up by a window of its launcher?"
+            )
 
 
 def _print(console: Console, report: Report) -> None:

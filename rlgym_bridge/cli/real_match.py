@@ -6,23 +6,26 @@ like ours measures and RLBotServer does not.
 
 import logging
 import math
-import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rich.console import Console
 from rlbot import flat
-from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT, SocketRelay
+from rlbot.interface import SocketRelay
 from rlbot.managers import MatchManager
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.server import BotResult, MatchResult, ServerError
+from rlgym_bridge.live.agent import server_address
+from rlgym_bridge.live.pilot import Faults
+from rlgym_bridge.server import BotResult, ConfigError, MatchResult, ServerError
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")
 _LOG.setLevel(logging.WARNING)  # the relay tells of every connection
 
-_FIRST_PACKET_SECONDS = 180.0  # the game has to start and load the map
+START_SECONDS = 180.0
+"""In which the real game has to start, load the map and send something."""
 
 
 @dataclass
@@ -46,10 +49,10 @@ def play_real_match(configuration: flat.MatchConfiguration, console: Console) ->
         The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
 
     Raises:
+        ConfigError: The address in the environment is none.
         ServerError: No RLBotServer can be found, it sends no packets, or the connection breaks.
     """
-    ip = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
-    port = server_port(ip)
+    ip, port = running_server()
     relay = SocketRelay("", logger=_LOG)
     began = time.perf_counter()
     try:
@@ -64,26 +67,38 @@ def play_real_match(configuration: flat.MatchConfiguration, console: Console) ->
         relay.send_msg(flat.InitComplete())
         watch = _Watch(console)
         watch.follow(relay)
-        relay.stop_match()
-        relay.send_msg(flat.DisconnectSignal())
+        with suppress(OSError):  # the match is over: a server that is gone by now has nothing to add
+            relay.stop_match()
+            relay.send_msg(flat.DisconnectSignal())
+    except TimeoutError as error:
+        raise ServerError(
+            f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
+            f"installed, and not held up by a window of its launcher?"
+        ) from error
     except (EOFError, OSError) as error:
-        raise ServerError(f"the RLBotServer at {ip}:{port} went away: {error or 'it closed'}") from error
+        raise ServerError(
+            f"the RLBotServer at {ip}:{port} went away: {error or 'it closed'}; start it and play again"
+        ) from error
     finally:
         if relay.socket is not None:
             relay.socket.close()
     return watch.result(configuration, time.perf_counter() - began)
 
 
-def server_port(ip: str) -> int:
-    """Return the port of a running RLBotServer, starting an installed one where none runs.
+def running_server() -> tuple[str, int]:
+    """Return address and port of a running RLBotServer, starting an installed one where none runs.
 
     Raises:
+        ConfigError: The address in the environment is none.
         ServerError: None runs, and none is installed.
     """
-    port = int(os.environ.get("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT)
+    try:
+        ip, port = server_address()
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     try:
         with socket.create_connection((ip, port), timeout=2.0):
-            return port
+            return ip, port
     except OSError:
         pass  # none there: look for one that is installed
     manager = MatchManager()
@@ -95,7 +110,7 @@ def server_port(ip: str) -> int:
             f"Rocket League and RLBot v5 (rlbot.org): start RLBotServer first, or set RLBOT_SERVER_IP and "
             f"RLBOT_SERVER_PORT. Without the game, play with --server sim"
         ) from error
-    return int(manager.rlbot_server_port)
+    return ip, int(manager.rlbot_server_port)
 
 
 class _Watch:
@@ -107,19 +122,34 @@ class _Watch:
         self._cars: dict[int, _Watched] = {}
         self._first_frame: int | None = None
         self._was_active = False
+        self._faults = Faults(_LOG)
 
     def follow(self, relay: SocketRelay) -> None:
-        """Take in messages until the match has ended."""
+        """Take in messages until the match has ended.
+
+        Raises:
+            EOFError: The server closed the connection, or said goodbye.
+            TimeoutError: No packet came for `START_SECONDS`, whatever else did.
+        """
         assert relay.socket is not None  # connected
-        relay.socket.settimeout(_FIRST_PACKET_SECONDS)
+        relay.socket.settimeout(START_SECONDS)
+        heard = time.monotonic()
         while True:
-            relay.socket.settimeout(_FIRST_PACKET_SECONDS)
+            if time.monotonic() - heard > START_SECONDS:
+                raise TimeoutError
             header = _exactly(relay.socket, 2)
-            message = flat.CorePacket.unpack(_exactly(relay.socket, int.from_bytes(header, "big"))).message
+            payload = _exactly(relay.socket, int.from_bytes(header, "big"))
+            try:
+                message = flat.CorePacket.unpack(payload).message
+            except flat.InvalidFlatbuffer as error:
+                self._faults.add("undecodable message", f"{len(payload)} bytes: {error}")
+                continue
             if isinstance(message, flat.DisconnectSignal):
                 raise EOFError("it said goodbye")
-            if isinstance(message, flat.GamePacket) and self._take(message):
-                return
+            if isinstance(message, flat.GamePacket):
+                heard = time.monotonic()
+                if self._take(message):
+                    return
 
     def _take(self, packet: flat.GamePacket) -> bool:
         """Count one packet; tell whether the match is over."""

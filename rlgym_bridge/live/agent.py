@@ -58,7 +58,7 @@ class Agent:
                 "there is no agent id: RLBot sets RLBOT_AGENT_ID when it starts a bot; to start one by "
                 "hand set it to the agent_id of bot.toml"
             )
-        self.server = _server_address()
+        self.server = server_address()
         self.report = Report(name, Faults(_LOG))
         self._brain = brain
         self._override = override
@@ -108,8 +108,12 @@ class Agent:
             time.sleep(_RECONNECT_PAUSE)
 
 
-def _server_address() -> tuple[str, int]:
-    """Return the server's numeric address, as rlbot's relay wants it, and its port."""
+def server_address() -> tuple[str, int]:
+    """Return the RLBot server's numeric address, as rlbot's relay wants it, and its port.
+
+    Raises:
+        ValueError: `RLBOT_SERVER_IP` or `RLBOT_SERVER_PORT` is nothing of the kind.
+    """
     host = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
     port = _whole_number("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT
     if not 0 < port < 65536:

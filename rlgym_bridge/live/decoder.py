@@ -40,6 +40,7 @@ ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
 """Of `state.KNOWN_FIELDS`, those that counting can only estimate, or not tell at all."""
 
 _LOG = logging.getLogger(__name__)
+_HALF = 1 << 31  # packets count frames in 32 bits, the state in 31 and a sign
 _MOST_HITBOXES = 64  # lengths remembered; a length that is no number never equals itself
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
 _DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
@@ -85,6 +86,9 @@ class Decoder:
             raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
         self._has_shadow = Shadow is not None if shadow is None else shadow
         self._shadow: Shadow | None = None
+        self._shadow_seated = False  # it has the cars of `seating`
+        self._simulates = False  # it can follow `seating`
+        self._told_refusal = False
         self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
         self.estimates = () if self._has_shadow else ESTIMATES
         self.state: MatchState | None = None
@@ -134,7 +138,7 @@ class Decoder:
         scores = list(map(_SCORE, teams)) or [0, 0]
         target = self._target
         _PACK(
-            target, 0, frame, phase, clock, overtime,
+            target, 0, frame if frame < _HALF else frame - 2 * _HALF, phase, clock, overtime,
             scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
             -gravity / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
             *self._ball, *self._pads.update(pads, ticks),
@@ -157,25 +161,40 @@ class Decoder:
                     self._hitboxes[length] = hitbox
             counters.write(target, offset, player, ticks, hitbox, at_rest)
             offset += self._car_bytes
-        if self._has_shadow:
+        if self._simulates:
             self._refine(state, phase, ticks, at_rest, touched)
         return state
 
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
         """Let the shadow simulation fill in what it knows."""
-        if self._shadow is None:  # made with the first packet: it takes 20 ms and more
-            try:
-                self._shadow = Shadow(state, self._mode)
-            except (FileNotFoundError, RuntimeError, ValueError) as error:
-                self._has_shadow, self.estimates = False, ESTIMATES
-                _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
-                return
+        if not self._shadow_seated and not self._seat_shadow(state):
+            return
+        assert self._shadow is not None  # it is seated
         if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
             self._shadow.forget()
             return
         contacts = self._shadow.refine(state, ticks, at_rest, self.settled.at_origin is True)
         if touched and contacts:
             self._count_lost_touches(state, touched, contacts)
+
+    def _seat_shadow(self, state: MatchState) -> bool:
+        """Put the present cars into the simulation; tell whether it can follow them."""
+        try:
+            if self._shadow is None:  # made with the first packet: it takes 40 ms and more
+                self._shadow = Shadow(state, self._mode)
+            else:
+                self._shadow.seat(state)
+        except (FileNotFoundError, RuntimeError, ValueError) as error:
+            self._simulates = False
+            if isinstance(error, FileNotFoundError) or self._mode not in Shadow.modes:
+                self._has_shadow, self.estimates = False, ESTIMATES
+                _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
+            elif not self._told_refusal:  # these cars cannot be followed; others may be
+                self._told_refusal = True
+                _LOG.warning("no simulation follows these cars, so %s are estimates: %s", ESTIMATES, error)
+            return False
+        self._shadow_seated = True
+        return True
 
     def _touches(self) -> list[int]:
         cars = (self._cars.get(self.seating[index][1]) for index in self.rows)
@@ -223,7 +242,7 @@ class Decoder:
             self.state = MatchState(layout.blue, layout.orange)
             self._target = self.state.buffer.data.cast("B")
             self._car_start, self._car_bytes = 4 * layout.car_start, 4 * layout.car_stride
-        self._shadow = None
+        self._shadow_seated, self._simulates = False, self._has_shadow
         self.seating = seating
         present = {player_id for _, player_id in seating}
         self._cars = {one: car for one, car in self._cars.items() if one in present}

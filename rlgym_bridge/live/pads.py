@@ -84,8 +84,9 @@ class PadTimers:
                 self._fresh = True  # read anew what was there before
 
     def _left(self, timer: float, full: float) -> float:
-        """Return the seconds until a pad is back."""
-        return timer if self._settled.elapsed is False else full - timer
+        """Return the seconds until a pad is back; all of them where the timer is no number."""
+        left = timer if self._settled.elapsed is False else full - timer
+        return max(_NOT_YET, min(full, left))
 
     def _find_taken_again(self, states: Sequence[flat.BoostPadState]) -> None:
         """Restart pads that came back and were taken on one tick: no packet showed them there."""
@@ -99,16 +100,17 @@ class PadTimers:
 
     def _change(self, states: Sequence[flat.BoostPadState], active: list[bool], ticks: int) -> None:
         timers = [0.0] * PAD_COUNT
+        fresh = self._fresh or len(active) != len(self._active)  # pads that come or go are not the same
         for index, state in enumerate(states[: len(self._order)]):
             pad = self._order[index]
             if state.is_active or pad < 0:
                 continue
             full = self._seconds[pad]
-            if self._fresh:
-                timers[pad] = max(self._left(state.timer, full), _NOT_YET)
+            if fresh:
+                timers[pad] = self._left(state.timer, full)
             elif self._active[index]:
                 self._settled.hear("elapsed", state.timer < 0.5 * full)
-                timers[pad] = max(self._left(state.timer, full), _NOT_YET)
+                timers[pad] = self._left(state.timer, full)
             else:
                 timers[pad] = max(self.timers[pad] - ticks * TICK_SECONDS, _NOT_YET)
         self.timers, self._active, self._fresh = timers, active, False

@@ -103,7 +103,7 @@ class Pilot:
             return False
         try:
             if not self.decoder.is_seated(packet):
-                return False
+                return self._foresee_seats(packet)
             info = packet.match_info
             rows = self.clock.foresee(info.frame_num, int(info.match_phase))
         except Exception:
@@ -111,6 +111,16 @@ class Pilot:
         if rows is None:
             return False
         self._rows = rows
+        return True
+
+    def _foresee_seats(self, packet: flat.GamePacket) -> bool:
+        """Players came, went or changed places: an episode begins, and its first rows act later than now."""
+        timing = self.clock.timing
+        places = {player.player_id: index for index, player in enumerate(packet.players)}
+        if timing.action_delay <= timing.input_latency or not all(one in places for one in self._ids):
+            return False
+        self._indices = [places[one] for one in self._ids]
+        self._rows = self._neutral
         return True
 
     def see(self, packet: flat.GamePacket) -> None:

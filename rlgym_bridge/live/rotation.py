@@ -1,11 +1,12 @@
 """RLBot's rotator to the rotation matrix that RLGym uses."""
 
-from math import cos, sin
+from math import cos, nan, sin
 from operator import attrgetter
 
 from rlbot import flat
 
 _ANGLES = attrgetter("pitch", "yaw", "roll")
+_NOWHERE = (nan,) * 9
 
 
 def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
@@ -17,10 +18,13 @@ def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
 
     Returns:
         Rows x, y, z of the columns forward, right, up. Angles in float32 cost up to 3e-4 in an element
-        within a degree of vertical, elsewhere 1e-5.
+        within a degree of vertical, elsewhere 1e-5. NaN where an angle is infinite or NaN.
     """
     pitch, yaw, roll = _ANGLES(rotation)
-    cp, sp, cy, sy, cr, sr = cos(pitch), sin(pitch), cos(yaw), sin(yaw), cos(roll), sin(roll)
+    try:
+        cp, sp, cy, sy, cr, sr = cos(pitch), sin(pitch), cos(yaw), sin(yaw), cos(roll), sin(roll)
+    except ValueError:  # an angle is infinite
+        return _NOWHERE
     crsp, srsp = cr * sp, sr * sp
     return (
         cp * cy, cy * srsp - cr * sy, -cy * crsp - sr * sy,

@@ -28,6 +28,7 @@ DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
 _RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
 _FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
 _BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
+_LONGEST_TIMEOUT = 2.0  # s, and a little more than any dialect has; infinity is no number of ticks
 _MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # off the deadline, in some dialects
 _BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
@@ -163,7 +164,8 @@ class CarTimers:
             return
         self._air_ticks += ticks
         self._air_known = self._air_known and not gap
-        if timeout > 0 and was_jumping and self._hold_known and "adds_hold" in self._settled.listening:
+        listening = was_jumping and self._hold_known and "adds_hold" in self._settled.listening
+        if listening and 0 < timeout < _LONGEST_TIMEOUT:
             more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
             self._settled.hear("adds_hold", abs(more) < 0.5 * self._hold_ticks)
         # The packet decides whether a dodge is left, whatever was counted.
@@ -173,11 +175,11 @@ class CarTimers:
             else:
                 self._air_ticks = max(self._air_ticks, DODGE_TICKS + 1)
         elif timeout > 0 and self._air_ticks > DODGE_TICKS:
-            self._air_ticks = max(self._ticks_of(timeout), 0)
+            self._air_ticks = self._ticks_of(timeout)
 
     def _ticks_of(self, timeout: float) -> int:
-        """Return the ticks since the jump ended."""
-        return _ticks_since_jump(timeout) + (self._hold_ticks if self._settled.adds_hold else 0)
+        """Return the ticks since the jump ended, 0 or more."""
+        return max(0, _ticks_since_jump(timeout) + (self._hold_ticks if self._settled.adds_hold else 0))
 
 
 def seconds_in_air(ticks: int) -> float:
@@ -188,4 +190,4 @@ def seconds_in_air(ticks: int) -> float:
 
 
 def _ticks_since_jump(timeout: float) -> int:
-    return round((DODGE_DEADLINE_SECONDS - timeout) * TICKS_PER_SECOND)
+    return round((DODGE_DEADLINE_SECONDS - min(_LONGEST_TIMEOUT, timeout)) * TICKS_PER_SECOND)

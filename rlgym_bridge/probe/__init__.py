@@ -4,8 +4,8 @@
                  |
              frames of each scene - judges - findings, facts, timing - dialect.toml
 
-Nothing here knows how packets come and go but `client.py`, and nothing shares code with a server:
-the probe is a check on those who write packets.
+Nothing here knows how packets come and go but `client.py` and its `connection.py`, and nothing shares code
+with a server: the probe is a check on those who write packets.
 """
 
 from rlgym_bridge.probe.battery import Probe

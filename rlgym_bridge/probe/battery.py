@@ -156,7 +156,11 @@ class Probe:
             notes.append(f"{self._missing} packets lacked one of the probe's cars")
         every = {point: self._found(point) for point in (*POINTS, "input_latency", "packets_per_second")}
         rate = float(every["packets_per_second"].value or TICKS_PER_SECOND)
-        facts = [*self._pads.facts(), *self._facts, *self._phases.facts(rate)]
+        facts = list(self._facts)
+        try:
+            facts = [*self._pads.facts(), *facts, *self._phases.facts(rate)]
+        except _NONSENSE as error:
+            notes.append(f"times that were measured made no sense: {error!r}")
         return Report(
             {point: every[point] for point in POINTS},
             every["input_latency"],

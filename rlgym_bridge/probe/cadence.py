@@ -1,10 +1,13 @@
 """How packets come: how many in a second of game, and whether frames are left out."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import Frame
+
+_GAP_TICKS: Final = 120  # a longer step is a jump of the counter, as one back is
 
 
 @dataclass
@@ -23,10 +26,13 @@ class Cadence:
 
     def judge(self) -> Finding:
         """Settle the packets in a second of game time."""
-        packets = sum(self._steps.values())
-        frames = sum(step * count for step, count in self._steps.items())
-        if packets < TICKS_PER_SECOND or frames <= 0:
-            return Finding("packets_per_second", None, "less than a second of play was seen")
-        steps = ", ".join(f"{count} times {step}" for step, count in sorted(self._steps.items()))
-        rate = packets / frames * TICKS_PER_SECOND
-        return Finding("packets_per_second", f"{rate:.1f}", f"frame_num goes on by: {steps}")
+        on = {step: count for step, count in self._steps.items() if 0 < step <= _GAP_TICKS}
+        packets = sum(on.values())
+        jumps = sum(self._steps.values()) - packets
+        if packets < TICKS_PER_SECOND:
+            why = f"; {jumps} jumps of frame_num" if jumps else ""
+            return Finding("packets_per_second", None, f"less than a second of play was seen{why}")
+        steps = ", ".join(f"{count} times {step}" for step, count in sorted(on.items()))
+        said = f"frame_num goes on by: {steps}" + (f"; {jumps} jumps left out" if jumps else "")
+        frames = sum(step * count for step, count in on.items())
+        return Finding("packets_per_second", f"{packets / frames * TICKS_PER_SECOND:.1f}", said)

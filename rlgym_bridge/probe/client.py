@@ -1,11 +1,7 @@
-"""The probe on the wire: a connection for each of its two cars, a match between the two of them.
-
-Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
-"""
+"""The probe on the wire: a connection for each of its two cars, a match between the two of them."""
 
 import logging
 import select
-import socket
 import time
 from contextlib import suppress
 from types import TracebackType
@@ -14,6 +10,7 @@ from typing import BinaryIO, Final, Self
 from rlbot import flat
 
 from rlgym_bridge.probe.battery import Probe
+from rlgym_bridge.probe.connection import Connection
 from rlgym_bridge.probe.findings import Report
 
 _LOG = logging.getLogger("rlgym_bridge.probe")
@@ -23,11 +20,14 @@ _OCTANE: Final = 23  # `car_id` of a loadout
 _RETRY_SECONDS: Final = 0.2
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
 _GOODBYE_SECONDS: Final = 2.0
-_CHUNK: Final = 1 << 16
 
 
 class NoServer(Exception):
     """There is no server, or it does not let the probe play; the message says what was missing."""
+
+
+class LogError(Exception):
+    """The log cannot be written; the message names it."""
 
 
 def match_of_two() -> flat.MatchConfiguration:
@@ -54,75 +54,6 @@ def match_of_two() -> flat.MatchConfiguration:
     )
 
 
-def _message(payload: bytes) -> object:
-    """Unpack a message; one that cannot be read is as good as one of another kind."""
-    try:
-        return flat.CorePacket.unpack(payload).message
-    except flat.InvalidFlatbuffer as error:
-        _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
-        return None
-
-
-class _Connection:
-    """One connection of an agent."""
-
-    def __init__(self, server: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(server, timeout=5.0)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._pending = bytearray()
-
-    def send(self, *messages: object) -> None:
-        """Send messages in one go."""
-        data = b""
-        for message in messages:
-            payload = flat.InterfacePacket(message).pack()  # type: ignore[arg-type]
-            data += len(payload).to_bytes(2, "big") + payload
-        self._socket.sendall(data)
-
-    def receive(self, seconds: float) -> bytes | None:
-        """Return the next message's payload; None where none came in time.
-
-        Raises:
-            EOFError: The server closed the connection.
-        """
-        deadline = time.monotonic() + seconds
-        while True:
-            size = int.from_bytes(self._pending[:2], "big") + 2
-            if len(self._pending) >= max(2, size):
-                payload = bytes(self._pending[2:size])
-                del self._pending[:size]
-                return payload
-            if not self._read(max(0.0, deadline - time.monotonic())):
-                return None
-
-    def drain(self) -> None:
-        """Throw away what has come."""
-        while self._read(0.0):
-            pass
-        self._pending.clear()
-
-    def fileno(self) -> int:
-        """Return the socket's number, for `select`."""
-        return self._socket.fileno()
-
-    def _read(self, seconds: float) -> bool:
-        self._socket.settimeout(seconds)
-        try:
-            data = self._socket.recv(_CHUNK)
-        except (BlockingIOError, TimeoutError):
-            return False
-        finally:
-            self._socket.settimeout(5.0)
-        if not data:
-            raise EOFError("it closed the connection")
-        self._pending += data
-        return True
-
-    def close(self) -> None:
-        """Hang up."""
-        self._socket.close()
-
-
 class Players:
     """The two cars of the probe, on a server that has been told to play `match_of_two`.
 
@@ -141,9 +72,11 @@ class Players:
 
         Raises:
             NoServer: The server did not let them in, in time.
+            LogError: The log cannot be written.
         """
         self._log = log
-        self._cars: list[_Connection] = []
+        self._complained = -1.0  # when it was last said that a message cannot be read
+        self._cars: list[Connection] = []
         self._held = flat.PlayerInput()  # what the second car was told last
         self.field = flat.FieldInfo()
         ids = []
@@ -155,7 +88,7 @@ class Players:
         except OSError as error:
             self.close()
             raise NoServer(f"the server at {server[0]}:{server[1]} went away: {error}") from error
-        except NoServer:
+        except (NoServer, LogError):
             self.close()
             raise
         self.ids = (ids[0], ids[1])
@@ -165,7 +98,7 @@ class Players:
         why = "nothing listens there"
         while time.monotonic() < deadline:
             try:
-                connection = _Connection(server)
+                connection = Connection(server)
             except OSError as error:
                 why = str(error)
                 time.sleep(_RETRY_SECONDS)
@@ -182,7 +115,7 @@ class Players:
             return identifier
         raise NoServer(f"no seat for {agent} at {server[0]}:{server[1]}: {why}")
 
-    def _shake_hands(self, connection: _Connection, deadline: float) -> int:
+    def _shake_hands(self, connection: Connection, deadline: float) -> int:
         identifier: int | None = None
         field = False
         while identifier is None or not field:
@@ -193,7 +126,7 @@ class Players:
                 )
             if not self._cars:
                 self._write(payload)
-            message = _message(payload)
+            message = self._message(payload)
             if isinstance(message, flat.FieldInfo):
                 self.field, field = message, True
             elif isinstance(message, flat.ControllableTeamInfo) and message.controllables:
@@ -209,6 +142,9 @@ class Players:
         Args:
             probe: What to ask.
             seconds: Wall time after which it ends whatever is known.
+
+        Raises:
+            LogError: The log cannot be written.
         """
         deadline = time.monotonic() + seconds
         why = None
@@ -247,7 +183,7 @@ class Players:
 
     def _take(self, probe: Probe, payload: bytes) -> None:
         self._write(payload)
-        message = _message(payload)
+        message = self._message(payload)
         if isinstance(message, flat.DisconnectSignal):
             raise EOFError("it said goodbye")
         if not isinstance(message, flat.GamePacket):
@@ -264,9 +200,24 @@ class Players:
         self._cars[0].send(*(() if desired is None else (desired,)), first)
         self._cars[1].send(self._held)
 
+    def _message(self, payload: bytes) -> object:
+        """Unpack a message; one that cannot be read is as good as one of another kind."""
+        try:
+            return flat.CorePacket.unpack(payload).message
+        except flat.InvalidFlatbuffer as error:
+            now = time.monotonic()
+            if now - self._complained >= 1.0:  # there may be thousands
+                self._complained = now
+                _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
+            return None
+
     def _write(self, payload: bytes) -> None:
-        if self._log is not None:
+        if self._log is None:
+            return
+        try:
             self._log.write(len(payload).to_bytes(2, "big") + payload)
+        except OSError as error:
+            raise LogError(f"{self._log.name}: {error}") from error
 
     def stop_match(self) -> None:
         """Tell the server to end the match, and wait a little until it says goodbye."""
@@ -274,7 +225,7 @@ class Players:
         with suppress(EOFError, OSError):
             self._cars[0].send(flat.StopCommand(False))
             while (payload := self._cars[0].receive(deadline - time.monotonic())) is not None:
-                if isinstance(_message(payload), flat.DisconnectSignal):
+                if isinstance(self._message(payload), flat.DisconnectSignal):
                     break
 
     def close(self) -> None:

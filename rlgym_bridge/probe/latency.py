@@ -54,20 +54,25 @@ class Trial:
 
 
 def trials(stage: Stage) -> Play[list[Trial]]:
-    """Change one input after another on a car that stands; then start from rest."""
+    """Change one input after another on a car that stands; then start from rest.
+
+    The first change that is not seen in time ends it: seen later, it would be taken for another one.
+    """
     found: list[Trial] = []
     yield from stage.stand()
     for _ in range(_CHANGES):
         for controls, shows in _INPUTS:
             one = yield from _change(stage, controls, shows)
-            if one is not None:
-                found.append(one)
+            if one is None:
+                return found
+            found.append(one)
             yield from stage.hold(_PAUSE)
     for _ in range(3):
         yield from stage.stand(settle=60)
         one = yield from _start(stage)
-        if one is not None:
-            found.append(one)
+        if one is None:
+            return found
+        found.append(one)
     yield from stage.stand()
     one = yield from _change(stage, press(jump=True), lambda now: now.jump)
     if one is not None:

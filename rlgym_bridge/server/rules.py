@@ -21,6 +21,9 @@ from rlgym_bridge.server.simulation import Physics
 
 _log = logging.getLogger(__name__)
 
+LONGEST_SECONDS: Final = 86_400.0
+"""Playing time of the longest match, a day; frame numbers have room for 207 of them."""
+
 _REGULATION: Final = {
     "FiveMinutes": 300.0, "TenMinutes": 600.0, "TwentyMinutes": 1200.0, "Unlimited": None,
 }  # fmt: skip

@@ -14,6 +14,7 @@ from rlgym_bridge.server.errors import ConfigError, MatchCalledOff
 from rlgym_bridge.server.hosting import HostedMatch, Settings
 from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
+from rlgym_bridge.server.rules import LONGEST_SECONDS
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import listen
 from rlgym_bridge.server.world import World
@@ -60,7 +61,7 @@ class MatchServer:
             pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
                 answered, 1 s at most.
             seed: Decides kickoff and respawn spots, and what is random in `world`.
-            seconds: Regulation time in place of the match's own; None to keep that.
+            seconds: Regulation time in place of the match's own, a day at most; None to keep that.
             max_overtime: Seconds of overtime after which the match is a draw.
             max_kickoff: Seconds of an untouched kickoff after which the match is ended.
             connect_timeout: Seconds in which a bot must connect in `play`, and again in which
@@ -78,7 +79,8 @@ class MatchServer:
 
         Raises:
             ServerError: The port is in use, or the address is none of this machine's.
-            ValueError: `pace` is unknown, a time is negative, or `world` makes no sense at `pace`.
+            ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
+                no sense at `pace`.
         """
         if pace not in ("realtime", "lockstep"):
             raise ValueError(f"pace is {pace!r}, expected 'realtime' or 'lockstep'")
@@ -86,6 +88,8 @@ class MatchServer:
                             ("max_kickoff", max_kickoff), ("connect_timeout", connect_timeout)):  # fmt: skip
             if value is not None and not value >= 0.0:
                 raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
+        if seconds is not None and seconds > LONGEST_SECONDS:
+            raise ValueError(f"seconds is {seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
         world = world or World()
         world.check_pace(pace)
         listener = listen(host, port)

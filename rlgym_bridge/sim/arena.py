@@ -73,6 +73,7 @@ def make_arena(
         RuntimeError: The pinned order did not come up in 20 arenas, or RocketSim cannot make an arena
             of this mode.
     """
+    _check(teams, [0] * len(teams) if hitboxes is None else hitboxes)
     init_meshes()
     for _ in range(_ARENA_TRIES):
         arena = _warm_arena(mode)

@@ -75,6 +75,8 @@ def test_equal_seeds_give_equal_matches(tmp_path: Path) -> None:
         (["--blue", "bot", "--orange", "chaser"], "BOT 'bot' is a folder without policy.json"),
         (["--blue", "nonsense", "--orange", "chaser"], "BOT 'nonsense' is no file or folder"),
         (["--seconds", "-1"], "expected seconds, 0 or more"),
+        (["--seconds", "1e308"], "expected seconds, 0 or more and 86400 (a day) at most"),
+        (["--max-overtime", "inf"], "86400 (a day) at most"),
         (["--pace", "fast"], "invalid choice"),
         (["--dialect", "clock=half"], "dialect point clock is 'half', expected one of fraction, whole"),
         (["--dialect", "clock"], "not of the form NAME=VALUE"),

@@ -56,6 +56,11 @@ def test_a_latency_of_39_ticks_is_told_and_a_larger_one_is_said_to_be_out_of_rea
     assert larger.value is None and "up to 39 ticks can be told" in larger.evidence
 
 
+def test_an_input_that_acts_seconds_late_is_not_taken_for_a_later_one() -> None:
+    late = ask(latency=220).latency
+    assert late.value is None and "up to 39 ticks can be told" in late.evidence
+
+
 @pytest.mark.parametrize("latency", [1, 2])
 def test_a_client_that_renders_every_other_frame_spoils_nothing(latency: int) -> None:
     dialect = Dialect(dict(OTHERS[::2]))

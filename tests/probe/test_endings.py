@@ -50,6 +50,15 @@ def test_frames_that_stand_still_or_go_back_end_some_time(numbers) -> None:
     assert "the server ignores state setting (enable_state_setting)" in report.notes
 
 
+def test_a_frame_number_that_jumps_by_half_its_range_leaves_a_report() -> None:
+    def jumping(number: int) -> flat.GamePacket:
+        phase = Phase.ACTIVE if number < 1500 else Phase.REPLAY
+        return frame(min(number, 1600) + (2**31 if number >= 300 else 0), phase=phase).packet
+
+    report = fed(jumping)
+    assert report.rate.value == "120.0"
+
+
 def test_cars_full_of_nonsense_settle_nothing() -> None:
     nan = float("nan")
 

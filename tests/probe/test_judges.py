@@ -5,6 +5,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.probe import Frame, Reply, contact, goal, jumps, kickoff, latency, wheels
+from rlgym_bridge.probe.cadence import Cadence
 from rlgym_bridge.probe.frames import press, put
 from rlgym_bridge.probe.latency import Trial
 from rlgym_bridge.probe.pads import PadWatch
@@ -137,6 +138,27 @@ def test_frames_of_a_replay_go_on_or_stand_still(step: int, value: str) -> None:
     frames = [frame(500 + step * place, phase=Phase.REPLAY) for place in range(200)]
     assert goal.judge_frames(frames).value == value
     assert goal.judge_frames(frames[:20]).value is None
+
+
+def test_frames_of_a_replay_that_run_backwards_settle_nothing() -> None:
+    frames = [frame(9000 - place, phase=Phase.REPLAY) for place in range(200)]
+    assert goal.judge_frames(frames).value is None
+
+
+@pytest.mark.parametrize("jump", [2**31, -5000, 40_000_000])
+def test_jumps_of_the_frame_number_do_not_count_as_a_rate(jump: int) -> None:
+    cadence = Cadence()
+    for tick in range(400):
+        cadence.see(frame(10_000 + 2 * tick + (jump if tick >= 150 else 0)))
+    found = cadence.judge()
+    assert found.value == "60.0" and "1 jumps left out" in found.evidence
+
+
+def test_frame_numbers_that_do_nothing_but_jump_settle_no_rate() -> None:
+    cadence = Cadence()
+    for tick in range(400):
+        cadence.see(frame(50_000 * tick))
+    assert cadence.judge().value is None
 
 
 @pytest.mark.parametrize(("sign", "value"), [(1.0, "elapsed"), (-1.0, "remaining"), (0.0, None)])

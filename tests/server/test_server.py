@@ -252,6 +252,15 @@ def test_rules_that_do_not_apply_here_are_refused_before_anything_is_started():
         server.play(match_of(player(0), game_mode=flat.GameMode.Hoops))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "message"),
+    [(1e308, r"expected 86400 \(a day\) at most"), (-1.0, "expected seconds, 0 or more")],
+)
+def test_a_playing_time_that_no_clock_can_count_is_refused(seconds, message):
+    with pytest.raises(ValueError, match=message):
+        MatchServer(seconds=seconds)
+
+
 @pytest.fixture
 def serving(caplog):
     """A server that serves for ever in a thread of its own."""

@@ -1,0 +1,137 @@
+"""`--server rlbot` with servers that misbehave: every command ends, and says which server it was."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.cli import main
+
+Serve = Callable[[socket.socket], None]
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
+    """Returns a function that has a server treat its connections in some way, and returns its address."""
+    open_ones: list[socket.socket] = []
+
+    def start(serve: Serve) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        open_ones.append(listener)
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                    open_ones.append(connection)
+                    serve(connection)
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        ip, port = listener.getsockname()
+        monkeypatch.setenv("RLBOT_SERVER_IP", ip)
+        monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
+        return f"{ip}:{port}"
+
+    monkeypatch.setattr("rlgym_bridge.cli.probe.START_SECONDS", 1.0)
+    monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 1.0)
+    yield start
+    for one in open_ones:
+        one.close()
+
+
+def framed(payload: bytes) -> bytes:
+    return len(payload).to_bytes(2, "big") + payload
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> int:
+    return sum("undecodable message" in record.message for record in caplog.records)
+
+
+GARBAGE = framed(b"\xff" * 300)
+MATCH = framed(flat.CorePacket(flat.MatchConfiguration()).pack())
+
+
+def gives_no_car(connection: socket.socket) -> None:
+    connection.sendall(MATCH)
+
+
+def floods(connection: socket.socket) -> None:
+    def send() -> None:
+        try:
+            while True:
+                connection.sendall(GARBAGE * 20)
+        except OSError:
+            pass
+
+    threading.Thread(target=send, daemon=True).start()
+
+
+@pytest.mark.parametrize(
+    ("serve", "message"),
+    [
+        (lambda _: None, "did not take the match within 1 s"),
+        (lambda connection: connection.close(), "Restart RLBotServer and try again"),
+        (lambda connection: connection.sendall(GARBAGE), "or sent what cannot be read"),
+        (gives_no_car, "the server gave it no car; is Rocket League running?"),
+    ],
+    ids=["silent", "closes", "garbage", "no car"],
+)
+def test_the_probe_ends_with_every_server_names_it_and_leaves_no_thread_that_keeps_it_alive(
+    serve: Serve, message: str, played: Callable[[Serve], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = played(serve)
+    assert main(["probe", "--server", "rlbot"]) == 2
+    said = capsys.readouterr().err
+    assert message in said and address in said
+    alive = [one.name for one in threading.enumerate() if not one.daemon]
+    assert alive == [threading.main_thread().name]
+
+
+@pytest.mark.parametrize(
+    ("serve", "message"),
+    [
+        (lambda _: None, "sent no packet for 1 s"),
+        (lambda connection: connection.close(), "went away"),
+        (floods, "sent no packet for 1 s"),
+    ],
+    ids=["silent", "closes", "garbage"],
+)
+def test_a_match_on_a_server_that_sends_no_packets_is_given_up_with_its_address(
+    serve: Serve, message: str, played: Callable[[Serve], str], capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    address = played(serve)
+    began = time.monotonic()
+    assert main(["match", "--server", "rlbot", "--blue", "chaser", "--orange", "chaser"]) == 2
+    said = capsys.readouterr().err
+    assert message in said and address in said
+    assert complaints(caplog) <= time.monotonic() - began + 1
+
+
+def test_of_a_flood_of_garbage_the_probe_logs_one_line_a_second(
+    played: Callable[[Serve], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.sendall(MATCH)
+        floods(connection)
+
+    played(serve)
+    began = time.monotonic()
+    assert main(["probe", "--server", "rlbot"]) == 2
+    assert 1 <= complaints(caplog) <= time.monotonic() - began + 1
+
+
+@pytest.mark.parametrize("command", ["probe", "match"])
+@pytest.mark.parametrize("port", ["abc", "99999"])
+def test_a_port_that_is_none_is_refused_by_name(
+    command: str, port: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RLBOT_SERVER_PORT", port)
+    bots = ["--blue", "chaser", "--orange", "chaser"] if command == "match" else []
+    assert main([command, "--server", "rlbot", *bots]) == 2
+    assert f"RLBOT_SERVER_PORT is {port}, expected" in capsys.readouterr().err.replace("'", "")

@@ -1,0 +1,161 @@
+"""Packets that cannot be right, and line-ups that change: the decoder goes on, and so does the answer."""
+
+import logging
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.clock import Timing
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.sim import shadow
+from rlgym_bridge.state import KNOWN_FIELDS
+from tests.live.test_agent import CONFIG, Always, at, brain, neutral, pilot, sent
+from tests.live.test_decoder import packet, player
+from tests.live.test_shadow import playing
+from tests.parity.world import make_match, with_fields
+
+WHEELS = KNOWN_FIELDS.index("wheels_with_contact")
+AWAY = flat.BoostPadState(False, 1.0)
+
+
+def turned(angle: float) -> flat.Physics:
+    return flat.Physics(
+        flat.Vector3(0, 0, 17), flat.Rotator(angle, angle, angle), flat.Vector3(), flat.Vector3()
+    )
+
+
+def test_pads_that_come_and_go_are_read_anew() -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    for frame, count in enumerate((34, 20, 34, 40, 0, 34)):
+        state = decoder.update(packet(frame, boost_pads=[AWAY] * count))
+        away = int((state.pad_timer > 0).sum())
+        assert away == min(count, 34)
+    assert state.pad_timer.max() == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize("timer", [math.nan, math.inf, -math.inf, 3e38])
+def test_a_pad_timer_that_is_no_number_leaves_a_time_that_can_be(timer: float) -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    decoder.update(packet(1))
+    state = decoder.update(packet(2, boost_pads=[flat.BoostPadState(False, timer)] * 34))
+    assert (state.pad_timer > 0).all() and (state.pad_timer <= 10.0).all()
+
+
+@pytest.mark.parametrize("angle", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("whose", ["car", "ball"])
+def test_an_angle_that_is_no_number_is_passed_on_as_none(angle: float, whose: str) -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    other = player(player_id=8, team=1, physics=turned(angle if whose == "car" else 0.0))
+    ball = flat.BallInfo(turned(angle if whose == "ball" else 0.0))
+    state = decoder.update(packet(1, player(), other, balls=[ball]))
+    assert np.isfinite(state.car_rotation[0, 0]).all()
+    assert np.isnan(state.ball_rotation).all() == (whose == "ball")
+    assert np.isnan(state.car_rotation[0, 1]).all() == (whose == "car")
+
+
+@pytest.mark.parametrize("timeout", [math.inf, math.nan, 3e38])
+@pytest.mark.parametrize("frames", [(1, 2, 3), (1, 9, 17)], ids=["every packet", "lost packets"])
+def test_a_dodge_timeout_that_is_no_number_counts_as_a_jump_that_has_just_ended(
+    timeout: float, frames: tuple[int, ...]
+) -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    decoder.update(packet(0, player(air_state=flat.AirState.Jumping, has_jumped=True)))
+    air = player(air_state=flat.AirState.InAir, has_jumped=True, dodge_timeout=timeout)
+    for frame in frames:
+        state = decoder.update(packet(frame, air))
+    assert 0.0 <= state.car_air_time_since_jump[0, 0] < 0.2 and state.car_has_flip[0, 0] == 1
+
+
+def test_frame_numbers_of_more_than_31_bits_go_on_in_a_state_that_has_31() -> None:
+    decoder = Decoder(field_info(), shadow=False)
+    frames = [2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 0]
+    seen = [int(decoder.update(packet(frame)).frame[0]) for frame in frames]
+    assert seen == [2**31 - 1, -(2**31), -(2**31) + 1, -1, 0]
+
+
+def test_a_player_of_no_team_is_followed_by_no_simulation_and_the_next_cars_are_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    decoder = Decoder(field_info())
+    known = []
+    for number, one in enumerate(playing(make_match(1, 0), ticks=30, skip=300)):
+        if number in (10, 20):
+            one = with_fields(one, players=[with_fields(one.players[0], team=7), one.players[1]])
+        known.append(bool(decoder.update(one).car_known[0, :, WHEELS].all()))
+    assert known[9] and not known[10] and not known[11] and all(known[12:20])
+    assert not known[20] and all(known[22:])
+    assert sum("no simulation follows these cars" in record.message for record in caplog.records) == 1
+    assert not decoder.estimates
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Note the arenas that are made from now on."""
+    made: list[Any] = []
+    original = shadow.make_arena
+    monkeypatch.setattr(shadow, "make_arena", lambda *them: (made.append(them), original(*them))[1])
+    return made
+
+
+def test_a_player_who_comes_or_goes_is_followed_in_the_arena_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = counted(monkeypatch)
+    following = Decoder(field_info())
+    for number, one in enumerate(playing(make_match(2, 0), ticks=90, skip=300)):
+        if 30 <= number < 60:
+            one = with_fields(one, players=one.players[:3])
+        if number in (30, 60):
+            late = Decoder(field_info())
+        state = following.update(one)
+        if number < 30:
+            continue
+        fresh = late.update(one)
+        assert state.car_known[0, :, WHEELS].all() == (number not in (30, 60))
+        if number not in (30, 60):
+            for name in ("wheels_with_contact", "is_autoflipping", "bump_victim"):
+                ours, theirs = getattr(state, "car_" + name), getattr(fresh, "car_" + name)
+                np.testing.assert_array_equal(ours, theirs, err_msg=f"{name}, packet {number}")
+    assert len(made) == 3, "one for each decoder"
+
+
+def test_an_arena_in_which_the_cars_do_not_fit_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = counted(monkeypatch)
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("not in order")
+
+    decoder = Decoder(field_info())
+    packets = playing(make_match(2, 0), ticks=6, skip=300)
+    decoder.update(packets[0])
+    monkeypatch.setattr(shadow, "place_cars", refuse)
+    for one in packets[1:]:
+        state = decoder.update(with_fields(one, players=one.players[:3]))
+    assert len(made) == 2 and state.car_known[0, :, WHEELS].all()
+
+
+def test_the_answer_to_a_packet_with_other_players_is_known_before_its_cars_are_taken_in() -> None:
+    one = pilot(Always())
+    other = player(player_id=8, team=1)
+    for frame in range(1, 12):
+        sent(one, at(frame, 3, player(), other))
+    changed = at(12, 3, other, player())
+    assert one.foresee(changed)
+    foreseen = [(index, row.tolist()) for index, row in one.inputs()]
+    assert neutral(foreseen) and foreseen == sent(one, changed)
+    assert [index for index, _ in foreseen] == [1]
+    assert not one.foresee(at(13, 3, other)), "our car is not there"
+
+
+def test_without_a_delay_the_answer_to_other_players_waits_for_the_decision() -> None:
+    at_once = replace(brain(Always()), timing=Timing(action_delay=0))
+    one = Pilot(at_once, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
+    sent(one, at(1))
+    changed = at(2, 3, player(player_id=8), player())
+    assert not one.foresee(changed)
+    assert not neutral(sent(one, changed))
