@@ -1,10 +1,13 @@
 """The learner: networks, what trains them, older versions of the policy, and how all that is kept."""
 
-from collections.abc import Iterator
+import math
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import torch
@@ -21,10 +24,13 @@ from training.policies import PolicyShape, pack
 from training.returns import RunningScale, scaled
 
 PART: Final = 2048
-"""Rows that go through the networks at once on a CPU: what they leave behind then stays in its caches."""
+"""Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
 
 ARENAS, ACTIONS, RIVALS, ORDER, POOL = range(5)
 """What random numbers are drawn for. Each use has its own stream, from (seed, steps, one of these)."""
+
+
+Found = TypeVar("Found")
 
 
 class Diverged(RuntimeError):
@@ -42,6 +48,7 @@ class Learner:
         shape: Of the policy.
         device: Where the networks are.
         policy, critic: The networks.
+        parameters: Of both.
         optimizer: Of both.
         learned: `(matches, cars)` bool, the seats of each collector that are learned from.
         steps: Agent steps learned from.
@@ -59,13 +66,16 @@ class Learner:
         clip = settings.obs_clip if settings.normalise_obs else None
         self.shape = PolicyShape(self._built.obs_size, distribution, sizes, settings.policy_layers, clip)
         self.device = _device(settings)
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
+        # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
+        # in every operation.
+        self._threads = (settings.threads or os.cpu_count() or 1) if self.device.type == "cpu" else 1
+        self._pool = ThreadPoolExecutor(self._threads, "learner")
+        torch.set_num_threads(1)
         torch.manual_seed(settings.seed)
         self.policy = PolicyNetwork(self.shape).to(self.device)
         self.critic = Critic(self.shape.obs_size, settings.critic_layers).to(self.device)
-        parameters = [*self.policy.parameters(), *self.critic.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, settings.learning_rate, eps=1e-5, fused=True)
+        self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
+        self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=1e-5, fused=True)
         self.learned = ~rival_seats(settings)
         self.steps = 0
         self._scale = RunningScale.of_size(self.shape.obs_size)
@@ -96,14 +106,25 @@ class Learner:
         if self.shape.obs_clip is not None:
             self._scale.update(obs)
 
-    def parts(self, rows: Tensor) -> Iterator[Tensor]:
-        """Cut rows `(n, ...)` into as many as are best computed at once."""
-        return iter(rows.split(PART if self.device.type == "cpu" else max(len(rows), 1)))
+    def in_parts(self, function: Callable[[Tensor], Found], rows: Tensor) -> list[Found]:
+        """Cut rows `(n, ...)` into parts, and return what a function makes of each, in order.
 
-    @torch.no_grad()
+        On a CPU the parts are computed on all threads at once. With equal threads they are always cut alike,
+        so that what comes out is the same to the last bit.
+        """
+        if self.device.type != "cpu":
+            return [function(rows)]
+        longest = min(PART, max(1, math.ceil(len(rows) / self._threads)))
+        return list(self._pool.map(function, rows.split(longest)))
+
     def values(self, shown: Tensor) -> np.ndarray:
         """Return the critic's values, `(rows,)` float32, of `(rows, size)`."""
-        found: np.ndarray = torch.cat([self.critic.values(part) for part in self.parts(shown)]).cpu().numpy()
+
+        @torch.no_grad()
+        def values_of(part: Tensor) -> Tensor:
+            return self.critic.values(part)
+
+        found: np.ndarray = torch.cat(self.in_parts(values_of, shown)).cpu().numpy()
         return found
 
     def set_learning_rate(self) -> float:
@@ -115,12 +136,21 @@ class Learner:
             group["lr"] = rate
         return rate
 
-    def clip_gradients(self, where: str) -> list[float]:
-        """Shorten each network's gradient to the longest allowed; return how long they were.
+    def descend(self, gradients: Iterable[Tensor], where: str) -> list[float]:
+        """Take a step of Adam with each network's gradient, shortened to the longest allowed.
+
+        Args:
+            gradients: One for each of `parameters`.
+            where: For the message of an error.
+
+        Returns:
+            How long the gradients of policy and critic were.
 
         Raises:
-            Diverged: A gradient is not finite; it has not been applied yet.
+            Diverged: A gradient is not finite; the step was not taken.
         """
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient
         norms = []
         for name, network in (("policy", self.policy), ("critic", self.critic)):
             norm = float(nn.utils.clip_grad_norm_(network.parameters(), self.settings.max_grad_norm))
@@ -132,6 +162,7 @@ class Learner:
                 ]
                 raise Diverged(f"the gradient of {', '.join(wrong) or name} is not finite in {where}")
             norms.append(norm)
+        self.optimizer.step()
         return norms
 
     # --- checkpoints -----------------------------------------------------------------------------

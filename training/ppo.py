@@ -173,12 +173,14 @@ def batch_of(learner: Learner, rollouts: Any) -> Batch:
     returns = found + values  # (K, T, L) float32
     gains = (found - found.mean()) / (found.std() + 1e-8)  # (K, T, L) float32
 
-    with torch.no_grad():
-        pairs = zip(learner.parts(rows), learner.parts(actions), strict=True)
-        log_probs = [learner.policy.log_probs_and_entropies(shown[part], done)[0] for part, done in pairs]
+    @torch.no_grad()
+    def log_probs_of(part: Tensor) -> Tensor:
+        return learner.policy.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
+
+    log_probs = torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
     return Batch(
-        shown, rows, actions, torch.cat(log_probs),
+        shown, rows, actions, log_probs,
         learner.tensor(gains.reshape(-1)), learner.tensor(returns.reshape(-1)),
         explained=1 - float(found.var()) / max(float(returns.var()), 1e-12),
     )  # fmt: skip
@@ -199,28 +201,14 @@ def improve(learner: Learner, batch: Batch) -> dict[str, float]:
     for epoch in range(settings.epochs):
         shuffled = torch.randperm(size, generator=order).to(learner.device)  # (B,) int64
         for number, minibatch in enumerate(shuffled.tensor_split(minibatches)):
-            learner.optimizer.zero_grad()
-            for part in learner.parts(minibatch):  # gradients add up
-                with torch.autocast(learner.device.type, torch.bfloat16, enabled=settings.bfloat16):
-                    shown = batch.shown[batch.rows[part]]  # (part, S)
-                    log_probs, entropies = learner.policy.log_probs_and_entropies(shown, batch.actions[part])
-                    values = learner.critic.values(shown)
-                change = log_probs - batch.log_probs[part]
-                ratios = change.exp()
-                policy_loss, value_loss = losses(
-                    ratios, batch.gains[part], values, batch.returns[part], settings.clip
-                )
-                loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (part,)
-                (loss.sum() / len(minibatch)).backward()
-                with torch.no_grad():
-                    # Of the divergence from the policy that played, the estimate that is never below 0.
-                    divergence = ratios - 1 - change
-                    clipped = ((ratios - 1).abs() > settings.clip).float()
-                    shares = (policy_loss, value_loss, entropies, divergence, clipped)
-                    totals += torch.stack([share.sum() for share in shares])
+
+            def learn_from(part: Tensor, rows: int = len(minibatch)) -> tuple[list[Tensor], Tensor]:
+                return gradients_of(learner, batch, part, rows)
+
+            gradients, sums = zip(*learner.in_parts(learn_from, minibatch), strict=True)
+            totals += torch.stack(sums).sum(0)
             where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
-            norms += learner.clip_gradients(where)
-            learner.optimizer.step()
+            norms += learner.descend([sum(found) for found in zip(*gradients, strict=True)], where)
     names = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
     means = (totals / (settings.epochs * size)).tolist()
     norms /= settings.epochs * minibatches
@@ -230,6 +218,37 @@ def improve(learner: Learner, batch: Batch) -> dict[str, float]:
         "critic_gradient": float(norms[1]),
         "learning_rate": rate,
     }
+
+
+def gradients_of(learner: Learner, batch: Batch, part: Tensor, rows: int) -> tuple[list[Tensor], Tensor]:
+    """Return what a part of a minibatch adds to the gradients and to the statistics.
+
+    Args:
+        learner: Its networks are only read.
+        batch: Of the iteration.
+        part: `(n,)` int64, rows of the batch.
+        rows: Of the whole minibatch.
+
+    Returns:
+        A gradient for each of the learner's parameters; the part's sums of policy loss, value loss, entropy,
+        divergence and rows clipped.
+    """
+    settings = learner.settings
+    with torch.autocast(learner.device.type, torch.bfloat16, enabled=settings.bfloat16):
+        shown = batch.shown[batch.rows[part]]  # (n, S)
+        log_probs, entropies = learner.policy.log_probs_and_entropies(shown, batch.actions[part])
+        values = learner.critic.values(shown)
+    change = log_probs - batch.log_probs[part]
+    ratios = change.exp()
+    policy_loss, value_loss = losses(ratios, batch.gains[part], values, batch.returns[part], settings.clip)
+    loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
+    gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)
+    with torch.no_grad():
+        # Of the divergence from the policy that played, the estimate that is never below 0.
+        divergence = ratios - 1 - change
+        clipped = ((ratios - 1).abs() > settings.clip).float()
+        shares = (policy_loss, value_loss, entropies, divergence, clipped)
+        return list(gradients), torch.stack([share.sum() for share in shares])
 
 
 def losses(
