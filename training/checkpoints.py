@@ -6,20 +6,10 @@ A checkpoint is written under another name and then renamed, so that one that is
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import torch
-
-from rlgym_bridge.components import component_factory
-from rlgym_bridge.fingerprint import Fingerprint
-from rlgym_bridge.mismatch import differences
-from rlgym_bridge.policy_files import read_files
-from training.config import ConfigError, Settings
-
-STATE_FILE: Final = "training.pt"
 _LATEST: Final = "latest"
 
 
@@ -28,31 +18,30 @@ class Checkpoints:
 
     Args:
         out: Folder of the run.
-        keep: How many of the newest are kept.
+        keep: How many of the newest are kept; 0 for all.
     """
 
-    def __init__(self, out: Path, keep: int) -> None:
+    def __init__(self, out: Path, keep: int = 0) -> None:
         self.folder = out / "checkpoints"
         self._keep = keep
 
     def latest(self) -> Path | None:
         """Return the newest checkpoint; None where there is none."""
-        found = self._all()
+        found = self.all()
         try:
             named = self.folder / (self.folder / _LATEST).read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             named = None
         if named in found:
             return named
         return found[-1] if found else None
 
-    def save(self, steps: int, save_policy: Callable[[Path], Any], state: Mapping[str, Any]) -> Path:
+    def save(self, steps: int, write: Callable[[Path], Any]) -> Path:
         """Write a checkpoint and remove the oldest ones.
 
         Args:
             steps: Agent steps trained; its name.
-            save_policy: Writes the policy folder at a path.
-            state: Tensors, numbers, texts, and lists and dicts of them.
+            write: Writes it into a folder.
 
         Returns:
             Its folder.
@@ -61,8 +50,7 @@ class Checkpoints:
         unfinished = self.folder / f".{steps}.{os.getpid()}.tmp"
         unfinished.mkdir(parents=True)
         try:
-            save_policy(unfinished)
-            torch.save(dict(state), unfinished / STATE_FILE)
+            write(unfinished)
             if folder.exists():  # the same run was begun anew here
                 shutil.rmtree(folder)
             unfinished.replace(folder)
@@ -71,50 +59,26 @@ class Checkpoints:
         name = self.folder / f".{_LATEST}.{os.getpid()}.tmp"
         name.write_text(f"{steps}\n", encoding="utf-8")
         name.replace(self.folder / _LATEST)
-        for old in self._all()[: -self._keep]:
+        for old in self.all()[: -self._keep] if self._keep else ():
             shutil.rmtree(old, ignore_errors=True)
         return folder
 
-    def _all(self) -> list[Path]:
+    def all(self) -> list[Path]:
+        """Return them all, the newest last."""
         names = self.folder.iterdir() if self.folder.is_dir() else ()
         return sorted((path for path in names if path.name.isdigit()), key=lambda path: int(path.name))
 
 
-def load_state(folder: Path, settings: Settings, built: Fingerprint, module: Any) -> dict[str, Any]:
-    """Return the state that a checkpoint holds, if it belongs to what is to be trained.
+def policy_path(given: str) -> str:
+    """Return the newest checkpoint where the folder of a run, its `checkpoints` or `latest` is given.
 
-    Args:
-        folder: The checkpoint.
-        settings: Of the run that goes on.
-        built: What its components make of the probe.
-        module: The components.
-
-    Raises:
-        ConfigError: The checkpoint was trained with another observation, parser or networks, or is damaged.
+    Anything else is returned as it is.
     """
-    try:
-        manifest, _ = read_files(folder)
-        state: dict[str, Any] = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch has many ways to say that a file is damaged
-        raise ConfigError(
-            f"the checkpoint {folder} cannot be read: {type(error).__name__}: {error}"
-        ) from error
-    components = component_factory(module.obs(settings), module.parser(settings), None, allow=None)()
-    found = differences(manifest, built, components)
-    before, now = state["settings"], asdict(settings)
-    found += [
-        f"{name} was {list(before[name])} and is {list(now[name])} now"
-        for name in ("policy_layers", "critic_layers", "team_sizes")
-        if tuple(before[name]) != tuple(now[name])
-    ]
-    found += [
-        f"{name} was {before[name]} and is {now[name]} now"
-        for name in ("normalise_obs", "snapshots")
-        if before[name] != now[name]
-    ]
-    if found:
-        raise ConfigError(
-            f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
-            "as they were, or train anew in another folder (out)"
-        )
-    return state
+    path = Path(given).absolute()
+    for run in (path, path.parent, path.parent.parent):
+        checkpoints = Checkpoints(run)
+        if path in (run, checkpoints.folder, checkpoints.folder / _LATEST):
+            newest = checkpoints.latest()
+            if newest is not None:
+                return str(newest)
+    return given

@@ -52,15 +52,21 @@ def import_components(settings: Settings) -> ModuleType:
     return module
 
 
-def rival_seats(settings: Settings) -> np.ndarray:
-    """Return which seats a snapshot plays: `(matches, cars)` bool, the same for every collector.
+def rival_sides(settings: Settings) -> np.ndarray:
+    """Return which team a snapshot plays in each match of a collector: `(matches,)` int8.
 
-    The first matches of a collector have one, on blue's side and on orange's in turn.
+    1: blue, -1: orange, 0: neither. The first matches of a collector have one, in turn.
     """
-    seats = np.zeros((settings.matches, settings.cars), bool)
-    blue = settings.team_sizes[0]
-    for match in range(round(settings.snapshot_share * settings.matches)):
-        seats[match, slice(None, blue) if match % 2 == 0 else slice(blue, None)] = True
+    sides = np.zeros(settings.matches, np.int8)
+    count = round(settings.snapshot_share * settings.matches)
+    sides[:count] = np.where(np.arange(count) % 2 == 0, 1, -1)
+    return sides
+
+
+def rival_seats(settings: Settings) -> np.ndarray:
+    """Return which seats a snapshot plays: `(matches, cars)` bool, the same for every collector."""
+    teams = np.repeat((1, -1), settings.team_sizes)
+    seats: np.ndarray = rival_sides(settings)[:, None] == teams
     return seats
 
 
@@ -100,19 +106,19 @@ class Collectors:
             "restart", [np.random.SeedSequence((*seed, i)).generate_state(1)[0] for i in range(self.count)]
         )
 
-    def collect(self, seed: tuple[int, ...], snapshots: list[int]) -> Counter[str]:
+    def collect(self, seed: tuple[int, ...], snapshot: int) -> Counter[str]:
         """Fill the shared arrays with the next steps of all matches.
 
         Args:
             seed: Of the actions drawn.
-            snapshots: For each collector the row of `policies` that its rivals play.
+            snapshot: Row of `policies` that the rivals play.
 
         Returns:
-            Sums of what was counted meanwhile: those of the environment, and `episode_reward` over
-            `finished_seats`.
+            Sums of what was counted meanwhile: those of the environment, `episode_reward` over
+            `finished_seats`, and in the matches against rivals `rival_goals` and `goals_against_rival`.
         """
         total: Counter[str] = Counter()
-        for counts in self._ask("collect", [(seed, row) for row in snapshots]):
+        for counts in self._ask("collect", [(seed, snapshot)] * self.count):
             total.update(counts)
         return total
 
@@ -219,7 +225,7 @@ class _Collector:
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
         self._env = import_components(settings).make_env(settings, settings.matches)
-        self._rivals = rival_seats(settings)
+        self._rivals, self._rival_sides = rival_seats(settings), rival_sides(settings)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._rivals.shape)  # of the episodes under way
 
@@ -236,7 +242,8 @@ class _Collector:
         (seed, snapshot), rows, obs = argument, self._rows, self._obs
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         rival = unpack(self._shape, self._policies[snapshot], (*seed, self._index, 1))
-        counts = {"episode_reward": 0.0, "finished_seats": 0.0}
+        names = ("episode_reward", "finished_seats", "rival_goals", "goals_against_rival")
+        counts = dict.fromkeys(names, 0.0)
         for step in range(len(rows["rewards"])):
             rows["obs"][step] = obs
             # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
@@ -244,6 +251,9 @@ class _Collector:
             if self._rivals.any():
                 actions[self._rivals] = rival.act(obs[self._rivals][None])[0]
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
+            by_rival = self._env.scored * self._rival_sides  # 1: a goal of the rival, -1: of the learner
+            counts["rival_goals"] += np.count_nonzero(by_rival > 0)
+            counts["goals_against_rival"] += np.count_nonzero(by_rival < 0)
             rows["actions"][step], rows["rewards"][step] = actions, rewards
             rows["terminated"][step], rows["truncated"][step] = terminated, truncated
             self._returns += rewards

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from training.checkpoints import policy_path
 from training.matches import Scores, play_matches
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
@@ -127,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluate", description="Which policy is better, and how sure that is."
     )
-    parser.add_argument("a", metavar="A", help="policy folder, checkpoint, or chaser")
+    parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
     parser.add_argument("b", metavar="B", help="the same")
     parser.add_argument("--matches", type=int, default=200, help="half from each side (default: %(default)s)")
     parser.add_argument(
@@ -150,8 +151,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.json:
             options.json.touch()
+        first, second = policy_path(options.a), policy_path(options.b)
         found = evaluate(
-            options.a, options.b, options.matches, seconds=options.seconds, seed=options.seed,
+            first, second, options.matches, seconds=options.seconds, seed=options.seed,
             team_size=options.team_size, selection=options.selection,
             allow_modules=options.allow_modules, processes=options.processes,
         )  # fmt: skip
@@ -159,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     low, high = found.interval
-    print(f"{options.a} against {options.b}, {found.matches} matches of {options.seconds:g} s")
+    print(f"{first} against {second}, {found.matches} matches of {options.seconds:g} s")
     print(
         f"  won {found.won}, drawn {found.drawn}, lost {found.lost}, "
         f"goals {found.goals[0]} : {found.goals[1]}"

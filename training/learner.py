@@ -16,11 +16,13 @@ from torch import Tensor, nn
 from rlgym_bridge.components import component_factory
 from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy import save_policy
-from training.checkpoints import Checkpoints, load_state
+from training.checkpoints import Checkpoints
 from training.collector import import_components, rival_seats
 from training.config import ConfigError, Settings, hitbox_number
+from training.ladder import Ladder
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
+from training.restore import STATE_FILE, load_state
 from training.returns import RunningScale, scaled
 
 PART: Final = 2048
@@ -52,6 +54,7 @@ class Learner:
         optimizer: Of both.
         learned: `(matches, cars)` bool, the seats of each collector that are learned from.
         steps: Agent steps learned from.
+        ladder: How strong the policy and the snapshots are.
         snapshots: Older policies as rows, see `training.policies`; the first is the one of the start.
 
     Raises:
@@ -81,6 +84,7 @@ class Learner:
         self._scale = RunningScale.of_size(self.shape.obs_size)
         self._offered = 1  # policies that have had the chance to be a snapshot
         self.snapshots = [self.packed()]
+        self.ladder = Ladder()
 
     def packed(self) -> np.ndarray:
         """Return the policy as a row of numbers."""
@@ -180,8 +184,14 @@ class Learner:
             "scale": (self._scale.count, *map(torch.from_numpy, (self._scale.mean, self._scale.spread))),
             "snapshots": torch.from_numpy(np.stack(self.snapshots)),
             "offered": self._offered,
+            "ratings": [list(mark) for mark in self.ladder.marks],
         }
-        return checkpoints.save(self.steps, self._save_policy, state)
+
+        def write(folder: Path) -> None:
+            self._save_policy(folder)
+            torch.save(state, folder / STATE_FILE)
+
+        return checkpoints.save(self.steps, write)
 
     def _save_policy(self, folder: Path) -> None:
         settings = self.settings
@@ -207,10 +217,12 @@ class Learner:
         self._offered += 1
         if len(self.snapshots) < self.settings.snapshots:
             self.snapshots.append(policy)
+            self.ladder.keep(len(self.snapshots) - 1)
             return
         place = int(self.random(POOL).integers(self._offered))
         if place < len(self.snapshots):
             self.snapshots[place] = policy
+            self.ladder.keep(place)
 
     def load(self, folder: Path) -> None:
         """Go on from a checkpoint.
@@ -226,6 +238,7 @@ class Learner:
         self._scale = RunningScale(count, mean.numpy(), spread.numpy())
         self.snapshots = list(state["snapshots"].numpy())
         self._offered, self.steps = state["offered"], state["steps"]
+        self.ladder.restore(state["ratings"])
 
 
 def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:

@@ -88,8 +88,10 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
             started = time.perf_counter()
             policies[0] = learner.packed()
             policies[1 : 1 + len(learner.snapshots)] = learner.snapshots
-            rivals = 1 + learner.random(RIVALS).integers(len(learner.snapshots), size=collectors.count)
-            counts = collectors.collect((settings.seed, before, ACTIONS), rivals.tolist())
+            rival = int(learner.random(RIVALS).integers(len(learner.snapshots)))
+            counts = collectors.collect((settings.seed, before, ACTIONS), 1 + rival)
+            goals = int(counts["goals_against_rival"]), int(counts["rival_goals"])
+            learner.ladder.count(rival, *goals, seed=before)
             collected = time.perf_counter()
 
             # Learn.
@@ -99,8 +101,9 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
             learned = time.perf_counter()
 
             # Show and keep.
-            seconds = {"collect_seconds": collected - started, "learn_seconds": learned - collected}
-            row = progress.report(learner.steps, learner.steps - before, counts, stats | seconds)
+            stats |= {"collect_seconds": collected - started, "learn_seconds": learned - collected}
+            stats["rating"] = learner.ladder.rating
+            row = progress.report(learner.steps, learner.steps - before, counts, stats)
             every = settings.checkpoint_every
             restart = learner.steps // every > before // every
             if restart:

@@ -23,17 +23,17 @@ _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
-    "episodes", "entropy", "policy_loss", "value_loss", "kl", "clip_fraction", "explained_variance",
+    "episodes", "rating", "entropy", "policy_loss", "value_loss", "kl", "clip_fraction", "explained_variance",
     "policy_gradient", "critic_gradient", "learning_rate", "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included."""
+where none did. Touches are those of all cars, snapshots included. `rating` is `training.ladder`'s."""
 
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
     "touches_per_car_minute": "touches/car-minute", "goals_per_minute": "goals/minute",
-    "episode_reward": "episode reward", "entropy": "entropy, nats",
+    "episode_reward": "episode reward", "rating": "rating (untrained: 25)", "entropy": "entropy, nats",
 }  # fmt: skip
 
 
@@ -51,6 +51,7 @@ class Progress:
         out = Path(settings.out)
         out.mkdir(parents=True, exist_ok=True)
         path = out / "progress.csv"
+        _put_aside(path)
         self._file = path.open("a", newline="", encoding="utf-8", buffering=1)
         self._csv = csv.writer(self._file)
         if not path.stat().st_size:
@@ -133,6 +134,19 @@ class Progress:
             self._live.stop()
         self._board.close()
         self._file.close()
+
+
+def _put_aside(path: Path) -> None:
+    """Rename a table of earlier columns: new lines would not fit it."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as file:
+        columns = file.readline().strip()
+    if columns and columns != ",".join(COLUMNS):
+        number = 1
+        while path.with_suffix(f".{number}.csv").exists():
+            number += 1
+        path.rename(path.with_suffix(f".{number}.csv"))
 
 
 def _share(amount: float, of: float) -> float:

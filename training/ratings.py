@@ -16,6 +16,7 @@ from random import Random
 from openskill.models import PlackettLuce
 
 from rlgym_bridge.live.bot import CHASER
+from training.checkpoints import Checkpoints
 from training.evaluate import evaluate
 
 
@@ -92,9 +93,7 @@ def checkpoints(run: Path, most: int) -> list[str]:
     Raises:
         ValueError: The run has none.
     """
-    folder = run / "checkpoints"
-    names = folder.iterdir() if folder.is_dir() else ()
-    found = sorted((one for one in names if one.name.isdigit()), key=lambda one: int(one.name))
+    folder, found = Checkpoints(run).folder, Checkpoints(run).all()
     if not found:
         raise ValueError(f"{folder} has no checkpoints, expected the folder of a training run")
     if len(found) > most:

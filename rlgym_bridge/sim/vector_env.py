@@ -60,6 +60,7 @@ class VectorEnv:
 
     Attributes:
         state: All matches as they are; of a new episode where one has ended.
+        scored: `(matches,)` int8, who scored in the latest step: 1 blue, -1 orange, 0 nobody.
         cars: Cars in a match.
         parser: The action parser (of the first match).
 
@@ -101,6 +102,7 @@ class VectorEnv:
         self._delay_range = (low, high)
         self._delays = [low] * matches
         self._touching = np.zeros((matches, self.cars), bool)
+        self.scored = np.zeros(matches, np.int8)
         self._counts: dict[str, float] = {}
         self._seed = seed
 
@@ -169,9 +171,11 @@ class VectorEnv:
     def _count(self, ticks: int) -> None:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)
         touching = self.state.car_ball_touches > 0
+        new = self.state.goal_scored > self._before.goal_scored
+        self.scored = np.where(new, np.where(self.state.ball_position[:, 1] > 0, 1, -1), 0).astype(np.int8)
         counts = self._counts
         counts["touches"] += np.count_nonzero(touching > self._touching)
-        counts["goals"] += np.count_nonzero(self.state.goal_scored > self._before.goal_scored)
+        counts["goals"] += np.count_nonzero(new)
         counts["game_minutes"] += minutes
         counts["car_minutes"] += self.cars * minutes
         self._touching = touching

@@ -46,6 +46,7 @@ class MarkEnv:
     def __init__(self, matches: int, cars: int) -> None:
         self.matches, self.cars = matches, cars
         self.counts: dict[str, float] = {}
+        self.scored = np.zeros(matches, np.int8)
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         self.rng = np.random.default_rng(seed)
@@ -67,6 +68,7 @@ class MarkEnv:
         rewards = self.hits(actions).astype(np.float32)
         ended = self.rng.random(self.matches) < 0.1
         terminated = ended & (self.rng.random(self.matches) < 0.5)
+        self.scored = np.where(terminated, 1, 0).astype(np.int8)  # always blue
         shown = self._draw()
         self.counts = {
             "touches": self.counts.get("touches", 0) + float(rewards.sum()),

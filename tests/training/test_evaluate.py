@@ -82,6 +82,7 @@ def test_the_commands_write_json_and_name_what_is_wrong(
 ) -> None:
     network = folder(tmp_path / "run" / "checkpoints" / "100")
     folder(tmp_path / "run" / "checkpoints" / "200", seed=1)
+    (tmp_path / "run" / "checkpoints" / "latest").write_text("200\n")
     result = tmp_path / "result.json"
     assert evaluate_main([network, "chaser", "--matches", "2", "--seconds", "5", "--json", str(result)]) == 0
     data = json.loads(result.read_text())
@@ -89,6 +90,10 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     arguments = ["--matches", "2", "--seconds", "5", "--json", str(result)]
     assert ratings_main([str(tmp_path / "run"), *arguments]) == 0
     assert [row["name"] for row in json.loads(result.read_text())] == ["100", "200", "chaser"]
+    for newest in ("run", "run/checkpoints", "run/checkpoints/latest"):
+        capsys.readouterr()
+        assert evaluate_main([str(tmp_path / newest), "chaser", "--matches", "2", "--seconds", "1"]) == 0
+        assert str(Path("run", "checkpoints", "200")) in capsys.readouterr().out
     slow = folder(tmp_path / "slow", repeats=4)
     for arguments, message in (
         ([str(tmp_path / "none"), "chaser"], "none"),

@@ -11,11 +11,13 @@ import torch
 
 from rlgym_bridge.policy import load_policy
 from tests.policy_folders import make_module
-from training.checkpoints import STATE_FILE, Checkpoints
-from training.collector import CollectorDied, import_components, rival_seats
+from training.checkpoints import Checkpoints
+from training.collector import CollectorDied, Collectors, import_components, rival_seats
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main
+from training.progress import COLUMNS
+from training.restore import STATE_FILE
 
 SMALL = {
     "components": "tests.training.stand_in",
@@ -121,20 +123,20 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, 
 def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     for steps in (5, 30, 200):
-        checkpoints.save(steps, lambda folder: (folder / "policy.json").write_text("{}"), {"steps": steps})
+        checkpoints.save(steps, lambda folder: (folder / "policy.json").write_text("{}"))
     assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["200", "30", "latest"]
     assert checkpoints.latest() == tmp_path / "checkpoints" / "200"
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=1)
-    first = checkpoints.save(1, lambda folder: None, {"steps": 1})
+    first = checkpoints.save(1, lambda folder: None)
 
     def broken(folder: Path) -> None:
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space"):
-        checkpoints.save(2, broken, {"steps": 2})
+        checkpoints.save(2, broken)
     assert [path.name for path in checkpoints.folder.iterdir() if path.is_dir()] == ["1"]
     assert checkpoints.latest() == first
 
@@ -245,3 +247,27 @@ def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:
     assert len(ages) == 4
     assert len(set(ages)) == 4
     assert min(ages) < 30
+
+
+def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
+    # In the stand-in blue scores every goal, and the rivals are orange and blue in turn.
+    out = tmp_path / "run"
+    main(settings(out, steps=20 * BATCH, matches=8, snapshot_share=0.25), quiet=True)
+    assert len(set(column(out, "rating"))) > 5
+    with Collectors(
+        settings(out, snapshot_share=1.0, rollout_steps=100), Learner(settings(out)).shape
+    ) as both:
+        both.arrays["policies"][:] = Learner(settings(out)).packed()
+        both.restart((0,))
+        counts = both.collect((0,), 1)
+    assert counts["rival_goals"] + counts["goals_against_rival"] == counts["goals"] > 20
+    assert counts["rival_goals"] == pytest.approx(counts["goals"] / 2, rel=0.5)
+
+
+def test_a_table_with_other_columns_is_put_aside(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "progress.csv").write_text("steps,old\n1,2\n")
+    main(settings(out, steps=BATCH), quiet=True)
+    assert (out / "progress.1.csv").read_text() == "steps,old\n1,2\n"
+    assert (out / "progress.csv").read_text().startswith(",".join(COLUMNS))
