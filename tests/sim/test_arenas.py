@@ -114,6 +114,10 @@ def test_trajectories_are_rlgyms_to_the_bit(team_size: int, changing: bool) -> N
     start = kickoff(team_size)
     start.ball_position[0] = start.car_position[0, 0] + 700 * start.car_rotation[0, 0, :, 0]
     start.ball_position[0, 2] = BALL_REST_Z
+    ahead = start.car_rotation[0, 0, :, 0].copy()  # and an orange car runs into the blue one from behind
+    start.car_position[0, team_size] = start.car_position[0, 0] - 400 * ahead
+    start.car_rotation[0, team_size] = start.car_rotation[0, 0]
+    start.car_linear_velocity[0, team_size] = 1500 * ahead
     derive(start)
     arenas = Arenas(1, team_size, team_size)
     arenas.put([0], start)
@@ -141,7 +145,7 @@ def test_trajectories_are_rlgyms_to_the_bit(team_size: int, changing: bool) -> N
         np.testing.assert_array_equal(ours.car_is_holding_jump, theirs.car_is_holding_jump)
         touches += ours.car_ball_touches.sum()
         bumps += (ours.car_bump_victim >= 0).any()
-    assert touches
+    assert touches and bumps, (touches, bumps)
     del engine._arena
 
 
