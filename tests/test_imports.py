@@ -64,7 +64,7 @@ def test_between_the_two_worlds_nothing_imports_rlbot_or_rocketsim(path: Path) -
 def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
     code = (
         "import sys; sys.modules['torch'] = sys.modules['RocketSim'] = None;"
-        "from rlgym_bridge.live.bot import brain_of; brain_of('chaser').components()"
+        "from rlgym_bridge.brains import brain_of; brain_of('chaser').components()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

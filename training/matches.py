@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.brains import brain_of
 from rlgym_bridge.components import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.bot import brain_of
 from rlgym_bridge.mutators import KickoffMutator, blank_state
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState, derive

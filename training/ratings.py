@@ -15,7 +15,7 @@ from random import Random
 
 from openskill.models import PlackettLuce
 
-from rlgym_bridge.live.bot import CHASER
+from rlgym_bridge.brains import CHASER
 from training.checkpoints import Checkpoints
 from training.evaluate import evaluate
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rlbot import flat
 
+from rlgym_bridge.brains import CHASER
 from rlgym_bridge.game import BLUE, ORANGE
-from rlgym_bridge.live.bot import CHASER
 from rlgym_bridge.policy_files import MANIFEST_FILE, read_files
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot

@@ -2,7 +2,8 @@
 
 import sys
 
-from rlgym_bridge.live.bot import CHASER, play
+from rlgym_bridge.live.bot import play  # isort: skip  (the first: it sets numpy's threads)
+from rlgym_bridge.brains import CHASER
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
