@@ -13,6 +13,10 @@ TICKS_PER_SECOND: Final = 120
 
 TICK_SECONDS: Final = 1.0 / TICKS_PER_SECOND
 
+TOUCH_GAP_SECONDS: Final = 0.25
+"""Where touches are counted, contacts of a car with the ball that follow sooner are still the same touch [our
+choice: a ball that is carried or pushed bounces on the car]."""
+
 CONTROL_NAMES: Final = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 """The eight controls in the order of every control row of this project.
 

@@ -15,12 +15,12 @@ from rlgym_bridge.brains import brain_of
 from rlgym_bridge.components import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
-from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_SECONDS, Phase
 from rlgym_bridge.mutators import KickoffMutator, blank_state
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState, derive
 
-_TOUCH_GAP_SECONDS = 0.25  # contacts closer together are one touch
+_TOUCH_GAP_TICKS = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Scores:
 
     Attributes:
         goals: `(matches, 2)` int64, of blue and orange.
-        touches: `(matches, cars)` int64; contacts within 0.25 s are one touch.
+        touches: `(matches, cars)` int64; contacts within `TOUCH_GAP_SECONDS` are one.
         minutes: Game time of each match.
     """
 
@@ -147,7 +147,7 @@ def play_matches(
         tick += parts[0].shape[2]
         state = arenas.state
         touched = state.car_ball_touches > 0
-        touches += touched & (tick - last_touch >= _TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
+        touches += touched & (tick - last_touch >= _TOUCH_GAP_TICKS)
         last_touch[touched] = tick
         state.phase[touched.any(1)] = Phase.ACTIVE
         scored = np.flatnonzero(state.goal_scored)

@@ -46,6 +46,7 @@ def summary(result: MatchResult, told: list[Told]) -> dict[str, Any]:
         "overtime": result.overtime,
         "ended_by": result.ended_by,
         "ticks": result.ticks,
+        "playing_ticks": result.playing_ticks,
         "seed": result.seed,
         "recording": None,
         "server_late": result.server_late,

@@ -16,7 +16,7 @@ from rlbot import flat
 from rlbot.interface import SocketRelay
 from rlbot.managers import MatchManager
 
-from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.game import PLAYING_PHASES, TOUCH_GAP_SECONDS, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.pilot import Faults
 from rlgym_bridge.server import BotResult, ConfigError, MatchResult, ServerError
@@ -122,6 +122,7 @@ class _Watch:
         self._cars: dict[int, _Watched] = {}
         self._first_frame: int | None = None
         self._was_active = False
+        self._playing_ticks = 0
         self._faults = Faults(_LOG)
 
     def follow(self, relay: SocketRelay) -> None:
@@ -159,14 +160,16 @@ class _Watch:
         if self._first_frame is None:
             self._first_frame = info.frame_num
         self._was_active |= phase in PLAYING_PHASES
+        if before is not None and before.match_info.match_phase in PLAYING_PHASES:
+            self._playing_ticks += max(0, info.frame_num - before.match_info.frame_num)
         for player in packet.players:
             car = self._cars.setdefault(player.player_id, _Watched(boost=player.boost))
             if phase in PLAYING_PHASES:
                 car.boost_used += max(0.0, car.boost - player.boost)
                 touch = player.latest_touch
                 if touch is not None and touch.game_seconds != car.touch_seconds:
+                    car.touches += touch.game_seconds - car.touch_seconds >= TOUCH_GAP_SECONDS
                     car.touch_seconds = touch.game_seconds
-                    car.touches += 1
             car.boost = player.boost
         if before is None or _score(before) != _score(packet):
             clock = math.ceil(info.game_time_remaining)
@@ -187,6 +190,7 @@ class _Watch:
             overtime=overtime,
             ended_by="overtime goal" if overtime else "time",
             ticks=ticks,
+            playing_ticks=self._playing_ticks,
             seed=0,
             server_late=0,
             seconds=seconds,

@@ -241,6 +241,7 @@ class HostedMatch:
             overtime=referee.overtime,
             ended_by=referee.ended_by or "stopped",
             ticks=self._match.tick + 1,
+            playing_ticks=self._match.playing_ticks,
             seed=self._settings.seed,
             server_late=self._pace.late,
             seconds=seconds,

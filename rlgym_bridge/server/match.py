@@ -31,6 +31,7 @@ class Match:
 
     Attributes:
         tick: Ticks since the first packet, of any phase.
+        playing_ticks: Ticks from GO to a goal or the end.
         frame: Number of the frame that `packet` shows. It is `tick`, unless the dialect has frames stand
             still where no physics runs.
         referee: Phase, clock, score, end.
@@ -61,6 +62,7 @@ class Match:
         dialect = (dialect or Dialect()).complete()
         teams = [seat.team for seat in seats]
         self.tick = 0
+        self.playing_ticks = 0
         self.frame = 0
         self._repeats = dialect["idle_frames"] == "repeated"
         self.referee = Referee(course or Course())
@@ -183,6 +185,7 @@ class Match:
             self._desired.clear()
 
     def _play(self) -> None:
+        self.playing_ticks += 1
         simulation = self.simulation
         simulation.step()
         events = simulation.events

@@ -70,6 +70,7 @@ class MatchResult:
         ended_by: "time", "overtime goal", "max score", "max overtime: draw", "kickoff not
             touched", "no bots left" or "stopped".
         ticks: Ticks played, with that of the first packet; a packet each where the world sends all.
+        playing_ticks: Those of them that were played on: from GO to a goal or the end.
         seed: Seed of kickoffs and respawns.
         server_late: Packets sent more than a quarter of a tick after they were due; only in
             real time.
@@ -82,6 +83,7 @@ class MatchResult:
     overtime: bool
     ended_by: str
     ticks: int
+    playing_ticks: int
     seed: int
     server_late: int
     seconds: float
