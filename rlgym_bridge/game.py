@@ -61,6 +61,7 @@ CEILING_Z: Final = 2044.0  # uu [RG]
 GOAL_THRESHOLD_Y: Final = 5215.5
 """RLGym's goal test: |ball y| above this, uu [RG]. RocketSim's own callback fires at 5216."""
 
+GOAL_BACK_Y: Final = 6000.0  # uu, the back of the net [RG, BACK_NET_Y]
 GOAL_CENTRE_Z: Final = 321.3875  # uu, half of the goal's height [RG]
 GOAL_WIDTH: Final = 1785.51  # uu, post to post [RG]
 GOAL_HEIGHT: Final = 642.775  # uu [RG]

@@ -18,6 +18,7 @@ from rlgym_bridge.game import (
     BALL_REST_Z,
     CAR_MAX_SPEED,
     CEILING_Z,
+    GOAL_BACK_Y,
     GOAL_CENTRE_Z,
     GOAL_HEIGHT,
     GOAL_WIDTH,
@@ -31,7 +32,6 @@ __all__ = [
     "VelocityPlayerToBallReward", "WeightedSum", "name_of_bad",
 ]  # fmt: skip
 
-GOAL_BACK_Y: Final = 6000.0  # uu, the back of the net [RLGym 2.0.1, BACK_NET_Y]
 # What blue aims at, what orange aims at.
 _GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
 _OWN_GOAL_SIGNS: Final = np.array([-1.0, 1.0], np.float32)  # of y: blue's goal, orange's goal

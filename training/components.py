@@ -11,7 +11,7 @@ from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components import Components, ComponentSpec, component_factory
 from rlgym_bridge.conditions import AnyCondition, GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
-from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.relative_obs import RelativeObs
 from rlgym_bridge.rewards import (
     AirTouchReward,
     BoostKeptReward,
@@ -31,7 +31,7 @@ from training.config import Settings, hitbox_number
 
 def obs(settings: Settings) -> ComponentSpec:
     """Return what a car sees; for teams of changing size give `zero_padding`."""
-    return ComponentSpec.of(DefaultObs, zero_padding=None)
+    return ComponentSpec.of(RelativeObs, zero_padding=None)
 
 
 def parser(settings: Settings) -> ComponentSpec:
