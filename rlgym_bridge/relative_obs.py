@@ -20,7 +20,7 @@ _NOBODY: Final = -1
 
 
 class _Others(NamedTuple):
-    """The other cars of some seats: rows `(seats, places)`, and 1 where there is one, `(seats, places, 1)`."""
+    """The other cars of some seats: rows `(seats, places)`; 1 where there is one, `(seats, places, 1)`."""
 
     rows: np.ndarray
     there: np.ndarray

@@ -24,30 +24,47 @@ _MOST_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A against B.
+    """Some matches of A against B.
 
     Attributes:
-        matches: Played.
-        won, drawn, lost: By A.
-        goals: Of A and B.
-        touches_per_minute: Of a car of A and of B.
-        minutes: Game time in all.
-        leads: Of every match, the goals of A less those of B.
+        goals: `(matches, 2)` int64, of A and B.
+        touches: `(matches, 2)` int64, of A's cars and B's.
+        minutes: `(matches,)` of play.
+        team_size: Cars a team.
     """
 
-    matches: int
-    won: int
-    drawn: int
-    lost: int
-    goals: tuple[int, int]
-    touches_per_minute: tuple[float, float]
-    minutes: float
-    leads: tuple[int, ...] = ()
+    goals: np.ndarray
+    touches: np.ndarray
+    minutes: np.ndarray
+    team_size: int = 1
+
+    @property
+    def matches(self) -> int:
+        """How many were played."""
+        return len(self.goals)
+
+    @property
+    def leads(self) -> np.ndarray:
+        """`(matches,)` goals of A less those of B."""
+        leads: np.ndarray = self.goals[:, 0] - self.goals[:, 1]
+        return leads
+
+    @property
+    def results(self) -> tuple[int, int, int]:
+        """Matches that A won, drew and lost."""
+        return int((self.leads > 0).sum()), int((self.leads == 0).sum()), int((self.leads < 0).sum())
+
+    @property
+    def touches_per_minute(self) -> tuple[float, float]:
+        """Of a car of A and of B."""
+        a, b = (self.touches.sum(0) / (self.minutes.sum() * self.team_size)).tolist()
+        return a, b
 
     @property
     def win_rate(self) -> float:
         """Wins and half of the draws, of all matches."""
-        return (self.won + self.drawn / 2) / self.matches
+        won, drawn, _ = self.results
+        return (won + drawn / 2) / self.matches
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -96,8 +113,7 @@ def evaluate(
             size = min(left, _MOST_AT_ONCE, -(-half // max(1, processes // 2)))
             jobs.append((swapped, size, 1_000_003 * seed + 10 * number + 5 * swapped))
             left, number = left - size, number + 1
-    goals: list[np.ndarray] = []
-    touches, car_minutes, minutes = np.zeros(2), 0.0, 0.0
+    goals, touches, minutes = [], [], []
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         futures = [
             pool.submit(
@@ -110,17 +126,10 @@ def evaluate(
             scores: Scores = future.result()
             order = [1, 0] if swapped else [0, 1]
             goals.append(scores.goals[:, order])
-            touches += scores.touches.reshape(size, 2, team_size).sum((0, 2))[order]
-            minutes += scores.minutes * size
-            car_minutes += scores.minutes * size * team_size
-    every = np.concatenate(goals)
-    lead = every[:, 0] - every[:, 1]
-    blue, orange = every.sum(0).tolist()
-    per_minute = (touches / car_minutes).tolist()
-    return Evaluation(
-        len(lead), int((lead > 0).sum()), int((lead == 0).sum()), int((lead < 0).sum()),
-        (blue, orange), (per_minute[0], per_minute[1]), minutes, tuple(lead.tolist()),
-    )  # fmt: skip
+            touches.append(scores.touches.reshape(size, 2, team_size).sum(2)[:, order])
+            minutes.append(np.full(size, scores.minutes))
+    every = [np.concatenate(found) for found in (goals, touches, minutes)]
+    return Evaluation(every[0], every[1], every[2], team_size)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -160,20 +169,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    low, high = found.interval
+    (low, high), (won, drawn, lost) = found.interval, found.results
+    goals = found.goals.sum(0).tolist()
     print(f"{first} against {second}, {found.matches} matches of {options.seconds:g} s")
-    print(
-        f"  won {found.won}, drawn {found.drawn}, lost {found.lost}, "
-        f"goals {found.goals[0]} : {found.goals[1]}"
-    )
+    print(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     print(f"  win rate {found.win_rate:.1%} (95 %: {low:.1%} to {high:.1%})")
     a, b = found.touches_per_minute
     print(f"  touches per car and minute {a:.1f} and {b:.1f}")
     if options.json:
         result = {
-            "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high],
-            "goals": list(found.goals), "won": found.won, "drawn": found.drawn, "lost": found.lost,
-            "touches_per_minute": list(found.touches_per_minute), "minutes": found.minutes,
+            "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
+            "won": won, "drawn": drawn, "lost": lost,
+            "touches_per_minute": [a, b], "minutes": float(found.minutes.sum()),
         }  # fmt: skip
         options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0

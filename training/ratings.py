@@ -76,7 +76,7 @@ def rate(
             a, b, matches, seconds=seconds, seed=1000 * seed + number, team_size=team_size,
             allow_modules=allow_modules, processes=processes,
         )  # fmt: skip
-        outcomes += [(a, b, lead) for lead in found.leads]
+        outcomes += [(a, b, lead) for lead in found.leads.tolist()]
     Random(seed).shuffle(outcomes)  # a rating trusts what comes last most
     model = PlackettLuce()
     ratings = {player: model.rating() for player in players}
