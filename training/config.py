@@ -61,8 +61,8 @@ class Settings:
     hitbox: str = _setting("octane", "of all cars", one_of=tuple(box.name for box in HITBOXES))
 
     collectors: int = _setting(0, "processes that play; 0: one for each core", 0)
-    matches: int = _setting(64, "matches that each of them plays at once", 1)
-    rollout_steps: int = _setting(64, "steps of every match between two updates", 1)
+    matches: int = _setting(128, "matches that each of them plays at once", 1)
+    rollout_steps: int = _setting(32, "steps of every match between two updates", 1)
     snapshot_share: float = _setting(0.2, "share of matches against an older version of the policy", 0, 1)
     snapshots: int = _setting(8, "older versions to draw from; each checkpoint adds or replaces one", 1)
 
@@ -71,7 +71,7 @@ class Settings:
     normalise_obs: bool = _setting(False, "scale observations by their running mean and deviation")
     obs_clip: float = _setting(10.0, "scaled observations are clipped to plus and minus this", 0.1)
 
-    gamma: float = _setting(0.99, "discount a step", 0, 1)
+    gamma: float = _setting(0.993, "discount a step", 0, 1)
     gae_lambda: float = _setting(0.95, "weight of longer returns in the advantage", 0, 1)
     learning_rate: float = _setting(5e-4, "of Adam, for policy and critic", 0)
     learning_rate_schedule: str = _setting(
@@ -95,13 +95,13 @@ class Settings:
 
     goal: float = _setting(10.0, "reward for a goal, minus for one conceded")
     touch: float = _setting(2.0, "for a step with a touch")
-    touch_strength: float = _setting(0.0, "for the ball's change of speed at a touch, in 6000 uu/s")
+    touch_strength: float = _setting(2.0, "for the ball's change of speed at a touch, in 6000 uu/s")
     air_touch: float = _setting(0.0, "for a touch high up")
     save: float = _setting(0.0, "for a save")
     demolition: float = _setting(0.0, "for a demolition, minus for being demolished")
     velocity_to_ball: float = _setting(0.1, "each step, for speed towards the ball, in 2300 uu/s")
     velocity_ball_to_goal: float = _setting(
-        0.0, "each step, for the ball's speed towards the goal, in 6000 uu/s"
+        0.1, "each step, for the ball's speed towards the goal, in 6000 uu/s"
     )
     face_ball: float = _setting(0.0, "each step, for the cosine of the angle between nose and ball")
     boost_kept: float = _setting(0.0, "each step, for the square root of boost / 100")
@@ -109,9 +109,9 @@ class Settings:
     team_spirit: float = _setting(0.0, "0: rewards are a car's own; 1: the mean of its team", 0, 1)
     zero_sum: bool = _setting(False, "take off the mean of the opponents' rewards")
 
-    no_touch_seconds: float = _setting(30.0, "game time without a touch that ends an episode", 0.1)
+    no_touch_seconds: float = _setting(15.0, "game time without a touch that ends an episode", 0.1)
     episode_seconds: float = _setting(300.0, "game time that ends an episode", 0.1)
-    kickoff_share: float = _setting(1.0, "share of episodes from a kickoff; the others start anywhere", 0, 1)
+    kickoff_share: float = _setting(0.5, "share of episodes from a kickoff; the others start anywhere", 0, 1)
 
     def __post_init__(self) -> None:
         for name in ("team_sizes", "action_delay"):

@@ -31,7 +31,7 @@ _PACKAGES = (
 )
 _INSTALL_SECONDS, _RUN_SECONDS = 1800.0, 600.0  # at most
 
-_COLLECTORS, _MATCHES, _STEPS = 2, 64, 64
+_COLLECTORS, _MATCHES, _STEPS = 2, 128, 32
 _BATCH = _COLLECTORS * _MATCHES * _STEPS * 2  # agent steps of an iteration, of either
 _PROCESSES = 8  # of the peer, one match each
 _WARM_UP = 3  # iterations that do not count
@@ -47,7 +47,7 @@ def ppo_vs_rlgym_learn(rounds: int) -> dict[str, Any]:
 
     Equal are the match (1v1, kickoffs, goals and touches, both timeouts), observation, actions and tick skip,
     the networks, the batch of an iteration, the steps of a gradient step, the epochs, torch and its threads.
-    How they play is each one's own: we have two processes of 64 matches, the peer has a match to a process.
+    How they play is each one's own: we have two processes of 128 matches, the peer has a match to a process.
 
     Args:
         rounds: Turns.
@@ -79,6 +79,7 @@ def _settings(folder: Path, seed: int, iterations: int) -> Settings:
     steps = (_WARM_UP + iterations) * _BATCH
     return Settings(
         out=str(folder / "run"),
+        components="tests.benchmarks.default_obs",
         steps=steps,
         seed=seed,
         collectors=_COLLECTORS,
@@ -90,7 +91,11 @@ def _settings(folder: Path, seed: int, iterations: int) -> Settings:
         checkpoint_every=2 * steps,  # never: the peer does not either
         goal=10.0,
         touch=1.0,
+        touch_strength=0.0,
         velocity_to_ball=0.0,
+        velocity_ball_to_goal=0.0,
+        no_touch_seconds=30.0,
+        kickoff_share=1.0,
     )
 
 
