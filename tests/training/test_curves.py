@@ -1,0 +1,43 @@
+"""Curves of runs, from their tables."""
+
+from pathlib import Path
+
+import pytest
+
+from training.curves import main, read_curve
+from training.progress import COLUMNS
+
+
+def run(folder: Path, touches: list[float]) -> Path:
+    folder.mkdir()
+    lines = [",".join(COLUMNS)]
+    for i, value in enumerate(touches, 1):
+        row = dict.fromkeys(COLUMNS, 1.0) | {"steps": 1000 * i, "touches_per_car_minute": value}
+        lines.append(",".join(str(row[name]) for name in COLUMNS))
+    (folder / "progress.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_a_curve_is_made_of_means_over_equal_stretches(tmp_path: Path) -> None:
+    curve = read_curve(run(tmp_path / "a", [0, 2, 4, 6, 8, 10]), points=3)
+    assert curve.steps.tolist() == [2000, 4000, 6000]
+    assert curve.columns["touches_per_car_minute"].tolist() == [1, 5, 9]
+    assert curve.steps_to(5) == 4000
+    assert curve.steps_to(9.5) == float("inf")
+
+
+def test_the_command_draws_and_names_the_worst_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [run(tmp_path / name, values) for name, values in (("good", [1, 9]), ("bad", [1, 2, 3]))]
+    picture = tmp_path / "curves.png"
+    assert main([*map(str, runs), "--out", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr().out.splitlines()
+    assert "bad" in said[1] and said[1].endswith("never")
+    assert "good" in said[2] and said[2].endswith("2,000 steps")
+
+
+def test_a_folder_without_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert f"{tmp_path} has no progress.csv" in capsys.readouterr().err

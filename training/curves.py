@@ -1,0 +1,124 @@
+"""`python -m training.curves RUN [RUN...]`: how runs learned, in one picture and a few numbers.
+
+Read from each run's progress.csv. Touches and goals are those of all cars, snapshots included, as means over
+stretches of equally many steps.
+"""
+
+import argparse
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+_SHOWN = {
+    "touches_per_car_minute": "touches a car and minute",
+    "goals_per_minute": "goals a minute",
+    "rating": "rating (25: untrained)",
+}
+_TOUCHES = "touches_per_car_minute"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run.
+
+    Attributes:
+        name: Of its folder.
+        steps: `(n,)` agent steps at the end of each stretch.
+        columns: Means over each stretch, `(n,)`, by the names of progress.csv.
+    """
+
+    name: str
+    steps: np.ndarray
+    columns: dict[str, np.ndarray]
+
+    def steps_to(self, touches: float) -> float:
+        """Return the steps after which it touched so often for a whole stretch; infinite if never."""
+        reached = np.flatnonzero(self.columns[_TOUCHES] >= touches)
+        return float(self.steps[reached[0]]) if len(reached) else float("inf")
+
+
+def read_curve(run: Path, points: int = 100) -> Curve:
+    """Read a run.
+
+    Args:
+        run: Its folder.
+        points: Stretches that it is cut into.
+
+    Raises:
+        ValueError: progress.csv is missing or has no lines.
+    """
+    try:
+        with (run / "progress.csv").open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except FileNotFoundError as error:
+        raise ValueError(f"{run} has no progress.csv, expected the folder of a training run") from error
+    if not rows:
+        raise ValueError(f"{run / 'progress.csv'} has no lines yet")
+    steps = np.array([float(row["steps"]) for row in rows])
+    ends = np.linspace(0, steps[-1], points + 1)[1:]
+    stretch = np.searchsorted(ends, steps)
+    columns, used = {}, np.unique(stretch)
+    for name in _SHOWN:
+        values = np.array([float(row[name]) for row in rows])
+        columns[name] = np.array([np.nanmean(values[stretch == one]) for one in used])
+    return Curve(run.name, ends[used], columns)
+
+
+def draw(curves: Sequence[Curve], path: Path) -> None:
+    """Draw touches, goals and rating over steps: a line for each run, and the spread of several."""
+    figure, every = plt.subplots(1, len(_SHOWN), figsize=(12, 3.6), layout="constrained")
+    for axes, (name, title) in zip(every, _SHOWN.items(), strict=True):
+        for curve in curves:
+            axes.plot(curve.steps / 1e6, curve.columns[name], linewidth=1, label=curve.name)
+        if len(curves) > 1:
+            shared = min((curve.steps for curve in curves), key=lambda steps: float(steps[-1]))
+            lines = [np.interp(shared, curve.steps, curve.columns[name]) for curve in curves]
+            axes.fill_between(shared / 1e6, np.min(lines, 0), np.max(lines, 0), alpha=0.15, color="grey")
+        axes.set(xlabel="agent steps, millions", title=title)
+        axes.set_xlim(0)
+        axes.grid(alpha=0.3)
+    if len(curves) > 1:
+        every[0].legend(fontsize="small")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.curves", description="How runs learned, in a picture and a few numbers."
+    )
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="folder of a training run")
+    parser.add_argument("--out", type=Path, default=Path("curves.png"), help="default: %(default)s")
+    parser.add_argument(
+        "--touches", type=float, default=5.0, metavar="N",
+        help="a car and minute, to say when a run reached them (default: %(default)g)",
+    )  # fmt: skip
+    options = parser.parse_args(arguments)
+    try:
+        curves = [read_curve(run) for run in options.runs]
+        draw(curves, options.out)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(
+        f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}   {options.touches:g} touches at"
+    )
+    for curve in sorted(curves, key=lambda one: float(one.columns[_TOUCHES][-1])):
+        touches, goals, rating = (curve.columns[name][-1] for name in _SHOWN)
+        reached = curve.steps_to(options.touches)
+        when = f"{reached:,.0f} steps" if np.isfinite(reached) else "never"
+        print(f"{curve.name:>16} {curve.steps[-1]:13,.0f} {touches:8.1f} {goals:6.2f} {rating:7.1f}   {when}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
