@@ -109,9 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(
-        f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}   {options.touches:g} touches at"
-    )
+    heads = f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}"
+    print(f"{heads}   {options.touches:g} touches at")
     for curve in sorted(curves, key=lambda one: float(one.columns[_TOUCHES][-1])):
         touches, goals, rating = (curve.columns[name][-1] for name in _SHOWN)
         reached = curve.steps_to(options.touches)
