@@ -19,6 +19,7 @@ from rlgym_bridge.rewards import (
     DemolitionReward,
     FaceBallReward,
     GoalReward,
+    InAirReward,
     SaveReward,
     TouchReward,
     VelocityBallToGoalReward,
@@ -55,6 +56,7 @@ def make_components(settings: Settings) -> Components:
         (VelocityPlayerToBallReward(), settings.velocity_to_ball),
         (VelocityBallToGoalReward(), settings.velocity_ball_to_goal),
         (FaceBallReward(), settings.face_ball),
+        (InAirReward(), settings.in_air),
         (BoostKeptReward(), settings.boost_kept),
         (BoostPickedUpReward(), settings.boost_picked_up),
     ]

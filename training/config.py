@@ -104,6 +104,7 @@ class Settings:
         0.1, "each step, for the ball's speed towards the goal, in 6000 uu/s"
     )
     face_ball: float = _setting(0.0, "each step, for the cosine of the angle between nose and ball")
+    in_air: float = _setting(0.0, "each step off the ground; a little keeps a young policy jumping")
     boost_kept: float = _setting(0.0, "each step, for the square root of boost / 100")
     boost_picked_up: float = _setting(0.0, "for the gain of the square root of boost / 100")
     team_spirit: float = _setting(0.0, "0: rewards are a car's own; 1: the mean of its team", 0, 1)
