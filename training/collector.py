@@ -6,7 +6,6 @@ Only observations, actions, rewards and ends are written; log-probabilities and 
 to compute.
 """
 
-import importlib
 import multiprocessing
 import os
 import signal
@@ -16,13 +15,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any, Final, Self, cast
 
 import numpy as np
 
-from training.config import ConfigError, Settings
+from training.config import Settings
+from training.environment import import_components, make_env, obs_and_parser
 from training.policies import PolicyShape, unpack
+from training.rivals import Rival
+from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 from training.shared import Layout, SharedArrays, rollout_layout
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
@@ -30,44 +32,6 @@ _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 
 class CollectorDied(RuntimeError):
     """A collector stopped; the message holds its traceback."""
-
-
-def import_components(settings: Settings) -> ModuleType:
-    """Return the module that says what is trained.
-
-    Raises:
-        ConfigError: It cannot be imported, or lacks a function.
-    """
-    name = settings.components
-    try:
-        module = importlib.import_module(name)
-    except ImportError as error:
-        raise ConfigError(f'components is "{name}", which cannot be imported: {error}') from error
-    for function in ("obs", "parser", "make_env"):
-        if not callable(getattr(module, function, None)):
-            raise ConfigError(
-                f'components is "{name}", which has no function {function}; expected a module with '
-                "obs, parser and make_env, as training.components has"
-            )
-    return module
-
-
-def rival_sides(settings: Settings) -> np.ndarray:
-    """Return which team a snapshot plays in each match of a collector: `(matches,)` int8.
-
-    1: blue, -1: orange, 0: neither. The first matches of a collector have one, in turn.
-    """
-    sides = np.zeros(settings.matches, np.int8)
-    count = round(settings.snapshot_share * settings.matches)
-    sides[:count] = np.where(np.arange(count) % 2 == 0, 1, -1)
-    return sides
-
-
-def rival_seats(settings: Settings) -> np.ndarray:
-    """Return which seats a snapshot plays: `(matches, cars)` bool, the same for every collector."""
-    teams = np.repeat((1, -1), settings.team_sizes)
-    seats: np.ndarray = rival_sides(settings)[:, None] == teams
-    return seats
 
 
 class Collectors:
@@ -111,11 +75,12 @@ class Collectors:
 
         Args:
             seed: Of the actions drawn.
-            snapshot: Row of `policies` that the rivals play.
+            snapshot: Row of `policies` that the snapshots' seats play.
 
         Returns:
             Sums of what was counted meanwhile: those of the environment, `episode_reward` over
-            `finished_seats`, and in the matches against rivals `rival_goals` and `goals_against_rival`.
+            `finished_seats`; the goals of snapshots and of the rival, and those against them:
+            `snapshot_goals`, `goals_against_snapshot`, `rival_goals`, `goals_against_rival`.
         """
         total: Counter[str] = Counter()
         for counts in self._ask("collect", [(seed, snapshot)] * self.count):
@@ -224,45 +189,58 @@ class _Collector:
         self._rows = {
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
-        self._env = import_components(settings).make_env(settings, settings.matches)
-        self._rivals, self._rival_sides = rival_seats(settings), rival_sides(settings)
+        module = import_components(settings)
+        self._sides = {"snapshot": snapshot_sides(settings), "rival": rival_sides(settings)}
+        self._snapshot = seats_of(self._sides["snapshot"], settings)
+        self._learned = learned_seats(settings)
+        self._rival: Rival | None = None
+        if self._sides["rival"].any():
+            self._rival = Rival(settings, obs_and_parser(settings, module), self._sides["rival"])
+        self._env = make_env(settings, module, () if self._rival is None else self._rival.reads)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
-        self._returns = np.zeros(self._rivals.shape)  # of the episodes under way
+        self._returns = np.zeros(self._learned.shape)  # of the episodes under way
 
     def restart(self, seed: int) -> None:
         """Begin new episodes in all matches."""
         self._obs = self._env.reset(int(seed))
-        expected = (*self._rivals.shape, self._shape.obs_size)
+        expected = (*self._learned.shape, self._shape.obs_size)
         if self._obs.shape != expected:
             raise ValueError(f"observations have shape {self._obs.shape}, expected {expected}")
         self._returns[:] = 0
+        if self._rival is not None:
+            self._rival.reset(int(seed))
 
     def collect(self, argument: tuple[tuple[int, ...], int]) -> dict[str, float]:
         """Play the steps of one rollout; return what was counted."""
-        (seed, snapshot), rows, obs = argument, self._rows, self._obs
+        (seed, row), rows, obs = argument, self._rows, self._obs
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
-        rival = unpack(self._shape, self._policies[snapshot], (*seed, self._index, 1))
-        names = ("episode_reward", "finished_seats", "rival_goals", "goals_against_rival")
-        counts = dict.fromkeys(names, 0.0)
+        snapshot = unpack(self._shape, self._policies[row], (*seed, self._index, 1))
+        counts = {"episode_reward": 0.0, "finished_seats": 0.0}
+        goals = {name: np.zeros(2) for name in self._sides}  # of them, against them
         for step in range(len(rows["rewards"])):
             rows["obs"][step] = obs
             # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
             actions = policy.act(obs)
-            if self._rivals.any():
-                actions[self._rivals] = rival.act(obs[self._rivals][None])[0]
+            if self._snapshot.any():
+                actions[self._snapshot] = snapshot.act(obs[self._snapshot][None])[0]
+            if self._rival is not None:
+                for where, chosen in self._rival.actions(self._env.state):
+                    actions[where] = chosen
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
-            by_rival = self._env.scored * self._rival_sides  # 1: a goal of the rival, -1: of the learner
-            counts["rival_goals"] += np.count_nonzero(by_rival > 0)
-            counts["goals_against_rival"] += np.count_nonzero(by_rival < 0)
+            for name, sides in self._sides.items():
+                scored = self._env.scored * sides
+                goals[name] += np.count_nonzero(scored > 0), np.count_nonzero(scored < 0)
             rows["actions"][step], rows["rewards"][step] = actions, rewards
             rows["terminated"][step], rows["truncated"][step] = terminated, truncated
             self._returns += rewards
             ended = terminated | truncated
             if ended.any():
                 rows["final_obs"][step, ended] = final_obs
-                learning = ended[:, None] & ~self._rivals
+                learning = ended[:, None] & self._learned
                 counts["episode_reward"] += float(self._returns[learning].sum())
                 counts["finished_seats"] += int(learning.sum())
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
+        for name, (scored, conceded) in goals.items():
+            counts |= {f"{name}_goals": scored, f"goals_against_{name}": conceded}
         return counts | dict(self._env.take_counts())

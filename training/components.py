@@ -1,14 +1,13 @@
 """What is trained: what a bot sees and can do, what it is rewarded for, how matches begin and end.
 
-This is the file to edit for a bot of one's own, or to copy: `components = "my_bot"` in config.toml names
-another module with the same three functions.
+For a bot of one's own `components = "my_bot"` in its config.toml names a module that begins with
+`from training.components import *` and has one or more of these functions anew.
 """
 
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import Components, ComponentSpec, component_factory
+from rlgym_bridge.components import ComponentSpec
 from rlgym_bridge.conditions import AnyCondition, GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
 from rlgym_bridge.relative_obs import RelativeObs
@@ -26,8 +25,9 @@ from rlgym_bridge.rewards import (
     VelocityPlayerToBallReward,
     WeightedSum,
 )
-from rlgym_bridge.sim.vector_env import VectorEnv
-from training.config import Settings, hitbox_number
+from training.config import Settings
+
+__all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
 
 def obs(settings: Settings) -> ComponentSpec:
@@ -44,8 +44,8 @@ def parser(settings: Settings) -> ComponentSpec:
     return ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=settings.tick_skip)
 
 
-def make_components(settings: Settings) -> Components:
-    """Return the components of a batch of matches."""
+def reward(settings: Settings) -> Any:
+    """Return what is rewarded: an RLGym reward function."""
     weighted = [
         (GoalReward(), settings.goal),
         (TouchReward(), settings.touch),
@@ -60,29 +60,18 @@ def make_components(settings: Settings) -> Components:
         (BoostKeptReward(), settings.boost_kept),
         (BoostPickedUpReward(), settings.boost_picked_up),
     ]
-    return replace(
-        component_factory(obs(settings), parser(settings), None, allow=None)(),
-        # What counts nothing is not computed.
-        reward_fn=WeightedSum(
-            [pair for pair in weighted if pair[1]], settings.team_spirit, settings.zero_sum
-        ),
-        termination_cond=GoalCondition(),
-        truncation_cond=AnyCondition(
-            NoTouchTimeoutCondition(settings.no_touch_seconds), TimeoutCondition(settings.episode_seconds)
-        ),
-        state_mutator=WeightedMutator(
-            [(KickoffMutator(), settings.kickoff_share), (RandomStateMutator(), 1 - settings.kickoff_share)]
-        ),
-    )
+    # What counts nothing is not computed.
+    return WeightedSum([pair for pair in weighted if pair[1]], settings.team_spirit, settings.zero_sum)
 
 
-def make_env(settings: Settings, matches: int) -> VectorEnv:
-    """Return the matches of one collector."""
-    return VectorEnv(
-        matches,
-        partial(make_components, settings),
-        settings.team_sizes,
-        tick_skip=settings.tick_skip,
-        action_delay=settings.action_delay,
-        hitbox=hitbox_number(settings),
+def conditions(settings: Settings) -> tuple[Any, Any]:
+    """Return what ends an episode: the termination and the truncation condition."""
+    no_touch = NoTouchTimeoutCondition(settings.no_touch_seconds)
+    return GoalCondition(), AnyCondition(no_touch, TimeoutCondition(settings.episode_seconds))
+
+
+def mutator(settings: Settings) -> Any:
+    """Return what begins an episode: an RLGym state mutator."""
+    return WeightedMutator(
+        [(KickoffMutator(), settings.kickoff_share), (RandomStateMutator(), 1 - settings.kickoff_share)]
     )

@@ -31,7 +31,7 @@ def _setting(
 _GROUPS = {
     "out": "the run",
     "team_sizes": "the match",
-    "collectors": "playing; a batch is collectors * matches * rollout_steps * cars, less the snapshots' cars",
+    "collectors": "playing; a batch is collectors * matches * rollout_steps * cars, less the opponents' cars",
     "policy_layers": "networks",
     "gamma": "learning",
     "checkpoint_every": "checkpoints",
@@ -64,6 +64,8 @@ class Settings:
     matches: int = _setting(128, "matches that each of them plays at once", 1)
     rollout_steps: int = _setting(32, "steps of every match between two updates", 1)
     snapshot_share: float = _setting(0.2, "share of matches against an older version of the policy", 0, 1)
+    rival: str = _setting("", "another opponent: chaser, or a policy folder with equal actions")
+    rival_share: float = _setting(0.0, "share of matches against it", 0, 1)
     snapshots: int = _setting(8, "older versions to draw from; each checkpoint adds or replaces one", 1)
 
     policy_layers: tuple[int, ...] = _setting((256, 256), "widths of the policy's hidden layers", 1)
@@ -115,6 +117,15 @@ class Settings:
     kickoff_share: float = _setting(0.5, "share of episodes from a kickoff; the others start anywhere", 0, 1)
 
     def __post_init__(self) -> None:
+        if bool(self.rival) != bool(self.rival_share):
+            raise ConfigError(
+                f'rival is "{self.rival}" and rival_share {self.rival_share}, expected both or neither'
+            )
+        if self.snapshot_share + self.rival_share > 1:
+            raise ConfigError(
+                f"snapshot_share is {self.snapshot_share} and rival_share {self.rival_share}, expected 1 "
+                "together at most"
+            )
         for name in ("team_sizes", "action_delay"):
             if len(getattr(self, name)) != 2:
                 raise ConfigError(f"{name} is {list(getattr(self, name))}, expected two whole numbers")
@@ -127,10 +138,10 @@ class Settings:
             raise ConfigError(
                 f"action_delay is [{low}, {high}], expected {self.tick_skip} (tick_skip) at most"
             )
-        if self.snapshot_share and not all(self.team_sizes):
+        if (self.snapshot_share or self.rival_share) and not all(self.team_sizes):
             raise ConfigError(
-                f"snapshot_share is {self.snapshot_share} and team_sizes {list(self.team_sizes)}: without "
-                "opponents there is nobody for the snapshots to play; set snapshot_share = 0"
+                f"snapshot_share is {self.snapshot_share}, rival_share {self.rival_share} and team_sizes "
+                f"{list(self.team_sizes)}: without opponents they have nobody to play; set both to 0"
             )
 
     @property

@@ -13,22 +13,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rlgym_bridge.components import component_factory
 from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy import save_policy
 from training.checkpoints import Checkpoints
-from training.collector import import_components, rival_seats
 from training.config import ConfigError, Settings, hitbox_number
+from training.environment import import_components, obs_and_parser
 from training.ladder import Ladder
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
 from training.restore import STATE_FILE, load_state
 from training.returns import RunningScale, scaled
+from training.rivals import Rival
+from training.seats import learned_seats, rival_sides
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
 
-ARENAS, ACTIONS, RIVALS, ORDER, POOL = range(5)
+ARENAS, ACTIONS, OLDER, ORDER, POOL = range(5)
 """What random numbers are drawn for. Each use has its own stream, from (seed, steps, one of these)."""
 
 
@@ -79,7 +80,9 @@ class Learner:
         self.critic = Critic(self.shape.obs_size, settings.critic_layers).to(self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=1e-5, fused=True)
-        self.learned = ~rival_seats(settings)
+        self.learned = learned_seats(settings)
+        if settings.rival:  # can it be played?
+            Rival(settings, obs_and_parser(settings, self._module), rival_sides(settings))
         self.steps = 0
         self._scale = RunningScale.of_size(self.shape.obs_size)
         self._offered = 1  # policies that have had the chance to be a snapshot
@@ -243,8 +246,7 @@ class Learner:
 
 def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:
     try:
-        components = component_factory(module.obs(settings), module.parser(settings), None, allow=None)()
-        return fingerprint(components, (settings.team_sizes,), hitbox_number(settings))
+        return fingerprint(obs_and_parser(settings, module), (settings.team_sizes,), hitbox_number(settings))
     except ValueError as error:
         raise ConfigError(f"the components of {settings.components} do not fit: {error}") from error
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from training.checkpoints import Checkpoints
 from training.collector import Collectors
 from training.config import ConfigError, Settings
-from training.learner import ACTIONS, ARENAS, ORDER, RIVALS, Diverged, Learner
+from training.learner import ACTIONS, ARENAS, OLDER, ORDER, Diverged, Learner
 from training.progress import Progress
 from training.returns import advantages
 from training.stopping import StopAsked
@@ -88,10 +88,10 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
             started = time.perf_counter()
             policies[0] = learner.packed()
             policies[1 : 1 + len(learner.snapshots)] = learner.snapshots
-            rival = int(learner.random(RIVALS).integers(len(learner.snapshots)))
-            counts = collectors.collect((settings.seed, before, ACTIONS), 1 + rival)
-            goals = int(counts["goals_against_rival"]), int(counts["rival_goals"])
-            learner.ladder.count(rival, *goals, seed=before)
+            older = int(learner.random(OLDER).integers(len(learner.snapshots)))
+            counts = collectors.collect((settings.seed, before, ACTIONS), 1 + older)
+            goals = int(counts["goals_against_snapshot"]), int(counts["snapshot_goals"])
+            learner.ladder.count(older, *goals, seed=before)
             collected = time.perf_counter()
 
             # Learn.

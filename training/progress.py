@@ -23,12 +23,13 @@ _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
-    "episodes", "rating", "entropy", "policy_loss", "value_loss", "kl", "clip_fraction", "explained_variance",
-    "policy_gradient", "critic_gradient", "learning_rate", "collect_seconds", "learn_seconds",
+    "episodes", "rating", "rival_goal_share", "entropy", "policy_loss", "value_loss", "kl",
+    "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate", "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included. `rating` is `training.ladder`'s."""
+where none did. Touches are those of all cars, snapshots included. `rating` is `training.ladder`'s,
+`rival_goal_share` the policy's share of the goals in matches against the rival."""
 
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
@@ -86,6 +87,10 @@ class Progress:
             "goals_per_minute": _share(counts.get("goals", 0.0), minutes / self._settings.cars),
             "episode_reward": _share(counts["episode_reward"], counts["finished_seats"]),
             "episodes": counts.get("episodes", 0.0),
+            "rival_goal_share": _share(
+                counts.get("goals_against_rival", 0.0),
+                counts.get("goals_against_rival", 0.0) + counts.get("rival_goals", 0.0),
+            ),
             **stats,
         }
         self._last = now

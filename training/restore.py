@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import torch
 
-from rlgym_bridge.components import component_factory
 from rlgym_bridge.fingerprint import Fingerprint
 from rlgym_bridge.mismatch import differences
 from rlgym_bridge.policy_files import read_files
 from training.config import ConfigError, Settings
+from training.environment import obs_and_parser
 
 STATE_FILE: Final = "training.pt"
 
@@ -34,8 +34,7 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, module: Any
         raise ConfigError(
             f"the checkpoint {folder} cannot be read: {type(error).__name__}: {error}"
         ) from error
-    components = component_factory(module.obs(settings), module.parser(settings), None, allow=None)()
-    found = differences(manifest, built, components)
+    found = differences(manifest, built, obs_and_parser(settings, module))
     before, now = state["settings"], asdict(settings)
     found += [
         f"{name} was {list(before[name])} and is {list(now[name])} now"

@@ -8,7 +8,7 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +58,7 @@ class VectorEnv:
             them, drawn for each match's episode.
         hitbox: Of all cars, `game.HITBOXES`.
         seed: Of kickoffs, respawns and drawn delays.
+        also_reads: Attributes of `MatchState` that are read from `state` besides what the components read.
 
     Attributes:
         state: All matches as they are; of a new episode where one has ended.
@@ -79,6 +80,7 @@ class VectorEnv:
         action_delay: int | tuple[int, int] = 1,
         hitbox: int = 0,
         seed: int = 0,
+        also_reads: Collection[str] = (),
     ) -> None:
         low, high = (action_delay, action_delay) if isinstance(action_delay, int) else action_delay
         if not 0 <= low <= high <= tick_skip:
@@ -97,7 +99,8 @@ class VectorEnv:
             self._parts = MatchParts(every, team_sizes, tick_skip, hitbox)
         else:
             self._parts = BatchParts(first, team_sizes, tick_skip, hitbox)
-        self._arenas = Arenas(matches, *team_sizes, reads=self._parts.reads)
+        reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
+        self._arenas = Arenas(matches, *team_sizes, reads=reads)
         self.state, self.cars, self.parser = self._arenas.state, sum(team_sizes), first.parser
         self._before = self.state.copy()
         self._delay_range = (low, high)

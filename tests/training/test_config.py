@@ -43,7 +43,7 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("hitbox", "octan", r'hitbox is "octan", expected one of octane'),
         ("team_sizes", [1], r"team_sizes is \[1\], expected two"),
         ("team_sizes", [0, 0], r"expected one car"),
-        ("team_sizes", [2, 0], r"set snapshot_share = 0"),
+        ("team_sizes", [2, 0], r"set both to 0"),
         ("action_delay", [2, 1], r"expected the lowest first"),
         ("action_delay", [0, 9], r"expected 8 \(tick_skip\) at most"),
     ],

@@ -12,12 +12,14 @@ import torch
 from rlgym_bridge.policy import load_policy
 from tests.policy_folders import make_module
 from training.checkpoints import Checkpoints
-from training.collector import CollectorDied, Collectors, import_components, rival_seats
+from training.collector import CollectorDied, Collectors
 from training.config import ConfigError, Settings, checked
+from training.environment import import_components
 from training.learner import Learner
 from training.ppo import main
 from training.progress import COLUMNS
 from training.restore import STATE_FILE
+from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 
 SMALL = {
     "components": "tests.training.stand_in",
@@ -230,9 +232,36 @@ def test_a_collector_that_vanishes_is_named_with_its_exit_code(
 
 
 def test_snapshots_play_a_share_of_the_matches_from_both_sides(tmp_path: Path) -> None:
-    seats = rival_seats(settings(tmp_path, team_sizes=[2, 1], matches=10, snapshot_share=0.4))
+    small = settings(tmp_path, team_sizes=[2, 1], matches=10, snapshot_share=0.4)
+    seats = seats_of(snapshot_sides(small), small)
     assert seats[:4].tolist() == [[True, True, False], [False, False, True]] * 2
     assert not seats[4:].any()
+
+
+def test_a_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None:
+    small = settings(tmp_path, matches=10, snapshot_share=0.2, rival="chaser", rival_share=0.4)
+    assert rival_sides(small).tolist() == [0, 0, 1, -1, 1, -1, 0, 0, 0, 0]
+    assert learned_seats(small).sum() == 20 - 2 - 4
+    run = {"components": "training.components", "rival": "chaser", "rival_share": 0.5, "steps": 1000}
+    out = tmp_path / "run"
+    assert main(settings(out, **run), quiet=True).steps >= 1000
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rival": "chaser"}, "expected both or neither"),
+        ({"rival": "nowhere", "rival_share": 0.5}, 'rival is "nowhere", which cannot be played'),
+        (
+            {"rival": "chaser", "rival_share": 0.5, "tick_skip": 4},
+            "decides every 8 ticks, and tick_skip is 4",
+        ),
+        ({"rival": "chaser", "rival_share": 0.9}, "expected 1 together at most"),
+    ],
+)
+def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        main(settings(tmp_path / "run", components="training.components", **changes), quiet=True)
 
 
 def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:
@@ -260,8 +289,8 @@ def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
         both.arrays["policies"][:] = Learner(settings(out)).packed()
         both.restart((0,))
         counts = both.collect((0,), 1)
-    assert counts["rival_goals"] + counts["goals_against_rival"] == counts["goals"] > 20
-    assert counts["rival_goals"] == pytest.approx(counts["goals"] / 2, rel=0.5)
+    assert counts["snapshot_goals"] + counts["goals_against_snapshot"] == counts["goals"] > 20
+    assert counts["snapshot_goals"] == pytest.approx(counts["goals"] / 2, rel=0.5)
 
 
 def test_a_table_with_other_columns_is_put_aside(tmp_path: Path) -> None:
