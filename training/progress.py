@@ -24,7 +24,8 @@ _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
     "episodes", "rating", "rival_goal_share", "entropy", "policy_loss", "value_loss", "kl",
-    "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate", "collect_seconds", "learn_seconds",
+    "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate",
+    "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
