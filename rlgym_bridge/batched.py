@@ -4,7 +4,7 @@ GameState -> from_rlgym -> MatchState of 1 match -> the one formula -> numbers f
 many arenas -------------> MatchState of N matches -> the one formula -> numbers for N matches
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import Any, Final
 
@@ -82,3 +82,10 @@ def row_of(rows: dict[Hashable, int], agent: Hashable) -> int:
     if agent not in rows:
         raise ValueError(f"agent {agent!r} has no car in the state, which has {list(rows)}")
     return rows[agent]
+
+
+def joined_reads(parts: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return what some parts read of a state together; None for everything, where one does not say."""
+    every = [getattr(part, "reads", None) for part in parts]
+    known = [names for names in every if names is not None]
+    return tuple(sorted({name for names in known for name in names})) if len(known) == len(every) else None

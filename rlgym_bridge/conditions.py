@@ -13,7 +13,7 @@ import numpy as np
 from rlgym.api import DoneCondition
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.batched import foreign_part, refuse_foreign
+from rlgym_bridge.batched import foreign_part, joined_reads, refuse_foreign
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_view import from_rlgym
 from rlgym_bridge.state import MatchState
@@ -25,8 +25,11 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
     An instance follows either one batch of matches or one RLGym environment.
     """
 
-    reads: tuple[str, ...] = ()
-    """Attributes of `MatchState` that are read."""
+    reads: tuple[str, ...] | None = None
+    """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
+
+    A name that is left out may always be 0 there (those of `rlgym_bridge.sim.columns.EXTRA_FIELDS`).
+    """
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some matches.
@@ -81,7 +84,7 @@ class _TimedCondition(BatchCondition):
         ValueError: It is negative or not a number.
     """
 
-    reads: tuple[str, ...] = ("frame",)
+    reads: tuple[str, ...] | None = ("frame",)
 
     def __init__(self, timeout_seconds: float) -> None:
         super().__init__()
@@ -197,7 +200,7 @@ class _Joined(BatchCondition):
                     f"{name} holds {part!r}, expected RLGym conditions, one by one or as one list"
                 )
         self.parts: tuple[Any, ...] = parts
-        self.reads = tuple(sorted({name for part in parts for name in getattr(part, "reads", ())}))
+        self.reads = joined_reads(parts)
         self._foreign = foreign_part(self)
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:

@@ -10,6 +10,44 @@ from rlgym_bridge.manifest import Manifest, PolicyMismatch
 
 MANIFEST_FILE: Final = "policy.json"
 WEIGHTS_FILE: Final = "weights.safetensors"
+CHECKPOINTS: Final = "checkpoints"
+LATEST: Final = "latest"
+
+
+def all_checkpoints(run: Path) -> list[Path]:
+    """Return the policy folders in the folder of a training run, the newest last."""
+    folder = run / CHECKPOINTS
+    names = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in names if path.name.isdecimal()), key=lambda path: int(path.name))
+
+
+def newest_checkpoint(run: Path) -> Path | None:
+    """Return the newest policy folder in the folder of a training run; None where there is none.
+
+    The file `checkpoints/latest` names it; without it the largest number is the newest.
+    """
+    folder, found = run / CHECKPOINTS, all_checkpoints(run)
+    try:
+        named = folder / (folder / LATEST).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        named = None
+    if named in found:
+        return named
+    return found[-1] if found else None
+
+
+def policy_path(given: str) -> str:
+    """Return the newest checkpoint where the folder of a run, its `checkpoints` or `latest` is given.
+
+    Anything else is returned as it is.
+    """
+    path = Path(given).absolute()
+    for run in (path, path.parent, path.parent.parent):
+        if path in (run, run / CHECKPOINTS, run / CHECKPOINTS / LATEST):
+            newest = None if (path / MANIFEST_FILE).is_file() else newest_checkpoint(run)
+            if newest is not None:
+                return str(newest)
+    return given
 
 
 def write_files(folder: Path, data: bytes, text: str) -> None:
@@ -36,6 +74,8 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
         ValueError: `policy.json` is unreadable or a key does not fit.
     """
     for attempt in range(3):
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder} is no folder; expected a policy folder")
         for name in (MANIFEST_FILE, WEIGHTS_FILE):
             if not (folder / name).is_file():
                 raise FileNotFoundError(

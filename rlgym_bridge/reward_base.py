@@ -8,7 +8,7 @@ import numpy as np
 from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.batched import foreign_part, refuse_foreign, row_of, rows_of
+from rlgym_bridge.batched import foreign_part, joined_reads, refuse_foreign, row_of, rows_of
 from rlgym_bridge.rlgym_view import from_rlgym
 from rlgym_bridge.state import Layout, MatchState
 
@@ -19,8 +19,11 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     RLGym's form converts its game state and keeps the one before.
     """
 
-    reads: tuple[str, ...] = ()
-    """Attributes of `MatchState` that are read."""
+    reads: tuple[str, ...] | None = None
+    """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
+
+    A name that is left out may always be 0 there (those of `rlgym_bridge.sim.columns.EXTRA_FIELDS`).
+    """
 
     _before: MatchState | None = None
 
@@ -132,7 +135,7 @@ class WeightedSum(BatchReward):
         self.parts = tuple(reward for reward, _ in rewards)
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum
-        self.reads = tuple(sorted({name for part in self.parts for name in getattr(part, "reads", ())}))
+        self.reads = joined_reads(self.parts)
         self._foreign = foreign_part(self)
         self._last: list[np.ndarray] = []  # of each part (N, cars), so that a bad number finds its name
 
@@ -145,7 +148,10 @@ class WeightedSum(BatchReward):
             TypeError: A part has no batch form; the message says which.
         """
         refuse_foreign(self, self._foreign, "reward_batch", "get_rewards")
-        self._last = [part.reward_batch(before, after, terminated, truncated) for part in self.parts]
+        self._last = [
+            checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
+            for part in self.parts
+        ]
         return self._sum(after.layout)
 
     def reset(
@@ -207,6 +213,21 @@ class WeightedSum(BatchReward):
             total[:, : layout.blue] -= orange
             total[:, layout.blue :] -= blue
         return total
+
+
+def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
+    """Return what a reward's `reward_batch` gave.
+
+    Raises:
+        ValueError: It is no array `(N, cars)`.
+    """
+    expected = (state.matches, state.layout.cars)
+    if not isinstance(given, np.ndarray) or given.shape != expected:
+        what = f"an array {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise ValueError(
+            f"reward {type(reward).__name__} gave {what}, expected an array {expected}: matches and cars"
+        )
+    return given
 
 
 def name_of_bad(

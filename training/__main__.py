@@ -14,7 +14,13 @@ _DEFAULTS = Path(__file__).with_name("config.toml")
 
 def main() -> int:
     """Read the command line, train, and return the exit code."""
-    options = _parser().parse_args()
+    try:
+        return _run(_parser().parse_args())
+    except KeyboardInterrupt:
+        return _say("interrupted; what was learned after the last checkpoint is lost", 1)
+
+
+def _run(options: argparse.Namespace) -> int:
     changes = {name: value for name in ("steps", "out") if (value := getattr(options, name)) is not None}
     try:
         settings = load(options.config, **changes)
@@ -25,6 +31,8 @@ def main() -> int:
             options.json.touch()  # better now than after hours
     except (ConfigError, OSError) as error:
         return _say(error, 2)
+    # Components of one's own lie beside the file of settings, or in the current folder.
+    sys.path.append(str(options.config.absolute().parent))
     # Imported late, so that --help and a mistyped key take no time.
     try:
         from training import ppo
@@ -41,8 +49,6 @@ def main() -> int:
         newest = Checkpoints(Path(settings.out), settings.keep_checkpoints).latest()
         kept = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         return _say(f"{error}\n{kept}", 1)
-    except KeyboardInterrupt:
-        return _say("interrupted before the checkpoint was written", 1)
     if options.json is not None:
         result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
         result["last"] = {name: value if value == value else None for name, value in summary.last.items()}

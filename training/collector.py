@@ -28,6 +28,7 @@ from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 from training.shared import Layout, SharedArrays, rollout_layout
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
+_LEFT_TO_THE_LEARNER: Final = (signal.SIGINT, signal.SIGTERM)  # both go to all processes of a terminal
 
 
 class CollectorDied(RuntimeError):
@@ -137,18 +138,18 @@ class Collectors:
 
 @contextmanager
 def _quiet_children() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to the learner, and compute with one thread each."""
+    """Start processes that leave signals to the learner, and compute with one thread each."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))
     # An ignored signal stays ignored in a new process, so that not even its start can be interrupted.
     here = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
+    handlers = [signal.signal(one, signal.SIG_IGN) for one in _LEFT_TO_THE_LEARNER] if here else []
     try:
         yield
     finally:
-        if here:
-            signal.signal(signal.SIGINT, handler)
+        for one, handler in zip(_LEFT_TO_THE_LEARNER, handlers, strict=False):
+            signal.signal(one, handler)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
@@ -163,7 +164,8 @@ def _work(
     pipe: Connection, settings: Settings, policy: PolicyShape, index: int, layout: Layout, name: str
 ) -> None:
     """Do what the learner asks until it hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for one in _LEFT_TO_THE_LEARNER:
+        signal.signal(one, signal.SIG_IGN)
     arrays = SharedArrays(layout, name)
     try:
         collector = _Collector(settings, policy, index, arrays)

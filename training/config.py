@@ -116,6 +116,11 @@ class Settings:
     episode_seconds: float = _setting(300.0, "game time that ends an episode", 0.1)
     kickoff_share: float = _setting(0.5, "share of episodes from a kickoff; the others start anywhere", 0, 1)
 
+    my: dict[str, Any] = dataclasses.field(
+        default_factory=dict,
+        metadata={"help": "for your own components: numbers, texts, lists of them"},
+    )
+
     def __post_init__(self) -> None:
         if bool(self.rival) != bool(self.rival_share):
             raise ConfigError(
@@ -182,14 +187,19 @@ def checked(values: Mapping[str, Any]) -> Settings:
         ConfigError: A key is unknown; a value is of the wrong type or out of range.
     """
     known = {field.name: field for field in dataclasses.fields(Settings)}
-    given = {}
+    given: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0)
-            what = f"a table [{name}]" if isinstance(value, dict) else f"{name} = {_as_toml(value)}"
+            if isinstance(value, dict):
+                raise ConfigError(f"[{name}] is a table; settings stand outside of tables, your own in [my]")
             raise ConfigError(
-                f"{what} is no setting; the nearest is {near[0]} (all keys: training/config.toml)"
+                f"{name} = {_as_toml(value)} is no setting; the nearest is {near[0]} (all keys: "
+                "training/config.toml; those of your own components go into a table [my])"
             )
+        if name == "my":
+            given[name] = _own(value)
+            continue
         given[name] = _fitting(known[name], value)
     return Settings(**given)
 
@@ -217,6 +227,17 @@ def _fitting(field: "dataclasses.Field[Any]", value: Any) -> Any:
     return tuple(value) if kind is tuple else kind(value)
 
 
+def _own(table: Any) -> dict[str, Any]:
+    """Return the table [my], if a policy folder can record it."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"my is {_as_toml(table)}, expected a table [my]")
+    for name, value in table.items():
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, bool | int | float | str) for item in items):
+            raise ConfigError(f"{name} in [my] is {value!r}, expected a number, a text, or a list of them")
+    return dict(table)
+
+
 def _as_toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -231,6 +252,11 @@ def as_toml(settings: Settings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
     for field in dataclasses.fields(settings):
+        if field.name == "my":
+            lines.append(f"\n# [my]: {field.metadata['help']}; components read settings.my")
+            if settings.my:
+                lines += ["[my]", *(f"{name} = {_as_toml(value)}" for name, value in settings.my.items())]
+            continue
         if field.name in _GROUPS:
             lines.append(f"\n# {_GROUPS[field.name]}")
         value = f"{field.name} = {_as_toml(getattr(settings, field.name))}"

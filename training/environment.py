@@ -29,8 +29,8 @@ def import_components(settings: Settings) -> ModuleType:
         module = importlib.import_module(name)
     except ImportError as error:
         raise ConfigError(
-            f'components is "{name}", which cannot be imported: {error}. It is looked for in the current '
-            "folder and on PYTHONPATH"
+            f'components is "{name}", which cannot be imported: {error}. It is looked for beside the '
+            "file of settings, in the current folder and on PYTHONPATH"
         ) from error
     needed = FUNCTIONS[:2] if hasattr(module, "make_env") else FUNCTIONS
     missing = [function for function in needed if not callable(getattr(module, function, None))]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from training.checkpoints import policy_path
-from training.matches import Scores, play_matches
+from rlgym_bridge.policy_files import policy_path
+from training.matches import Scores, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
 _MOST_AT_ONCE = 64
@@ -82,7 +82,7 @@ def evaluate(
     *,
     seconds: float = 60.0,
     seed: int = 0,
-    team_size: int = 1,
+    team_size: int | None = None,
     selection: str | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
@@ -92,19 +92,22 @@ def evaluate(
     Args:
         a: A policy folder (a checkpoint is one), or `"chaser"`.
         b: Likewise.
-        matches: 2 or more; an odd one is left out.
+        matches: How many, an even number.
         seconds: Game time of each.
         seed: Of everything.
-        team_size: Cars a team.
+        team_size: Cars a team; None for what A was trained for.
         selection: `"sample"` or `"argmax"` in place of the folders' own.
         allow_modules: Modules that the folders may name.
         processes: At once.
 
     Raises:
-        ValueError: There are fewer than 2 matches; else as `play_matches`.
+        ValueError: The number of matches is odd or below 2; else as `play_matches`.
     """
-    if matches < 2:
-        raise ValueError(f"matches is {matches}, expected 2 or more: both sides are played")
+    if matches < 2 or matches % 2:
+        raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
+    if not seconds > 0:
+        raise ValueError(f"seconds is {seconds}, expected more than 0")
+    team_size = team_size_of(a, b) if team_size is None else team_size
     half = matches // 2
     jobs: list[tuple[bool, int, int]] = []  # A is orange, matches, seed
     for swapped in (False, True):
@@ -143,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="game time of a match (default: %(default)s)"
     )
-    parser.add_argument("--team-size", type=int, default=1, metavar="N", help="cars a team (default: 1)")
+    parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: A's)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
     choice = parser.add_mutually_exclusive_group()
@@ -153,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
     parser.add_argument(
-        "--allow-modules", nargs="+", default=(), metavar="M", help="modules that the folders may name"
+        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
     options = parser.parse_args(arguments)
@@ -171,7 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals = found.goals.sum(0).tolist()
-    print(f"{first} against {second}, {found.matches} matches of {options.seconds:g} s")
+    how = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")
+    print(f"{first} against {second}, {found.matches} matches of {options.seconds:g} s{how}")
     print(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     print(f"  win rate {found.win_rate:.1%} (95 %: {low:.1%} to {high:.1%})")
     a, b = found.touches_per_minute

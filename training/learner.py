@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -177,10 +177,9 @@ class Learner:
     def save(self, checkpoints: Checkpoints) -> Path:
         """Write a checkpoint; its policy may be played against from now on."""
         self._offer(self.packed())
-        settings = self.settings
         state = {
             "steps": self.steps,
-            "settings": {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(settings).items()},
+            "settings": self._settings(),
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -195,6 +194,11 @@ class Learner:
             torch.save(state, folder / STATE_FILE)
 
         return checkpoints.save(self.steps, write)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings as TOML has them: tuples as lists."""
+        every = asdict(self.settings)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in every.items()}
 
     def _save_policy(self, folder: Path) -> None:
         settings = self.settings
@@ -212,7 +216,7 @@ class Learner:
             seed=settings.seed,
             obs_normalisation=scaling,
             hitbox=settings.hitbox,
-            training={"steps": self.steps, "settings": asdict(settings) | {"out": str(settings.out)}},
+            training={"steps": self.steps, "settings": self._settings()},
         )
 
     def _offer(self, policy: np.ndarray) -> None:
@@ -227,8 +231,22 @@ class Learner:
             self.snapshots[place] = policy
             self.ladder.keep(place)
 
-    def load(self, folder: Path) -> None:
+    def about(self, collectors: int) -> str:
+        """Say in a line what learns from what."""
+        settings, (blue, orange) = self.settings, self.settings.team_sizes
+        batch = collectors * settings.rollout_steps * int(self.learned.sum())
+        return (
+            f"{blue}v{orange} of {settings.components}: {self.shape.obs_size} numbers, "
+            f"{self.shape.distribution} actions {self.shape.sizes}; {collectors} collectors of "
+            f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
+            f"{self._threads} threads"
+        )
+
+    def load(self, folder: Path) -> dict[str, str]:
         """Go on from a checkpoint.
+
+        Returns:
+            Settings that were others then, by name: `0.5 -> 0.3`.
 
         Raises:
             ConfigError: It is damaged, or was trained with something else than the settings say.
@@ -242,6 +260,8 @@ class Learner:
         self.snapshots = list(state["snapshots"].numpy())
         self._offered, self.steps = state["offered"], state["steps"]
         self.ladder.restore(state["ratings"])
+        before, now = state["settings"], self._settings()
+        return {name: f"{before.get(name)} -> {now[name]}" for name in now if before.get(name) != now[name]}
 
 
 def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:

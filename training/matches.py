@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.brains import brain_of
+from rlgym_bridge.brains import CHASER, brain_of
 from rlgym_bridge.components import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_SECONDS, Phase
 from rlgym_bridge.mutators import KickoffMutator, blank_state
+from rlgym_bridge.policy_files import read_files
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState, derive
 
@@ -94,6 +95,23 @@ def _one(state: MatchState, match: int) -> MatchState:
     return MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1].copy())
 
 
+def team_size_of(a: str, b: str) -> int:
+    """Return the team size that A was trained for, or B where A is Chaser; 1 where both are.
+
+    Raises:
+        FileNotFoundError: A folder is not there.
+        ValueError: It cannot be read, or is of no match between teams of equal size.
+    """
+    for one in (a, b):
+        if one != CHASER:
+            sizes = read_files(Path(one))[0].team_sizes
+            equal = [blue for blue, orange in sizes if blue == orange]
+            if not equal:
+                raise ValueError(f"{one} was trained for {sizes}, expected teams of equal size")
+            return equal[0]
+    return 1
+
+
 def play_matches(
     blue: str | Path,
     orange: str | Path,
@@ -122,6 +140,12 @@ def play_matches(
         ValueError: A policy cannot be read; the two differ in tick skip or action delay; they were trained
             for other team sizes.
     """
+    for one in (blue, orange):
+        if str(one) != CHASER:
+            sizes = read_files(Path(one))[0].team_sizes
+            if (team_size, team_size) not in sizes:
+                trained = ", ".join(f"{first}v{second}" for first, second in sizes)
+                raise ValueError(f"{one} was trained for {trained}, expected {team_size}v{team_size}")
     brains = [brain_of(one, allow_modules, selection) for one in (blue, orange)]
     skips, delays = [one.tick_skip for one in brains], [one.timing.action_delay for one in brains]
     if len(set(skips)) > 1 or len(set(delays)) > 1:

@@ -66,8 +66,7 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
     if newest is not None and not resume:
         raise ConfigError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
     learner = Learner(settings)
-    if newest is not None:
-        learner.load(newest)
+    changed = learner.load(newest) if newest is not None else {}
 
     row: Mapping[str, float] = {}
     with (
@@ -75,6 +74,7 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
         Collectors(settings, learner.shape) as collectors,
         Progress(settings, learner.steps, quiet) as progress,
     ):
+        progress.begin(learner.about(collectors.count), changed)
         rollouts, policies = collectors.arrays, collectors.arrays["policies"]
         restart = True
         while learner.steps < settings.steps and not stop:
@@ -112,7 +112,8 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
         if newest is None or newest.name != str(learner.steps):
             newest = learner.save(checkpoints)
             progress.saved(newest)
-    stopped = learner.steps < settings.steps
+        stopped = learner.steps < settings.steps
+        progress.end(learner.steps, stopped)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
 
 

@@ -1,6 +1,7 @@
 """How a run goes: a table in the terminal, `progress.csv` and TensorBoard in the run's folder."""
 
 import csv
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ except ImportError as missing:
     raise ImportError('training needs tensorboard: pip install -e ".[train]"') from missing
 
 _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
+_LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
@@ -63,6 +65,31 @@ class Progress:
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
+        self._recent: list[dict[str, float]] = []  # rows since the last line shown
+
+    def begin(self, about: str, changed: Mapping[str, str]) -> None:
+        """Say what is trained, and where a resumed run goes on.
+
+        Args:
+            about: A line on the run.
+            changed: Settings that were others before, and how.
+        """
+        self._console.print(about, soft_wrap=True)
+        total, out = self._settings.steps, self._settings.out
+        if self._first:
+            self._console.print(f"{out}: going on from {self._first:,} of {total:,} steps", soft_wrap=True)
+        for name, change in changed.items():
+            self._console.print(f"changed: {name} {change}", soft_wrap=True)
+
+    def end(self, steps: int, stopped: bool) -> None:
+        """Say how it ended."""
+        total = f"{self._settings.steps:,}"
+        if stopped:
+            self._console.print(f"stopped after {steps:,} of {total} steps; --resume goes on")
+        elif steps == self._first:
+            self._console.print(f"all {total} steps were trained before; more with a larger --steps")
+        else:
+            self._console.print(f"trained {steps:,} steps")
 
     def report(
         self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float]
@@ -100,20 +127,33 @@ class Progress:
         for name, value in row.items():
             if name != "steps":
                 self._board.add_scalar(name, value, steps)
-        self._show(row, now)
+        self._recent.append(row)
+        self._show(now)
         return row
 
     def saved(self, folder: Path) -> None:
         """Say that there is a checkpoint."""
         self._console.print(f"checkpoint: {folder}")
 
-    def _show(self, row: Mapping[str, float], now: float) -> None:
+    def _show(self, now: float) -> None:
+        """Show means over the latest iterations: one alone has few touches and goals."""
         if self._live is not None:
-            self._live.update(self._table(row), refresh=True)
+            self._live.update(self._table(self._means()), refresh=True)
+            self._recent = self._recent[-_LIVE_ITERATIONS:]
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
+            row = self._means()
             parts = [f"{title} {_short(row[name])}" for name, title in _SHOWN.items()]
             self._console.print(", ".join(parts), soft_wrap=True)
+            self._recent.clear()
+
+    def _means(self) -> dict[str, float]:
+        """Return the latest row with the means of the recent ones in place of its numbers."""
+        latest = dict(self._recent[-1])
+        for name in latest.keys() - {"steps", "seconds", "rating"}:
+            known = [row[name] for row in self._recent if not math.isnan(row[name])]
+            latest[name] = sum(known) / len(known) if known else math.nan
+        return latest
 
     def _table(self, row: Mapping[str, float]) -> Table:
         table = Table(show_header=False, box=None)
@@ -160,4 +200,6 @@ def _share(amount: float, of: float) -> float:
 
 
 def _short(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "-" if math.isnan(value) else f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"

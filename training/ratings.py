@@ -45,7 +45,7 @@ def rate(
     *,
     seconds: float = 60.0,
     seed: int = 0,
-    team_size: int = 1,
+    team_size: int | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
 ) -> list[Rating]:
@@ -56,7 +56,7 @@ def rate(
         matches: Of each pair, half from each side.
         seconds: Game time of each.
         seed: Of everything; also of the order in which results are counted.
-        team_size: Cars a team.
+        team_size: Cars a team; None for what they were trained for.
         allow_modules: Modules that the folders may name.
         processes: At once.
 
@@ -114,11 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--most", type=int, default=10, metavar="N", help="checkpoints (default: %(default)s)"
     )
-    parser.add_argument("--team-size", type=int, default=1, metavar="N", help="cars a team (default: 1)")
+    parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: the run's)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
     parser.add_argument(
-        "--allow-modules", nargs="+", default=(), metavar="M", help="modules that the folders may name"
+        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
     options = parser.parse_args(arguments)
@@ -135,9 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{'checkpoint':>14}  rating  deviation    sure")
+    print(f"{'checkpoint':>14}  rating  deviation  at least")
     for one in ratings:
-        print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:6.1f}")
+        print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")
+    print("everybody starts at 25; at least: rating less three deviations")
     if options.json:
         rows = [{"name": one.name, "mean": one.mean, "deviation": one.deviation} for one in ratings]
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -1,19 +1,24 @@
 """Ctrl-C as a wish that is granted at the end of an iteration, so that nothing half done is saved."""
 
 import signal
+import sys
 import threading
+import time
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
+
+IMPATIENT_SECONDS: Final = 3.0
 
 
 class StopAsked:
     """True once Ctrl-C was pressed or the process was asked to end; a context manager.
 
-    A second Ctrl-C interrupts at once. Outside the main thread it is never true: signals do not go there.
+    Another Ctrl-C interrupts at once, but not within `IMPATIENT_SECONDS`: whoever presses twice does not want
+    to lose the checkpoint. Outside the main thread it is never true: signals do not go there.
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self._asked, self._since = False, 0.0
         self._before: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
@@ -33,8 +38,12 @@ class StopAsked:
         self._restore()
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
-        self._restore()
+        if not self._asked:
+            self._asked, self._since = True, time.monotonic()
+            print("stopping: this iteration ends, then a checkpoint is written", file=sys.stderr)
+        elif time.monotonic() - self._since > IMPATIENT_SECONDS:
+            self._restore()
+            raise KeyboardInterrupt
 
     def _restore(self) -> None:
         for number, handler in self._before.items():

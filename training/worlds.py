@@ -19,14 +19,21 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from training.checkpoints import policy_path
+from rlgym_bridge.policy_files import policy_path
 from training.evaluate import Evaluation, evaluate
 
 _RESAMPLES = 10_000
 
 
 def over_the_server(
-    a: str, b: str, matches: int = 200, *, seconds: float = 60.0, seed: int = 0, processes: int = 2
+    a: str,
+    b: str,
+    matches: int = 200,
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    allow_modules: Sequence[str] = (),
+    processes: int = 2,
 ) -> Evaluation:
     """Let A and B play 1v1 over the match server, in turn from each side.
 
@@ -36,6 +43,7 @@ def over_the_server(
         matches: How many.
         seconds: Game time of each; a match that is level then is drawn.
         seed: Of the first match; the others' follow.
+        allow_modules: Modules that the folders may name.
         processes: Matches at once.
 
     Raises:
@@ -44,7 +52,7 @@ def over_the_server(
 
     def play(number: int) -> tuple[list[int], list[int], float]:
         swapped = number % 2 == 1
-        found = _server_match(*((b, a) if swapped else (a, b)), seconds, seed + number)
+        found = _server_match(*((b, a) if swapped else (a, b)), seconds, seed + number, allow_modules)
         goals, touches = list(found["score"]), [bot["touches"] for bot in found["bots"]]
         if swapped:
             goals.reverse()
@@ -84,7 +92,10 @@ def _counts(found: Evaluation) -> np.ndarray:
     return np.concatenate([found.goals, found.touches], 1)
 
 
-def _server_match(blue: str, orange: str, seconds: float, seed: int) -> dict[str, Any]:
+def _server_match(
+    blue: str, orange: str, seconds: float, seed: int, allow_modules: Sequence[str]
+) -> dict[str, Any]:
+    allowed = ["--allow-modules", *allow_modules] if allow_modules else []
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result.json")
         done = subprocess.run(
@@ -92,6 +103,7 @@ def _server_match(blue: str, orange: str, seconds: float, seed: int) -> dict[str
                 sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", blue, "--orange", orange,
                 "--pace", "lockstep", "--seconds", str(seconds), "--max-overtime", "0",
                 "--seed", str(seed), "--quiet", "--json", str(result),
+                *allowed,
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -113,14 +125,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="game time of a match (default: 60.0)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="matches at once (default: 2)")
+    parser.add_argument(
+        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
     options = parser.parse_args(arguments)
     a, b = policy_path(options.a), policy_path(options.b)
-    how = {"seconds": options.seconds, "seed": options.seed, "processes": options.processes}
+    how = {
+        "seconds": options.seconds, "seed": options.seed, "processes": options.processes,
+        "allow_modules": options.allow_modules,
+    }  # fmt: skip
     try:
         if options.json:
             options.json.touch()
-        training = evaluate(a, b, options.matches, **how)
+        training = evaluate(a, b, options.matches, team_size=1, **how)
         server = over_the_server(a, b, options.matches, **how)
     except RuntimeError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -131,10 +149,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found, (lows, highs) = ratios(server, training)
     columns = (rates(training), rates(server), found, lows, highs)
     names = ("goals of A", "goals of B", "touches of A", "touches of B")
-    print(f"A {a}, B {b}: {options.matches} matches of {options.seconds:g} s in each world, a minute of play")
-    print(f"{'':14}training   server   ratio   95 %")
+    print(f"A {a}, B {b}: {options.matches} matches of {options.seconds:g} s in each world")
+    print(f"{'for each minute of play':24}training   server   ratio   95 %")
     for name, here, there, ratio, low, high in zip(names, *columns, strict=True):
-        print(f"{name:14}{here:8.2f} {there:8.2f} {ratio:7.2f}   {low:.2f} to {high:.2f}")
+        share = f"{ratio:7.2f}   {low:.2f} to {high:.2f}" if np.isfinite(ratio) else "      -"
+        print(f"{name:24}{here:8.2f} {there:8.2f} {share}")
     print(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
     if options.json:
         keys = ("training", "server", "ratio", "low", "high")

@@ -11,7 +11,7 @@ from rlbot import flat
 
 from rlgym_bridge.brains import CHASER
 from rlgym_bridge.game import BLUE, ORANGE
-from rlgym_bridge.policy_files import MANIFEST_FILE, read_files
+from rlgym_bridge.policy_files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
 
@@ -61,6 +61,7 @@ def with_line_up(
 
 def _check_team_sizes(bot: str, sizes: tuple[int, ...]) -> None:
     """Refuse a policy folder in a match of team sizes that it was not trained for."""
+    bot = policy_path(bot)
     if not (Path(bot) / MANIFEST_FILE).is_file():
         return
     try:
@@ -85,6 +86,7 @@ def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping
 
 
 def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
+    bot = policy_path(bot)
     path = Path(bot)
     if bot == CHASER or (path / MANIFEST_FILE).is_file():
         return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team, allow_modules)
@@ -95,7 +97,7 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
             raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot")
         return _game_player(bot, team)
     what = "a folder without policy.json" if path.is_dir() else "no file or folder"
-    raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a bot.toml, or {CHASER}")
+    raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a run, a bot.toml, or {CHASER}")
 
 
 def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:

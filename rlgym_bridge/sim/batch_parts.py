@@ -6,11 +6,11 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.actions import RepeatAction
-from rlgym_bridge.batched import foreign_part
+from rlgym_bridge.batched import foreign_part, joined_reads
 from rlgym_bridge.components import Components, works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.mutators import blank_state
-from rlgym_bridge.reward_base import name_of_bad
+from rlgym_bridge.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.state import MatchState, derive
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -47,8 +47,7 @@ class BatchParts:
         self._sizes, self._hitbox = team_sizes, hitbox
         # Rows and new episodes come from actions and chance alone.
         readers = (components.obs_builder, components.reward_fn, *self._conditions)
-        reads = [getattr(part, "reads", None) for part in readers if part is not None]
-        self.reads = None if None in reads else {name for names in reads for name in names or ()}
+        self.reads = joined_reads(part for part in readers if part is not None)
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
         """Return states that begin episodes."""
@@ -93,7 +92,8 @@ class BatchParts:
         )
         if self._reward is None:
             return obs, terminated, truncated, np.zeros((after.matches, after.layout.cars), np.float32)
-        rewards: np.ndarray = self._reward.reward_batch(before, after, terminated, truncated)
+        given = self._reward.reward_batch(before, after, terminated, truncated)
+        rewards = checked_shape(self._reward, given, after)
         bad = name_of_bad(self._reward, rewards, after.agents)
         if bad is not None:
             raise ValueError(f"{bad}, expected a finite number")

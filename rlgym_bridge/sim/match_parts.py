@@ -7,11 +7,13 @@ import numpy as np
 from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.sim import RocketSimEngine
 
+from rlgym_bridge.batched import foreign_part
 from rlgym_bridge.components import Components, control_rows, observe
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.mutator_base import BatchMutator, blank_state
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
 from rlgym_bridge.sim.batch_parts import Judgement
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, derive
 
 
 class MatchParts:
@@ -48,6 +50,13 @@ class MatchParts:
             parts, game = self._every[match], self._base()
             info = self._infos[match] = self._provided(parts, self._infos[match])
             assert parts.state_mutator is not None  # checked by the constructor
+            if isinstance(parts.state_mutator, BatchMutator) and foreign_part(parts.state_mutator) is None:
+                # Ours fills the cars that there are; RLGym's base state has none.
+                one = blank_state(*self._sizes, 1, self._hitbox)
+                parts.state_mutator.apply_batch(one, random)
+                derive(one)
+                made.append(one.buffer)
+                continue
             parts.state_mutator.apply(game, info)
             if self._hitbox:
                 for car in game.cars.values():
@@ -57,7 +66,8 @@ class MatchParts:
             if sizes != self._sizes:
                 raise ValueError(
                     f"{type(parts.state_mutator).__name__} made {sizes[0]} blue and {sizes[1]} orange cars, "
-                    f"expected {self._sizes[0]} and {self._sizes[1]} (team_sizes)"
+                    f"expected {self._sizes[0]} and {self._sizes[1]} (team_sizes); RLGym's "
+                    "MutatorSequence(FixedTeamSizeMutator(blue, orange), ...) makes cars"
                 )
             made.append(one.buffer)
         return MatchState(*self._sizes, len(made), np.concatenate(made))

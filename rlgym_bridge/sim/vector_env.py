@@ -46,7 +46,7 @@ class VectorEnv:
     """N matches that start anew by themselves.
 
     Components of ours work on all matches at once. Where one is foreign, every match has its own
-    instances and they are given RLGym's `GameState`, which is several times slower; the log says so.
+    instances and they are given RLGym's `GameState`, which is about ten times slower; the log says so.
 
     Args:
         matches: N, 1 or more.
@@ -92,7 +92,7 @@ class VectorEnv:
         self._parts: BatchParts | MatchParts
         if foreign := foreign_parts(first):
             _LOG.warning(
-                "%s: no batch form, so every match is asked for itself, which is several times slower",
+                "%s: no batch form, so every match is asked for itself, which is about ten times slower",
                 ", ".join(foreign),
             )
             every = [first, *(components() for _ in range(matches - 1))]

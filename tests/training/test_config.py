@@ -27,7 +27,7 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
     ("key", "value", "message"),
     [
         ("gama", 0.9, r"gama = 0.9 is no setting; the nearest is gamma"),
-        ("ppo", {"gamma": 0.9}, r"a table \[ppo\] is no setting"),
+        ("ppo", {"gamma": 0.9}, r"\[ppo\] is a table; settings stand outside"),
         ("gamma", "0.9", r'gamma is "0.9", expected a number from 0 to 1'),
         ("gamma", 1.5, r"gamma is 1.5, expected a number from 0 to 1"),
         ("goal", float("nan"), r"goal is nan, expected a number"),
@@ -48,6 +48,14 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("action_delay", [0, 9], r"expected 8 \(tick_skip\) at most"),
     ],
 )
+def test_own_settings_stand_in_a_table_of_their_own() -> None:
+    settings = checked({"my": {"bump": 0.5, "names": ["a", "b"]}})
+    assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
+    assert checked(tomllib.loads(as_toml(settings))) == settings
+    with pytest.raises(ConfigError, match=r"when in \[my\] is .*expected a number, a text"):
+        checked({"my": {"when": {"deep": 1}}})
+
+
 def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         checked({key: value})

@@ -103,7 +103,7 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     slow = folder(tmp_path / "slow", repeats=4)
     for arguments, message in (
         ([str(tmp_path / "none"), "chaser"], "none"),
-        ([network, "chaser", "--matches", "1"], "matches is 1, expected 2 or more"),
+        ([network, "chaser", "--matches", "1"], "matches is 1, expected an even number"),
         ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
     ):
         assert evaluate_main(arguments) == 2
