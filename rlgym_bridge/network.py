@@ -181,7 +181,8 @@ class NetworkPolicy:
         rows = np.ascontiguousarray(obs.reshape(matches * seats, size), np.float32)
         # A sum of squares is finite if every number is; one call, where isfinite().all() takes two.
         if not math.isfinite(np.vdot(rows, rows)) and not np.isfinite(rows).all():
-            match, seat, number = (int(i) for i in np.argwhere(~np.isfinite(obs))[0])
+            row, number = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+            match, seat = divmod(row, seats)
             raise ValueError(
                 f"number {number} of the observation of match {match}, seat {seat} is "
                 f"{obs[match, seat, number]}, expected a finite number"

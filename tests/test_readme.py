@@ -2,6 +2,8 @@
 
 import logging
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,3 +52,17 @@ def test_the_example_of_an_override_drives_the_kickoffs_it_names_and_no_others()
         )
         assert sent(one, at(1, Phase.KICKOFF, car))[0][1] == forward
         assert not one._faults.counts
+
+
+def test_the_example_of_a_bot_of_ones_own_trains(tmp_path: Path) -> None:
+    (config,) = re.findall(r"```toml\n# my.toml\n(.*?)```", README, re.DOTALL)
+    (module,) = re.findall(r"```python\n# my_bot.py\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "my.toml").write_text(
+        "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 200\n" + config
+    )
+    (tmp_path / "my_bot.py").write_text(module)
+    command = [sys.executable, "-m", "training", str(tmp_path / "my.toml"), "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "checkpoints" / "latest").exists()
+    assert "1v1 of my_bot: 113 numbers, categorical actions (90,)" in done.stderr

@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
             print(as_toml(settings), end="")
             return 0
         if options.json is not None:
-            options.json.touch()  # better now than after hours
+            options.json.open("a").close()  # better now than after hours
     except (ConfigError, OSError) as error:
         return _say(error, 2)
     # Components of one's own lie beside the file of settings, or in the current folder.
@@ -43,9 +43,9 @@ def _run(options: argparse.Namespace) -> int:
         return _say(error, 2)
     try:
         summary = ppo.main(settings, options.resume, options.quiet)
-    except (ConfigError, OSError) as error:
+    except ConfigError as error:
         return _say(error, 2)
-    except (Diverged, CollectorDied) as error:
+    except (Diverged, OSError, CollectorDied) as error:
         newest = Checkpoints(Path(settings.out), settings.keep_checkpoints).latest()
         kept = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         return _say(f"{error}\n{kept}", 1)

@@ -41,6 +41,8 @@ class Checkpoints:
         """
         folder = self.folder / str(steps)
         unfinished = self.folder / f".{steps}.{os.getpid()}.tmp"
+        for left in self.folder.glob(".*.tmp"):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
         unfinished.mkdir(parents=True)
         try:
             write(unfinished)
@@ -52,7 +54,9 @@ class Checkpoints:
         name = self.folder / f".{LATEST}.{os.getpid()}.tmp"
         name.write_text(f"{steps}\n", encoding="utf-8")
         name.replace(self.folder / LATEST)
-        for old in self.all()[: -self._keep] if self._keep else ():
+        # By age: who went back to an earlier checkpoint keeps what comes of it.
+        by_age = sorted(self.all(), key=lambda path: (path == folder, path.stat().st_mtime))
+        for old in by_age[: -self._keep] if self._keep else ():
             shutil.rmtree(old, ignore_errors=True)
         return folder
 

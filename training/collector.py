@@ -26,9 +26,9 @@ from training.policies import PolicyShape, unpack
 from training.rivals import Rival
 from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 from training.shared import Layout, SharedArrays, rollout_layout
+from training.stopping import ENDING
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
-_LEFT_TO_THE_LEARNER: Final = (signal.SIGINT, signal.SIGTERM)  # both go to all processes of a terminal
 
 
 class CollectorDied(RuntimeError):
@@ -144,11 +144,11 @@ def _quiet_children() -> Iterator[None]:
     os.environ.update(dict.fromkeys(names, "1"))
     # An ignored signal stays ignored in a new process, so that not even its start can be interrupted.
     here = threading.current_thread() is threading.main_thread()
-    handlers = [signal.signal(one, signal.SIG_IGN) for one in _LEFT_TO_THE_LEARNER] if here else []
+    handlers = [signal.signal(one, signal.SIG_IGN) for one in ENDING] if here else []
     try:
         yield
     finally:
-        for one, handler in zip(_LEFT_TO_THE_LEARNER, handlers, strict=False):
+        for one, handler in zip(ENDING, handlers, strict=False):
             signal.signal(one, handler)
         for name, value in before.items():
             if value is None:
@@ -164,7 +164,7 @@ def _work(
     pipe: Connection, settings: Settings, policy: PolicyShape, index: int, layout: Layout, name: str
 ) -> None:
     """Do what the learner asks until it hangs up."""
-    for one in _LEFT_TO_THE_LEARNER:
+    for one in ENDING:
         signal.signal(one, signal.SIG_IGN)
     arrays = SharedArrays(layout, name)
     try:

@@ -16,6 +16,9 @@ from typing import Any
 
 from rlgym_bridge.game import HITBOXES
 
+_MOST = 10**15  # of a whole number: far more than any run has steps
+_MOST_FLOAT = 1e30
+
 
 class ConfigError(ValueError):
     """A setting is not what it should be, or does not fit another."""
@@ -47,7 +50,7 @@ class Settings:
 
     out: str = _setting("runs/1v1", "folder of the run: checkpoints, progress.csv, tensorboard")
     steps: int = _setting(100_000_000, "agent steps to train: decisions of cars that are learned from", 1)
-    seed: int = _setting(0, "of networks, arenas, actions and minibatches", 0)
+    seed: int = _setting(0, "of networks, arenas, actions and minibatches", 0, 2**31)
     components: str = _setting("training.components", "module with observation, parser, rewards and resets")
 
     team_sizes: tuple[int, int] = _setting((1, 1), "cars of blue and of orange", 0, 4)
@@ -134,6 +137,8 @@ class Settings:
         for name in ("team_sizes", "action_delay"):
             if len(getattr(self, name)) != 2:
                 raise ConfigError(f"{name} is {list(getattr(self, name))}, expected two whole numbers")
+        if "\0" in self.out:
+            raise ConfigError(f"out is {self.out!r}, expected the name of a folder")
         if not sum(self.team_sizes):
             raise ConfigError("team_sizes is [0, 0], expected one car at least")
         low, high = self.action_delay
@@ -172,7 +177,7 @@ def load(path: Path, **changes: Any) -> Settings:
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
         raise ConfigError(f"{path} cannot be read: {error}") from error
     try:
         return checked(values | changes)
@@ -214,10 +219,12 @@ def _fitting(field: "dataclasses.Field[Any]", value: Any) -> Any:
     if kind is tuple:
         fits = isinstance(value, list) and all(type(item) is int for item in value)
     elif kind is float:
-        fits = type(value) in (int, float) and math.isfinite(value)
+        fits = type(value) in (int, float) and abs(value) <= _MOST_FLOAT
     else:
         fits = type(value) is kind
-    if one_of:
+    if kind in (int, tuple) and fits and any(number > _MOST for number in numbers):
+        fits, expected = False, f"{expected} of {_MOST:,} at most"
+    elif one_of:
         fits, expected = fits and value in one_of, "one of " + ", ".join(one_of)
     elif low is not None:
         fits = fits and all(low <= number <= high for number in numbers)
@@ -244,7 +251,7 @@ def _as_toml(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_as_toml, value)) + "]"
     if isinstance(value, str):
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False)
     return f"{value:_}" if isinstance(value, int) else str(value)
 
 

@@ -5,7 +5,7 @@ stretches of equally many steps.
 """
 
 import argparse
-import csv
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+
+from training.table import read_table
 
 _SHOWN = {
     "touches_per_car_minute": "touches a car and minute",
@@ -53,23 +55,24 @@ def read_curve(run: Path, points: int = 100) -> Curve:
         points: Stretches that it is cut into.
 
     Raises:
-        ValueError: progress.csv is missing or has no lines.
+        ValueError: progress.csv is missing, has no lines, or one that is damaged.
     """
-    try:
-        with (run / "progress.csv").open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except FileNotFoundError as error:
-        raise ValueError(f"{run} has no progress.csv, expected the folder of a training run") from error
-    if not rows:
-        raise ValueError(f"{run / 'progress.csv'} has no lines yet")
-    steps = np.array([float(row["steps"]) for row in rows])
+    table = read_table(run / "progress.csv", ("steps", *_SHOWN))
+    steps = np.array(table["steps"])
+    if not (np.isfinite(steps).all() and (np.diff(steps) > 0).all()):
+        raise ValueError(f"{run / 'progress.csv'}: steps do not rise from line to line")
     ends = np.linspace(0, steps[-1], points + 1)[1:]
     stretch = np.searchsorted(ends, steps)
     columns, used = {}, np.unique(stretch)
     for name in _SHOWN:
-        values = np.array([float(row[name]) for row in rows])
-        columns[name] = np.array([np.nanmean(values[stretch == one]) for one in used])
+        values = np.array(table[name])
+        columns[name] = np.array([_mean(values[stretch == one]) for one in used])
     return Curve(run.name, ends[used], columns)
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
@@ -97,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m training.curves", description="How runs learned, in a picture and a few numbers."
     )
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="folder of a training run")
-    parser.add_argument("--out", type=Path, default=Path("curves.png"), help="default: %(default)s")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: curves.png in the first run")
     parser.add_argument(
         "--touches", type=float, default=5.0, metavar="N",
         help="a car and minute, to say when a run reached them (default: %(default)g)",
@@ -105,10 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         curves = [read_curve(run) for run in options.runs]
-        draw(curves, options.out)
+        picture = options.out or options.runs[0] / "curves.png"
+        draw(curves, picture)
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    print(picture)
     heads = f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}"
     print(f"{heads}   {options.touches:g} touches at")
     for curve in sorted(curves, key=lambda one: float(one.columns[_TOUCHES][-1])):

@@ -27,10 +27,10 @@ def import_components(settings: Settings) -> ModuleType:
     name = settings.components
     try:
         module = importlib.import_module(name)
-    except ImportError as error:
+    except Exception as error:  # a module of one's own may raise anything
         raise ConfigError(
-            f'components is "{name}", which cannot be imported: {error}. It is looked for beside the '
-            "file of settings, in the current folder and on PYTHONPATH"
+            f'components is "{name}", which cannot be imported: {type(error).__name__}: {error}. It is '
+            "looked for beside the file of settings, in the current folder and on PYTHONPATH"
         ) from error
     needed = FUNCTIONS[:2] if hasattr(module, "make_env") else FUNCTIONS
     missing = [function for function in needed if not callable(getattr(module, function, None))]

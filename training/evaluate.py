@@ -7,8 +7,10 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,7 +21,7 @@ from rlgym_bridge.policy_files import policy_path
 from training.matches import Scores, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
-_MOST_AT_ONCE = 64
+_AT_ONCE = 25  # matches of a job
 
 
 @dataclass(frozen=True)
@@ -105,19 +107,22 @@ def evaluate(
     """
     if matches < 2 or matches % 2:
         raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
-    if not seconds > 0:
+    if not 0 < seconds < math.inf:
         raise ValueError(f"seconds is {seconds}, expected more than 0")
     team_size = team_size_of(a, b) if team_size is None else team_size
+    for name, value, least in (("seed", seed, 0), ("processes", processes, 1), ("team_size", team_size, 1)):
+        if value < least:
+            raise ValueError(f"{name} is {value}, expected {least} or more")
     half = matches // 2
     jobs: list[tuple[bool, int, int]] = []  # A is orange, matches, seed
     for swapped in (False, True):
         left, number = half, 0
         while left:
-            size = min(left, _MOST_AT_ONCE, -(-half // max(1, processes // 2)))
+            size = min(left, _AT_ONCE)  # not by the processes: seeds follow from it
             jobs.append((swapped, size, 1_000_003 * seed + 10 * number + 5 * swapped))
             left, number = left - size, number + 1
     goals, touches, minutes = [], [], []
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    with _pool(processes) as pool:
         futures = [
             pool.submit(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
@@ -135,8 +140,28 @@ def evaluate(
     return Evaluation(every[0], every[1], every[2], team_size)
 
 
+@contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield processes that end at once where something goes wrong, Ctrl-C included.
+
+    Raises:
+        RuntimeError: One of them was killed.
+    """
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
+    try:
+        yield pool
+    except BaseException as error:
+        for process in list((pool._processes or {}).values()):  # there is no public way
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
+        if isinstance(error, BrokenProcessPool):
+            raise RuntimeError("a process that played was killed: is there too little memory?") from error
+        raise
+    pool.shutdown()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 2 for bad input."""
+    """Run the command; 1 where something broke, 2 for bad input."""
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluate", description="Which policy is better, and how sure that is."
     )
@@ -162,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.json:
-            options.json.touch()
+            options.json.open("a").close()
         first, second = policy_path(options.a), policy_path(options.b)
         found = evaluate(
             first, second, options.matches, seconds=options.seconds, seed=options.seed,
@@ -172,6 +197,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 1
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals = found.goals.sum(0).tolist()
     how = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")

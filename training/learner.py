@@ -1,5 +1,6 @@
 """The learner: networks, what trains them, older versions of the policy, and how all that is kept."""
 
+import io
 import math
 import os
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy import save_policy
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, hitbox_number
-from training.environment import import_components, obs_and_parser
+from training.environment import FUNCTIONS, import_components, obs_and_parser
 from training.ladder import Ladder
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
@@ -28,6 +29,9 @@ from training.seats import learned_seats, rival_sides
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
+
+MOST_WEIGHT: Final = 1e6
+"""Larger ones come of a learning rate that is far too large; what the network gives then overflows."""
 
 ARENAS, ACTIONS, OLDER, ORDER, POOL = range(5)
 """What random numbers are drawn for. Each use has its own stream, from (seed, steps, one of these)."""
@@ -90,9 +94,17 @@ class Learner:
         self.ladder = Ladder()
 
     def packed(self) -> np.ndarray:
-        """Return the policy as a row of numbers."""
+        """Return the policy as a row of numbers.
+
+        Raises:
+            Diverged: A weight is not finite or beyond `MOST_WEIGHT`.
+        """
         scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
-        return pack(self.shape, self.policy.arrays(), scaling)
+        row = pack(self.shape, self.policy.arrays(), scaling)
+        largest = float(np.abs(row).max())
+        if not largest <= MOST_WEIGHT:
+            raise Diverged(f"a weight of the policy is {largest:g} after {self.steps} steps, expected less")
+        return row
 
     def random(self, purpose: int) -> np.random.Generator:
         """Return this iteration's generator for one purpose; a resumed run gets the same."""
@@ -191,7 +203,9 @@ class Learner:
 
         def write(folder: Path) -> None:
             self._save_policy(folder)
-            torch.save(state, folder / STATE_FILE)
+            data = io.BytesIO()  # torch itself has no words for a full disk
+            torch.save(state, data)
+            (folder / STATE_FILE).write_bytes(data.getbuffer())
 
         return checkpoints.save(self.steps, write)
 
@@ -266,9 +280,14 @@ class Learner:
 
 def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:
     try:
+        if not hasattr(module, "make_env"):
+            for name in FUNCTIONS[2:]:
+                getattr(module, name)(settings)
         return fingerprint(obs_and_parser(settings, module), (settings.team_sizes,), hitbox_number(settings))
-    except ValueError as error:
-        raise ConfigError(f"the components of {settings.components} do not fit: {error}") from error
+    except Exception as error:  # whatever one's own components may raise
+        raise ConfigError(
+            f"the components of {settings.components} do not fit: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _device(settings: Settings) -> torch.device:

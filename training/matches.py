@@ -15,7 +15,7 @@ from rlgym_bridge.brains import CHASER, brain_of
 from rlgym_bridge.components import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
-from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_SECONDS, Phase
+from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, TOUCH_GAP_SECONDS, Phase
 from rlgym_bridge.mutators import KickoffMutator, blank_state
 from rlgym_bridge.policy_files import read_files
 from rlgym_bridge.sim.arenas import Arenas
@@ -140,9 +140,12 @@ def play_matches(
         ValueError: A policy cannot be read; the two differ in tick skip or action delay; they were trained
             for other team sizes.
     """
-    for one in (blue, orange):
+    hitboxes = [0, 0]
+    for number, one in enumerate((blue, orange)):
         if str(one) != CHASER:
-            sizes = read_files(Path(one))[0].team_sizes
+            manifest, _ = read_files(Path(one))
+            hitboxes[number] = [box.name for box in HITBOXES].index(manifest.hitbox)
+            sizes = manifest.team_sizes
             if (team_size, team_size) not in sizes:
                 trained = ", ".join(f"{first}v{second}" for first, second in sizes)
                 raise ValueError(f"{one} was trained for {trained}, expected {team_size}v{team_size}")
@@ -163,7 +166,7 @@ def play_matches(
     goals = np.zeros((matches, 2), np.int64)
     touches = np.zeros((matches, 2 * team_size), np.int64)
     last_touch = np.full(touches.shape, -TICKS_PER_SECOND)
-    _kick_off(arenas, sides, np.arange(matches), random)
+    _kick_off(arenas, sides, np.arange(matches), hitboxes, random)
     tick, end = 0, round(seconds * TICKS_PER_SECOND)
     while tick < end:
         parts = [side.rows(arenas.state) for side in sides]
@@ -177,7 +180,7 @@ def play_matches(
         scored = np.flatnonzero(state.goal_scored)
         goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
         if len(scored):
-            _kick_off(arenas, sides, scored, random)
+            _kick_off(arenas, sides, scored, hitboxes, random)
     return Scores(goals, touches, tick / TICKS_PER_SECOND / 60)
 
 
@@ -193,10 +196,15 @@ def _side(brain: Brain, seats: Sequence[int], seed: int, matches: int) -> Side:
 
 
 def _kick_off(
-    arenas: Arenas, sides: Sequence[Side], matches: np.ndarray, random: np.random.Generator
+    arenas: Arenas,
+    sides: Sequence[Side],
+    matches: np.ndarray,
+    hitboxes: Sequence[int],
+    random: np.random.Generator,
 ) -> None:
     layout = arenas.state.layout
     state = blank_state(layout.blue, layout.orange, len(matches))
+    state.car_hitbox[:] = np.repeat(hitboxes, (layout.blue, layout.orange))
     KickoffMutator().apply_batch(state, random)
     derive(state)
     arenas.put(matches.tolist(), state)

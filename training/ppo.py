@@ -20,6 +20,7 @@ from training.checkpoints import Checkpoints
 from training.collector import Collectors
 from training.config import ConfigError, Settings
 from training.learner import ACTIONS, ARENAS, OLDER, ORDER, Diverged, Learner
+from training.lock import Locked
 from training.progress import Progress
 from training.returns import advantages
 from training.stopping import StopAsked
@@ -70,6 +71,7 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
 
     row: Mapping[str, float] = {}
     with (
+        Locked(Path(settings.out)),
         StopAsked() as stop,
         Collectors(settings, learner.shape) as collectors,
         Progress(settings, learner.steps, quiet) as progress,

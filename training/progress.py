@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from training.config import Settings
+from training.table import mend_table
 
 try:
     from torch.utils.tensorboard import SummaryWriter
@@ -55,7 +56,7 @@ class Progress:
         out = Path(settings.out)
         out.mkdir(parents=True, exist_ok=True)
         path = out / "progress.csv"
-        _put_aside(path)
+        mend_table(path, COLUMNS, steps)
         self._file = path.open("a", newline="", encoding="utf-8", buffering=1)
         self._csv = csv.writer(self._file)
         if not path.stat().st_size:
@@ -180,19 +181,6 @@ class Progress:
             self._live.stop()
         self._board.close()
         self._file.close()
-
-
-def _put_aside(path: Path) -> None:
-    """Rename a table of earlier columns: new lines would not fit it."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as file:
-        columns = file.readline().strip()
-    if columns and columns != ",".join(COLUMNS):
-        number = 1
-        while path.with_suffix(f".{number}.csv").exists():
-            number += 1
-        path.rename(path.with_suffix(f".{number}.csv"))
 
 
 def _share(amount: float, of: float) -> float:

@@ -102,7 +102,7 @@ def checkpoints(run: Path, most: int) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 2 for bad input."""
+    """Run the command; 1 where something broke, 2 for bad input."""
     parser = argparse.ArgumentParser(
         prog="python -m training.ratings", description="Rate the checkpoints of a run, beside Chaser."
     )
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.most < 2:
             raise ValueError(f"--most is {options.most}, expected 2 or more")
         if options.json:
-            options.json.touch()
+            options.json.open("a").close()
         ratings = rate(
             [*checkpoints(options.run, options.most), CHASER], options.matches, seconds=options.seconds,
             seed=options.seed, team_size=options.team_size, allow_modules=options.allow_modules,
@@ -135,6 +135,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 1
     print(f"{'checkpoint':>14}  rating  deviation  at least")
     for one in ratings:
         print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")

@@ -13,6 +13,9 @@ from training.config import ConfigError, Settings
 from training.environment import obs_and_parser
 
 STATE_FILE: Final = "training.pt"
+STATE: Final = (
+    "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
+)  # fmt: skip
 
 
 def load_state(folder: Path, settings: Settings, built: Fingerprint, module: Any) -> dict[str, Any]:
@@ -34,17 +37,23 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, module: Any
         raise ConfigError(
             f"the checkpoint {folder} cannot be read: {type(error).__name__}: {error}"
         ) from error
+    missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
+    if missing:
+        raise ConfigError(
+            f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
+            "train anew in another folder (out)"
+        )
     found = differences(manifest, built, obs_and_parser(settings, module))
     before, now = state["settings"], asdict(settings)
     found += [
-        f"{name} was {list(before[name])} and is {list(now[name])} now"
+        f"{name} was {before.get(name)} and is {list(now[name])} now"
         for name in ("policy_layers", "critic_layers", "team_sizes")
-        if tuple(before[name]) != tuple(now[name])
+        if list(before.get(name, ())) != list(now[name])
     ]
     found += [
-        f"{name} was {before[name]} and is {now[name]} now"
+        f"{name} was {before.get(name)} and is {now[name]} now"
         for name in ("normalise_obs", "snapshots")
-        if before[name] != now[name]
+        if before.get(name) != now[name]
     ]
     if found:
         raise ConfigError(

@@ -1,14 +1,16 @@
 """One block of shared memory between learner and collectors, with a few named arrays in it."""
 
 import math
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from training.config import Settings
+from training.config import ConfigError, Settings
 from training.policies import PolicyShape
 
 Layout = Mapping[str, tuple[tuple[int, ...], str]]
@@ -33,6 +35,20 @@ class SharedArrays:
         starts = np.cumsum([0, *(-(-size // _LINE) * _LINE for size in sizes)])
         self._owner = name is None
         self._memory = SharedMemory(name, create=self._owner, size=int(starts[-1]))
+        if self._owner and hasattr(os, "posix_fallocate"):
+            # Without it a full /dev/shm is noticed by a signal that ends the process.
+            try:
+                with Path("/dev/shm", self._memory.name.lstrip("/")).open("r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, int(starts[-1]))
+            except FileNotFoundError:
+                pass  # shared memory is kept elsewhere on this system
+            except OSError as error:
+                self._memory.close()
+                self._memory.unlink()
+                raise ConfigError(
+                    f"{starts[-1] / 1e6:,.0f} MB of shared memory cannot be had ({error.strerror}): make "
+                    "/dev/shm larger, or set fewer matches, rollout_steps or collectors"
+                ) from error
         self.name = self._memory.name
         self._arrays: dict[str, np.ndarray] = {
             key: np.ndarray(shape, dtype, self._memory.buf, int(start))
@@ -75,6 +91,6 @@ def rollout_layout(settings: Settings, collectors: int, policy: PolicyShape) -> 
         "rewards": (seats, "float32"),
         "terminated": (steps, "bool"),
         "truncated": (steps, "bool"),
-        # Written only where an episode was truncated; pages that are never touched cost nothing.
+        # Written only where an episode was truncated.
         "final_obs": ((*seats, policy.obs_size), "float32"),
     }

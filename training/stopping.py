@@ -9,6 +9,11 @@ from typing import Any, Final, Self
 
 IMPATIENT_SECONDS: Final = 3.0
 
+ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Ctrl-C, another program's wish, a closed terminal: they may come to all processes of a terminal."""
+
 
 class StopAsked:
     """True once Ctrl-C was pressed or the process was asked to end; a context manager.
@@ -28,7 +33,7 @@ class StopAsked:
     def __enter__(self) -> Self:
         """Begin to listen."""
         if threading.current_thread() is threading.main_thread():
-            self._before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
+            self._before = {one: signal.signal(one, self._ask) for one in ENDING}
         return self
 
     def __exit__(

@@ -137,11 +137,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }  # fmt: skip
     try:
         if options.json:
-            options.json.touch()
+            options.json.open("a").close()
         training = evaluate(a, b, options.matches, team_size=1, **how)
         server = over_the_server(a, b, options.matches, **how)
     except RuntimeError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -87,7 +87,7 @@ class BatchParts:
         """Observe a step's end, and ask conditions and rewards about it."""
         obs: np.ndarray = self._obs.build_batch(after)
         terminated, truncated = (
-            np.zeros(after.matches, bool) if condition is None else condition.done_batch(after)
+            np.zeros(after.matches, bool) if condition is None else _checked(condition, after)
             for condition in self._conditions
         )
         if self._reward is None:
@@ -98,6 +98,17 @@ class BatchParts:
         if bad is not None:
             raise ValueError(f"{bad}, expected a finite number")
         return obs, terminated, truncated, rewards
+
+
+def _checked(condition: Any, after: MatchState) -> np.ndarray:
+    """Return which matches a condition calls over."""
+    done = condition.done_batch(after)
+    if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
+        what = f"{done.dtype}{done.shape}" if isinstance(done, np.ndarray) else type(done).__name__
+        raise ValueError(
+            f"condition {type(condition).__name__} gave {what}, expected bool({after.matches},): one a match"
+        )
+    return done
 
 
 def foreign_parts(components: Components) -> list[str]:

@@ -122,6 +122,50 @@ def test_foreign_components_give_what_ours_give_and_the_log_says_that_they_are_s
     assert goals
 
 
+class Halved(TouchReward):
+    """Gives a number a car, whatever the number of matches."""
+
+    def reward_batch(self, *steps: Any) -> np.ndarray:
+        return super().reward_batch(*steps)[0]
+
+
+class Whole(GoalCondition):
+    """Gives numbers in place of bools."""
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        return super().done_batch(state).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reward_fn": Halved()}, r"reward Halved gave an array \(2,\), expected an array \(3, 2\)"),
+        ({"reward_fn": WeightedSum([(Halved(), 1.0)])}, r"reward Halved gave an array \(2,\)"),
+        ({"termination_cond": Whole()}, r"condition Whole gave int8\(3,\), expected bool\(3,\)"),
+    ],
+)
+def test_what_has_another_shape_is_named(changes: dict[str, Any], message: str) -> None:
+    env = VectorEnv(3, lambda: components(**changes))
+    env.reset()
+    with pytest.raises(ValueError, match=message):
+        env.step(np.zeros((3, 2), np.int64))
+
+
+def test_a_foreign_reward_goes_with_our_mutators() -> None:
+    env = VectorEnv(2, lambda: components(reward_fn=CombinedReward((PeerTouch(), 1.0))))
+    assert env.reset().shape[:2] == (2, 2)
+    assert env.step(np.zeros((2, 2), np.int64)).rewards.shape == (2, 2)
+
+
+def test_a_reward_that_does_not_say_what_it_reads_is_given_all() -> None:
+    class Mine(BatchReward):
+        def reward_batch(self, before: MatchState, *rest: Any) -> np.ndarray:
+            return before.car_flip_torque[..., 0]
+
+    assert VectorEnv(1, lambda: components(reward_fn=Mine()))._parts.reads is None
+    assert VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))._parts.reads is None
+
+
 def test_an_episode_ended_by_a_goal_is_terminated_and_one_that_runs_out_of_time_truncated() -> None:
     env = VectorEnv(1, lambda: components(state_mutator=BallAhead(), reward_fn=GoalReward()))
     env.reset()

@@ -48,17 +48,17 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("action_delay", [0, 9], r"expected 8 \(tick_skip\) at most"),
     ],
 )
+def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        checked({key: value})
+
+
 def test_own_settings_stand_in_a_table_of_their_own() -> None:
     settings = checked({"my": {"bump": 0.5, "names": ["a", "b"]}})
     assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
     assert checked(tomllib.loads(as_toml(settings))) == settings
     with pytest.raises(ConfigError, match=r"when in \[my\] is .*expected a number, a text"):
         checked({"my": {"when": {"deep": 1}}})
-
-
-def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        checked({key: value})
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_the_command_draws_and_names_the_worst_first(
     assert main([*map(str, runs), "--out", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     said = capsys.readouterr().out.splitlines()
-    assert "bad" in said[1] and said[1].endswith("never")
-    assert "good" in said[2] and said[2].endswith("2,000 steps")
+    assert "bad" in said[2] and said[2].endswith("never")
+    assert "good" in said[3] and said[3].endswith("2,000 steps")
 
 
 def test_a_folder_without_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,9 @@ from tests.policy_folders import make_module
 from training.checkpoints import Checkpoints
 from training.collector import CollectorDied, Collectors
 from training.config import ConfigError, Settings, checked
-from training.environment import import_components
-from training.learner import Learner
+from training.environment import import_components, obs_and_parser
+from training.learner import Diverged, Learner
+from training.lock import Locked
 from training.ppo import main
 from training.progress import COLUMNS
 from training.restore import STATE_FILE
@@ -128,6 +129,53 @@ def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
         checkpoints.save(steps, lambda folder: (folder / "policy.json").write_text("{}"))
     assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["200", "30", "latest"]
     assert checkpoints.latest() == tmp_path / "checkpoints" / "200"
+
+
+def test_who_goes_back_to_an_earlier_checkpoint_keeps_what_comes_of_it(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    for steps in (100, 50):  # after 100 it went back to 40
+        left = checkpoints.folder / f".{steps}.7.tmp"
+        left.mkdir(parents=True)  # of a run that was killed
+        checkpoints.save(steps, lambda folder: None)
+    assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["50", "latest"]
+
+
+def test_two_runs_do_not_train_in_one_folder(tmp_path: Path) -> None:
+    with Locked(tmp_path / "run"), pytest.raises(ConfigError, match="another training writes to"):
+        main(settings(tmp_path / "run"), quiet=True)
+    main(settings(tmp_path / "run", steps=BATCH), quiet=True)
+
+
+def test_weights_that_grow_without_end_stop_the_run(tmp_path: Path) -> None:
+    with pytest.raises(Diverged, match=r"a weight of the policy is .* after \d+ steps"):
+        main(settings(tmp_path / "run", learning_rate=1e30, epochs=1, minibatch=10**6), quiet=True)
+
+
+def test_a_state_of_another_version_is_named(trained: Path) -> None:
+    (file,) = trained.glob("checkpoints/*/training.pt")
+    state = torch.load(file, weights_only=True)
+    del state["ratings"]
+    torch.save(state, file)
+    with pytest.raises(ConfigError, match=r"lacks ratings in training.pt: another version wrote it"):
+        main(settings(trained), resume=True, quiet=True)
+
+
+def test_one_function_of_ones_own_takes_the_place_of_the_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+from training.components import *
+from rlgym_bridge.components import ComponentSpec
+from rlgym_bridge.relative_obs import RelativeObs
+def obs(settings): return ComponentSpec.of(RelativeObs, zero_padding=None, pos_coef=0.001)
+def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
+"""
+    make_module(tmp_path, monkeypatch, "own_components", text)
+    own = settings(tmp_path, components="own_components", my={"mine": 3})
+    with pytest.raises(ConfigError, match="RuntimeError: asked for 3"):
+        main(own, quiet=True)
+    parts = obs_and_parser(own, import_components(own))
+    assert parts.obs_builder is not None and parts.obs_builder.pos_coef == 0.001
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""A run's table after a crash."""
+
+from pathlib import Path
+
+import pytest
+
+from training.table import mend_table, read_table
+
+COLUMNS = ("steps", "touches")
+
+
+def test_lines_after_the_checkpoint_and_cut_off_lines_are_taken_out(tmp_path: Path) -> None:
+    table = tmp_path / "progress.csv"
+    table.write_text("steps,touches\n100,1\n200,2\n300,3\n40")
+    mend_table(table, COLUMNS, 200)
+    assert table.read_text() == "steps,touches\n100,1\n200,2\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["progress.csv"]
+
+
+def test_a_whole_table_stays_as_it_is(tmp_path: Path) -> None:
+    table = tmp_path / "progress.csv"
+    table.write_text("steps,touches\n100,nan\n200,2.5\n")
+    before = table.stat().st_mtime_ns
+    mend_table(table, COLUMNS, 200)
+    assert table.stat().st_mtime_ns == before
+    mend_table(tmp_path / "none.csv", COLUMNS, 200)
+
+
+def test_tables_with_other_columns_are_put_aside(tmp_path: Path) -> None:
+    table = tmp_path / "progress.csv"
+    for number in (1, 2):
+        table.write_text(f"old,{number}\n1,2\n")
+        mend_table(table, COLUMNS, 200)
+        assert not table.exists()
+        assert (tmp_path / f"progress.{number}.csv").read_text() == f"old,{number}\n1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no lines yet"),
+        ("steps\n1\n", r"line 2: touches is None, expected a number"),
+        ("steps,touches\n1,2\n2,x\n", r"line 3: touches is 'x', expected a number"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_named(text: str, message: str, tmp_path: Path) -> None:
+    table = tmp_path / "progress.csv"
+    table.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_table(table, COLUMNS)
