@@ -10,7 +10,8 @@ from pathlib import Path
 from rlbot import flat
 
 from rlgym_bridge.brains import CHASER
-from rlgym_bridge.game import BLUE, ORANGE
+from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
+from rlgym_bridge.manifest import Manifest
 from rlgym_bridge.policy_files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
@@ -64,10 +65,7 @@ def _check_team_sizes(bot: str, sizes: tuple[int, ...]) -> None:
     bot = policy_path(bot)
     if not (Path(bot) / MANIFEST_FILE).is_file():
         return
-    try:
-        manifest, _ = read_files(Path(bot))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"BOT {bot!r}: {error}") from error
+    manifest = _manifest(bot)
     known = {pair for blue, orange in manifest.team_sizes for pair in ((blue, orange), (orange, blue))}
     if sizes not in known:
         trained = ", ".join(f"{blue}v{orange}" for blue, orange in manifest.team_sizes)
@@ -109,8 +107,25 @@ def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat
         root_dir=str(Path.cwd()),
         run_command=joined,
         agent_id=f"rlgym_bridge/{name}-{zlib.crc32(policy.encode()):08x}",
+        loadout=_car_of(policy),
     )
     return flat.PlayerConfiguration(bot, team)
+
+
+def _car_of(policy: str) -> flat.PlayerLoadout | None:
+    """Return a car with the hitbox that a policy was trained with; None for the usual Octane."""
+    if policy == CHASER:
+        return None
+    hitbox = _manifest(policy).hitbox
+    bodies = {HITBOXES[number].name: body for body, number in HITBOX_OF_BODY.items()}
+    return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=bodies[hitbox])
+
+
+def _manifest(policy: str) -> Manifest:
+    try:
+        return read_files(Path(policy))[0]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"BOT {policy!r}: {error}") from error
 
 
 def _game_player(bot: str, team: int) -> flat.PlayerConfiguration:

@@ -1,0 +1,49 @@
+"""BOT arguments put into a match."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
+from rlgym_bridge.server import ConfigError
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.state import MatchState
+from tests.policy_folders import save
+from training.matches import play_matches
+
+
+@pytest.mark.parametrize("hitbox", [box.name for box in HITBOXES])
+def test_a_policy_drives_a_car_with_the_hitbox_it_was_trained_with(hitbox: str, tmp_path: Path) -> None:
+    save(tmp_path, hitbox=hitbox)
+    match = with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
+    loadout = match.player_configurations[0].variety.loadout
+    body = 0 if loadout is None else loadout.car_id
+    assert HITBOXES[HITBOX_OF_BODY.get(body, 0)].name == hitbox
+
+
+def test_evaluation_gives_it_that_hitbox_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, hitbox="merc")
+    seen, put = [], Arenas.put
+
+    def spied(self: Arenas, matches: Any, wanted: MatchState) -> None:
+        seen.append(wanted.car_hitbox.copy())
+        put(self, matches, wanted)
+
+    monkeypatch.setattr(Arenas, "put", spied)
+    play_matches("chaser", tmp_path, 1, seconds=1)
+    names = [[HITBOXES[int(number)].name for number in row] for row in seen[0]]
+    assert names == [["octane", "merc"]]
+
+
+def test_the_folder_of_a_run_stands_for_its_newest_checkpoint(tmp_path: Path) -> None:
+    for steps in (90, 100):
+        save(tmp_path / "checkpoints" / str(steps))
+    match = with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
+    assert match.player_configurations[0].variety.name == "100"
+    (tmp_path / "checkpoints" / "latest").write_text("90\n")
+    match = with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "latest")], ["chaser"])
+    assert match.player_configurations[0].variety.name == "90"
+    with pytest.raises(ConfigError, match="expected a policy folder, a run"):
+        with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "none")], ["chaser"])
