@@ -1,6 +1,7 @@
 """`python -m training` as it is called."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -49,20 +50,24 @@ def test_256_steps_in_the_simulator_leave_a_policy_that_loads(tmp_path: Path) ->
     assert (again.returncode, again.stderr) == (0, "")
 
 
-def test_ctrl_c_saves_and_ends_well(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_all_processes_saves_and_ends_well(number: signal.Signals, tmp_path: Path) -> None:
     out = tmp_path / "run"
     process = subprocess.Popen(
-        command(config(tmp_path, STAND_IN), "--out", out), stderr=subprocess.PIPE, text=True
-    )
+        command(config(tmp_path, STAND_IN), "--out", out),
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
     progress, deadline = out / "progress.csv", time.monotonic() + 60
     while not (progress.exists() and progress.read_text().count("\n") > 3) and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    for _ in range(2):  # an impatient second time must not cost the checkpoint
+        os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     steps = (out / "checkpoints" / "latest").read_text().strip()
     assert progress.read_text().splitlines()[-1].split(",")[0] == steps
     assert (out / "checkpoints" / steps / "policy.json").exists()
+    assert "stopping: this iteration ends" in errors and "--resume goes on" in errors
 
 
 def test_a_reward_that_is_no_number_ends_with_1_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
