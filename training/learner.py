@@ -218,6 +218,8 @@ class Learner:
         settings = self.settings
         scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
         low, high = settings.action_delay
+        recorded = self._settings()
+        del recorded["out"]  # a place on this machine, which is nobody else's business
         save_policy(
             folder,
             self.policy.arrays(),
@@ -230,7 +232,7 @@ class Learner:
             seed=settings.seed,
             obs_normalisation=scaling,
             hitbox=settings.hitbox,
-            training={"steps": self.steps, "settings": self._settings()},
+            training={"steps": self.steps, "settings": recorded},
         )
 
     def _offer(self, policy: np.ndarray) -> None:
