@@ -19,13 +19,13 @@ from rlgym_bridge.policy import save_policy
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, hitbox_number
 from training.environment import FUNCTIONS, import_components, obs_and_parser
-from training.ladder import Ladder
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
 from training.restore import STATE_FILE, load_state
 from training.returns import RunningScale, scaled
 from training.rivals import Rival
 from training.seats import learned_seats, rival_sides
+from training.snapshots import Snapshots
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
@@ -59,8 +59,7 @@ class Learner:
         optimizer: Of both.
         learned: `(matches, cars)` bool, the seats of each collector that are learned from.
         steps: Agent steps learned from.
-        ladder: How strong the policy and the snapshots are.
-        snapshots: Older policies as rows, see `training.policies`; the first is the one of the start.
+        snapshots: Older versions of the policy, and how strong they are.
 
     Raises:
         ConfigError: A setting does not fit the components or the machine.
@@ -89,9 +88,7 @@ class Learner:
             Rival(settings, obs_and_parser(settings, self._module), rival_sides(settings))
         self.steps = 0
         self._scale = RunningScale.of_size(self.shape.obs_size)
-        self._offered = 1  # policies that have had the chance to be a snapshot
-        self.snapshots = [self.packed()]
-        self.ladder = Ladder()
+        self.snapshots = Snapshots(settings.snapshots, self.packed())
 
     def packed(self) -> np.ndarray:
         """Return the policy as a row of numbers.
@@ -188,7 +185,7 @@ class Learner:
 
     def save(self, checkpoints: Checkpoints) -> Path:
         """Write a checkpoint; its policy may be played against from now on."""
-        self._offer(self.packed())
+        self.snapshots.offer(self.packed(), self.random(POOL))
         state = {
             "steps": self.steps,
             "settings": self._settings(),
@@ -196,9 +193,7 @@ class Learner:
             "critic": self.critic.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scale": (self._scale.count, *map(torch.from_numpy, (self._scale.mean, self._scale.spread))),
-            "snapshots": torch.from_numpy(np.stack(self.snapshots)),
-            "offered": self._offered,
-            "ratings": [list(mark) for mark in self.ladder.marks],
+            **self.snapshots.state(),
         }
 
         def write(folder: Path) -> None:
@@ -235,18 +230,6 @@ class Learner:
             training={"steps": self.steps, "settings": recorded},
         )
 
-    def _offer(self, policy: np.ndarray) -> None:
-        """Make a policy a snapshot by such a chance that all policies ever offered have the same."""
-        self._offered += 1
-        if len(self.snapshots) < self.settings.snapshots:
-            self.snapshots.append(policy)
-            self.ladder.keep(len(self.snapshots) - 1)
-            return
-        place = int(self.random(POOL).integers(self._offered))
-        if place < len(self.snapshots):
-            self.snapshots[place] = policy
-            self.ladder.keep(place)
-
     def about(self, collectors: int) -> str:
         """Say in a line what learns from what."""
         settings, (blue, orange) = self.settings, self.settings.team_sizes
@@ -273,9 +256,8 @@ class Learner:
         self.optimizer.load_state_dict(state["optimizer"])
         count, mean, spread = state["scale"]
         self._scale = RunningScale(count, mean.numpy(), spread.numpy())
-        self.snapshots = list(state["snapshots"].numpy())
-        self._offered, self.steps = state["offered"], state["steps"]
-        self.ladder.restore(state["ratings"])
+        self.snapshots.restore(state)
+        self.steps = state["steps"]
         before, now = state["settings"], self._settings()
         return {name: f"{before.get(name)} -> {now[name]}" for name in now if before.get(name) != now[name]}
 

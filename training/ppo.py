@@ -89,11 +89,11 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
             # Collect: every collector plays the newest policy, in some matches against an older one.
             started = time.perf_counter()
             policies[0] = learner.packed()
-            policies[1 : 1 + len(learner.snapshots)] = learner.snapshots
-            older = int(learner.random(OLDER).integers(len(learner.snapshots)))
+            policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
+            older = int(learner.random(OLDER).integers(len(learner.snapshots.rows)))
             counts = collectors.collect((settings.seed, before, ACTIONS), 1 + older)
             goals = int(counts["goals_against_snapshot"]), int(counts["snapshot_goals"])
-            learner.ladder.count(older, *goals, seed=before)
+            learner.snapshots.ladder.count(older, *goals, seed=before)
             collected = time.perf_counter()
 
             # Learn.
@@ -104,7 +104,7 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
 
             # Show and keep.
             stats |= {"collect_seconds": collected - started, "learn_seconds": learned - collected}
-            stats["rating"] = learner.ladder.rating
+            stats["rating"] = learner.snapshots.ladder.rating
             row = progress.report(learner.steps, learner.steps - before, counts, stats)
             every = settings.checkpoint_every
             restart = learner.steps // every > before // every

@@ -320,7 +320,7 @@ def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:
             learner.steps = steps
             learner.policy.layers[0].bias.fill_(steps)
             learner.save(checkpoints)
-    ages = [row[4 * 16] for row in learner.snapshots]  # the first bias
+    ages = [row[4 * 16] for row in learner.snapshots.rows]  # the first bias
     assert len(ages) == 4
     assert len(set(ages)) == 4
     assert min(ages) < 30
