@@ -4,7 +4,6 @@ Half of the matches are played from each side. A win is more goals, a draw half 
 """
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,11 +12,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 
 from rlgym_bridge.policy_files import policy_path
+from training.command import add_options, errors_said, how, write_json
 from training.matches import Scores, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
@@ -160,6 +159,7 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
+@errors_said
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 1 where something broke, 2 for bad input."""
     parser = argparse.ArgumentParser(
@@ -167,57 +167,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
     parser.add_argument("b", metavar="B", help="the same")
-    parser.add_argument("--matches", type=int, default=200, help="half from each side (default: %(default)s)")
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, help="game time of a match (default: %(default)s)"
-    )
+    add_options(parser, 200, "half from each side")
     parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: A's)")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
     choice = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--deterministic", "argmax", "play the likeliest action"),
         ("--sample", "sample", "draw actions"),
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
-    parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
     options = parser.parse_args(arguments)
-    try:
-        if options.json:
-            options.json.open("a").close()
-        first, second = policy_path(options.a), policy_path(options.b)
-        found = evaluate(
-            first, second, options.matches, seconds=options.seconds, seed=options.seed,
-            team_size=options.team_size, selection=options.selection,
-            allow_modules=options.allow_modules, processes=options.processes,
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 1
+    a, b = policy_path(options.a), policy_path(options.b)
+    found = evaluate(
+        a, b, options.matches, team_size=options.team_size, selection=options.selection, **how(options)
+    )
     (low, high), (won, drawn, lost) = found.interval, found.results
-    goals = found.goals.sum(0).tolist()
-    how = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")
-    print(f"{first} against {second}, {found.matches} matches of {options.seconds:g} s{how}")
+    goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute
+    chosen = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")
+    print(f"{a} against {b}, {found.matches} matches of {options.seconds:g} s{chosen}")
     print(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     print(f"  win rate {found.win_rate:.1%} (95 %: {low:.1%} to {high:.1%})")
-    a, b = found.touches_per_minute
-    print(f"  touches per car and minute {a:.1f} and {b:.1f}")
-    if options.json:
-        result = {
-            "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
-            "won": won, "drawn": drawn, "lost": lost,
-            "touches_per_minute": [a, b], "minutes": float(found.minutes.sum()),
-        }  # fmt: skip
-        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"  touches per car and minute {touches[0]:.1f} and {touches[1]:.1f}")
+    result = {
+        "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
+        "won": won, "drawn": drawn, "lost": lost,
+        "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
+    }  # fmt: skip
+    write_json(options, result)
     return 0
 
 

@@ -5,7 +5,6 @@ a mean and a deviation; what is sure is the mean less three deviations, as is us
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from openskill.models import PlackettLuce
 
 from rlgym_bridge.brains import CHASER
 from training.checkpoints import Checkpoints
+from training.command import add_options, errors_said, how, write_json
 from training.evaluate import evaluate
 
 
@@ -101,53 +101,28 @@ def checkpoints(run: Path, most: int) -> list[str]:
     return [str(one) for one in found]
 
 
+@errors_said
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 1 where something broke, 2 for bad input."""
     parser = argparse.ArgumentParser(
         prog="python -m training.ratings", description="Rate the checkpoints of a run, beside Chaser."
     )
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of a training run")
-    parser.add_argument("--matches", type=int, default=20, help="of each pair (default: %(default)s)")
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, help="game time of each (default: %(default)s)"
-    )
+    add_options(parser, 20, "of each pair")
     parser.add_argument(
         "--most", type=int, default=10, metavar="N", help="checkpoints (default: %(default)s)"
     )
     parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: the run's)")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
-    parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
     options = parser.parse_args(arguments)
-    try:
-        if options.most < 2:
-            raise ValueError(f"--most is {options.most}, expected 2 or more")
-        if options.json:
-            options.json.open("a").close()
-        ratings = rate(
-            [*checkpoints(options.run, options.most), CHASER], options.matches, seconds=options.seconds,
-            seed=options.seed, team_size=options.team_size, allow_modules=options.allow_modules,
-            processes=options.processes,
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 1
+    if options.most < 2:
+        raise ValueError(f"--most is {options.most}, expected 2 or more")
+    players = [*checkpoints(options.run, options.most), CHASER]
+    ratings = rate(players, options.matches, team_size=options.team_size, **how(options))
     print(f"{'checkpoint':>14}  rating  deviation  at least")
     for one in ratings:
         print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")
     print("everybody starts at 25; at least: rating less three deviations")
-    if options.json:
-        rows = [{"name": one.name, "mean": one.mean, "deviation": one.deviation} for one in ratings]
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_json(options, [{"name": r.name, "mean": r.mean, "deviation": r.deviation} for r in ratings])
     return 0
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy_files import policy_path
+from training.command import add_options, errors_said, how, write_json
 from training.evaluate import Evaluation, evaluate
 
 _RESAMPLES = 10_000
@@ -113,6 +114,7 @@ def _server_match(
         return found
 
 
+@errors_said
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 1 where a match failed, 2 for bad input."""
     parser = argparse.ArgumentParser(
@@ -121,34 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
     parser.add_argument("b", metavar="B", help="the same")
-    parser.add_argument("--matches", type=int, default=200, help="half from each side (default: 200)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="game time of a match (default: 60.0)")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    parser.add_argument("--processes", type=int, default=2, metavar="N", help="matches at once (default: 2)")
-    parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    add_options(parser, 200, "half from each side")
     options = parser.parse_args(arguments)
     a, b = policy_path(options.a), policy_path(options.b)
-    how = {
-        "seconds": options.seconds, "seed": options.seed, "processes": options.processes,
-        "allow_modules": options.allow_modules,
-    }  # fmt: skip
-    try:
-        if options.json:
-            options.json.open("a").close()
-        training = evaluate(a, b, options.matches, team_size=1, **how)
-        server = over_the_server(a, b, options.matches, **how)
-    except RuntimeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 1
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    training = evaluate(a, b, options.matches, team_size=1, **how(options))
+    server = over_the_server(a, b, options.matches, **how(options))
     found, (lows, highs) = ratios(server, training)
     columns = (rates(training), rates(server), found, lows, highs)
     names = ("goals of A", "goals of B", "touches of A", "touches of B")
@@ -158,11 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         share = f"{ratio:7.2f}   {low:.2f} to {high:.2f}" if np.isfinite(ratio) else "      -"
         print(f"{name:24}{here:8.2f} {there:8.2f} {share}")
     print(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
-    if options.json:
-        keys = ("training", "server", "ratio", "low", "high")
-        rows = [dict(zip(keys, map(float, row), strict=True)) for row in zip(*columns, strict=True)]
-        result = {"matches": options.matches, "a_minute": dict(zip(names, rows, strict=True))}
-        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keys = ("training", "server", "ratio", "low", "high")
+    rows = [dict(zip(keys, map(float, row), strict=True)) for row in zip(*columns, strict=True)]
+    write_json(options, {"matches": options.matches, "a_minute": dict(zip(names, rows, strict=True))})
     return 0
 
 
