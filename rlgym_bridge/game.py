@@ -17,6 +17,8 @@ TOUCH_GAP_SECONDS: Final = 0.25
 """Where touches are counted, contacts of a car with the ball that follow sooner are still the same touch [our
 choice: a ball that is carried or pushed bounces on the car]."""
 
+TOUCH_GAP_TICKS: Final = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
+
 CONTROL_NAMES: Final = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 """The eight controls in the order of every control row of this project.
 

@@ -19,11 +19,18 @@ _CAR: Final = ("position", "linear_velocity")
 _NOBODY: Final = -1
 
 
-class _Others(NamedTuple):
-    """The other cars of some seats: rows `(seats, places)`; 1 where there is one, `(seats, places, 1)`."""
+class _Around(NamedTuple):
+    """What is around some seats: rows of other cars, and goals.
+
+    Attributes:
+        rows: `(seats, places)` of the other cars.
+        there: `(seats, places, 1)` float32, 1 where there is one.
+        goals: `(2, seats, 3)` float32, the goal that each shoots at, and its own.
+    """
 
     rows: np.ndarray
     there: np.ndarray
+    goals: np.ndarray
 
 
 class RelativeObs(DefaultObs):
@@ -52,27 +59,23 @@ class RelativeObs(DefaultObs):
         absolute = super().build_batch(state, seats)  # raises for a seat without a car
         layout = state.layout
         rows = tuple(range(layout.cars) if seats is None else seats)
-        others = _others(layout, rows, self.zero_padding)
-        own = np.array(rows, np.intp)
+        around = _around(layout, rows, self.zero_padding)
+        own = list(rows)
         position, velocity = state.car_position[:, own], state.car_linear_velocity[:, own]  # (N, seats, 3)
         ball = state.ball_position[:, None]
         to_ball = ball - position
-        # The back of the net, towards which a ball in the goal still flies.
-        side = np.where(own < layout.blue, 1.0, -1.0)[:, None].astype(np.float32)
-        goal = np.concatenate([0 * side, GOAL_BACK_Y * side, np.full_like(side, GOAL_CENTRE_Z)], 1)
-        own_goal = goal * np.array([1, -1, 1], np.float32)
 
-        vectors = np.empty((len(ball), len(rows), len(_BALL) + 2 * others.rows.shape[1], 3), np.float32)
+        vectors = np.empty((len(ball), len(rows), len(_BALL) + 2 * around.rows.shape[1], 3), np.float32)
         vectors[:, :, 0] = to_ball * self.pos_coef
         vectors[:, :, 1] = _units(to_ball)
         vectors[:, :, 2] = (state.ball_linear_velocity[:, None] - velocity) * self.lin_vel_coef
-        vectors[:, :, 3] = _units(goal - ball)
-        vectors[:, :, 4] = _units(own_goal - ball)
+        vectors[:, :, 3] = _units(around.goals[0] - ball)
+        vectors[:, :, 4] = _units(around.goals[1] - ball)
         cars = vectors[:, :, len(_BALL) :]
-        cars[:, :, 0::2] = state.car_position[:, others.rows] - position[:, :, None]
-        cars[:, :, 1::2] = state.car_linear_velocity[:, others.rows] - velocity[:, :, None]
-        cars[:, :, 0::2] *= others.there * self.pos_coef
-        cars[:, :, 1::2] *= others.there * self.lin_vel_coef
+        cars[:, :, 0::2] = state.car_position[:, around.rows] - position[:, :, None]
+        cars[:, :, 1::2] = state.car_linear_velocity[:, around.rows] - velocity[:, :, None]
+        cars[:, :, 0::2] *= around.there * self.pos_coef
+        cars[:, :, 1::2] *= around.there * self.lin_vel_coef
         # A rotation's columns are forward, right and up: a vector times it is the vector seen from the car.
         local = vectors @ state.car_rotation[:, own]
         return np.concatenate([absolute, local.reshape(len(ball), len(rows), -1)], 2)
@@ -93,7 +96,7 @@ def _numbers(others: int) -> int:
 
 
 @lru_cache
-def _others(layout: Layout, seats: tuple[int, ...], zero_padding: int | None) -> _Others:
+def _around(layout: Layout, seats: tuple[int, ...], zero_padding: int | None) -> _Around:
     every = []
     for seat in seats:
         blue, orange = list(range(layout.blue)), list(range(layout.blue, layout.cars))
@@ -104,7 +107,11 @@ def _others(layout: Layout, seats: tuple[int, ...], zero_padding: int | None) ->
             other += [_NOBODY] * (zero_padding - len(other))
         every.append(own + other)
     rows = np.array(every, np.intp).reshape(len(seats), -1)
-    return _Others(rows, (rows != _NOBODY)[..., None].astype(np.float32))
+    side = np.where(np.array(seats, np.intp) < layout.blue, 1.0, -1.0)
+    # The back of the net, towards which a ball in the goal still flies.
+    goal = np.stack([0 * side, GOAL_BACK_Y * side, np.full_like(side, GOAL_CENTRE_Z)], 1)
+    goals = np.stack([goal, goal * (1, -1, 1)]).astype(np.float32)
+    return _Around(rows, (rows != _NOBODY)[..., None].astype(np.float32), goals)
 
 
 def _units(vectors: np.ndarray) -> np.ndarray:

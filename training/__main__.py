@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.policy_files import newest_checkpoint
+from training.command import writable
 from training.config import ConfigError, as_toml, load
 
 _DEFAULTS = Path(__file__).with_name("config.toml")
@@ -27,8 +29,6 @@ def _run(options: argparse.Namespace) -> int:
         if options.settings:
             print(as_toml(settings), end="")
             return 0
-        if options.json is not None:
-            options.json.open("a").close()  # better now than after hours
     except (ConfigError, OSError) as error:
         return _say(error, 2)
     # Components of one's own lie beside the file of settings, or in the current folder.
@@ -36,7 +36,6 @@ def _run(options: argparse.Namespace) -> int:
     # Imported late, so that --help and a mistyped key take no time.
     try:
         from training import ppo
-        from training.checkpoints import Checkpoints
         from training.collector import CollectorDied
         from training.learner import Diverged
     except ImportError as error:
@@ -46,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
     except ConfigError as error:
         return _say(error, 2)
     except (Diverged, OSError, CollectorDied) as error:
-        newest = Checkpoints(Path(settings.out), settings.keep_checkpoints).latest()
+        newest = newest_checkpoint(Path(settings.out))
         kept = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         return _say(f"{error}\n{kept}", 1)
     if options.json is not None:
@@ -73,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--settings", action="store_true", help="print all settings in force and end")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but errors")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write how it ended to FILE")
+    parser.add_argument("--json", type=writable, metavar="FILE", help="write how it ended to FILE")
     return parser
 
 

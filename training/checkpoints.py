@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.policy_files import CHECKPOINTS, LATEST, all_checkpoints, newest_checkpoint
+from rlgym_bridge.policy_files import CHECKPOINTS, LATEST, all_checkpoints
 
 
 class Checkpoints:
@@ -18,16 +18,12 @@ class Checkpoints:
 
     Args:
         out: Folder of the run.
-        keep: How many of the newest are kept; 0 for all.
+        keep: How many of the newest are kept, 1 or more.
     """
 
-    def __init__(self, out: Path, keep: int = 0) -> None:
+    def __init__(self, out: Path, keep: int) -> None:
         self._run, self.folder = out, out / CHECKPOINTS
         self._keep = keep
-
-    def latest(self) -> Path | None:
-        """Return the newest checkpoint; None where there is none."""
-        return newest_checkpoint(self._run)
 
     def save(self, steps: int, write: Callable[[Path], Any]) -> Path:
         """Write a checkpoint and remove the oldest ones.
@@ -55,11 +51,7 @@ class Checkpoints:
         name.write_text(f"{steps}\n", encoding="utf-8")
         name.replace(self.folder / LATEST)
         # By age: who went back to an earlier checkpoint keeps what comes of it.
-        by_age = sorted(self.all(), key=lambda path: (path == folder, path.stat().st_mtime))
-        for old in by_age[: -self._keep] if self._keep else ():
+        by_age = sorted(all_checkpoints(self._run), key=lambda path: (path == folder, path.stat().st_mtime))
+        for old in by_age[: -self._keep]:
             shutil.rmtree(old, ignore_errors=True)
         return folder
-
-    def all(self) -> list[Path]:
-        """Return them all, the newest last."""
-        return all_checkpoints(self._run)

@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
     parser.add_argument(
         "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
     )
-    parser.add_argument("--json", type=_writable, metavar="FILE", help="write the result to this file")
+    parser.add_argument("--json", type=writable, metavar="FILE", help="write the result to this file")
 
 
 def how(options: argparse.Namespace) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def errors_said(command: Command) -> Command:
     return wrapped
 
 
-def _writable(text: str) -> Path:
+def writable(text: str) -> Path:
     """Return a path that can be written to: better known now than after an hour."""
     path = Path(text)
     try:

@@ -17,6 +17,7 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
+from training.command import errors_said
 from training.table import read_table
 
 _SHOWN = {
@@ -94,6 +95,7 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     plt.close(figure)
 
 
+@errors_said
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 2 for bad input."""
     parser = argparse.ArgumentParser(
@@ -106,13 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a car and minute, to say when a run reached them (default: %(default)g)",
     )  # fmt: skip
     options = parser.parse_args(arguments)
-    try:
-        curves = [read_curve(run) for run in options.runs]
-        picture = options.out or options.runs[0] / "curves.png"
-        draw(curves, picture)
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    curves = [read_curve(run) for run in options.runs]
+    picture = options.out or options.runs[0] / "curves.png"
+    draw(curves, picture)
     print(picture)
     heads = f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}"
     print(f"{heads}   {options.touches:g} touches at")

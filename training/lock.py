@@ -17,7 +17,7 @@ class Locked:
         folder: Made where it is not there.
 
     Raises:
-        ConfigError: Another process trains there; raised on entering.
+        ConfigError: Another process trains there, or it cannot be written to; raised on entering.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,8 +26,11 @@ class Locked:
 
     def __enter__(self) -> Self:
         """Take the lock."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._file = (self._folder / _FILE).open("a+b")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = (self._folder / _FILE).open("a+b")
+        except OSError as error:
+            raise ConfigError(f"{self._folder} cannot be written to: {error}") from error
         try:
             _lock(self._file)
         except OSError as error:

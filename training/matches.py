@@ -15,13 +15,12 @@ from rlgym_bridge.brains import CHASER, brain_of
 from rlgym_bridge.components import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
-from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, TOUCH_GAP_SECONDS, Phase
+from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.mutators import KickoffMutator, blank_state
 from rlgym_bridge.policy_files import read_files
 from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState, derive
-
-_TOUCH_GAP_TICKS = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Scores:
 
     Attributes:
         goals: `(matches, 2)` int64, of blue and orange.
-        touches: `(matches, cars)` int64; contacts within `TOUCH_GAP_SECONDS` are one.
+        touches: `(matches, cars)` int64; as `TouchCounter` tells them.
         minutes: Game time of each match.
     """
 
@@ -165,7 +164,7 @@ def play_matches(
     random = np.random.default_rng((seed, 2))
     goals = np.zeros((matches, 2), np.int64)
     touches = np.zeros((matches, 2 * team_size), np.int64)
-    last_touch = np.full(touches.shape, -TICKS_PER_SECOND)
+    counter = TouchCounter(*touches.shape)
     _kick_off(arenas, sides, np.arange(matches), hitboxes, random)
     tick, end = 0, round(seconds * TICKS_PER_SECOND)
     while tick < end:
@@ -174,8 +173,7 @@ def play_matches(
         tick += parts[0].shape[2]
         state = arenas.state
         touched = state.car_ball_touches > 0
-        touches += touched & (tick - last_touch >= _TOUCH_GAP_TICKS)
-        last_touch[touched] = tick
+        touches += counter.new(touched, parts[0].shape[2])
         state.phase[touched.any(1)] = Phase.ACTIVE
         scored = np.flatnonzero(state.goal_scored)
         goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1

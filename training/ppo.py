@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlgym_bridge.policy_files import newest_checkpoint
 from training.checkpoints import Checkpoints
 from training.collector import Collectors
 from training.config import ConfigError, Settings
@@ -61,7 +62,7 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
     """
     began = time.perf_counter()
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
-    newest = checkpoints.latest()
+    newest = newest_checkpoint(Path(settings.out))
     if resume and newest is None:
         raise ConfigError(f"there is no checkpoint in {checkpoints.folder} to resume from")
     if newest is not None and not resume:

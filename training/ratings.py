@@ -15,7 +15,7 @@ from random import Random
 from openskill.models import PlackettLuce
 
 from rlgym_bridge.brains import CHASER
-from training.checkpoints import Checkpoints
+from rlgym_bridge.policy_files import CHECKPOINTS, all_checkpoints
 from training.command import add_options, errors_said, how, write_json
 from training.evaluate import evaluate
 
@@ -93,9 +93,9 @@ def checkpoints(run: Path, most: int) -> list[str]:
     Raises:
         ValueError: The run has none.
     """
-    folder, found = Checkpoints(run).folder, Checkpoints(run).all()
+    found = all_checkpoints(run)
     if not found:
-        raise ValueError(f"{folder} has no checkpoints, expected the folder of a training run")
+        raise ValueError(f"{run / CHECKPOINTS} has no checkpoints, expected the folder of a training run")
     if len(found) > most:
         found = [found[round(i * (len(found) - 1) / (most - 1))] for i in range(most)]
     return [str(one) for one in found]

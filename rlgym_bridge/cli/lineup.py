@@ -49,20 +49,22 @@ def with_line_up(
         ConfigError: A BOT is nothing that can be played.
     """
     players = list(match.player_configurations)
-    for team, bots in ((BLUE, blue), (ORANGE, orange)):
-        if bots is not None:
+    named: list[str] = []
+    for team, given in ((BLUE, blue), (ORANGE, orange)):
+        if given is not None:
+            bots = [policy_path(bot) for bot in given]
             players = [player for player in players if player.team != team]
             players += [_player(bot, team, real_game, allow_modules) for bot in bots]
+            named += bots
     match.player_configurations = sorted(players, key=lambda player: player.team)
     sizes = tuple(sum(player.team == team for player in players) for team in (BLUE, ORANGE))
-    for bot in [*(blue or ()), *(orange or ())]:
+    for bot in named:
         _check_team_sizes(bot, sizes)
     return match
 
 
 def _check_team_sizes(bot: str, sizes: tuple[int, ...]) -> None:
     """Refuse a policy folder in a match of team sizes that it was not trained for."""
-    bot = policy_path(bot)
     if not (Path(bot) / MANIFEST_FILE).is_file():
         return
     manifest = _manifest(bot)
@@ -84,7 +86,6 @@ def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping
 
 
 def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
-    bot = policy_path(bot)
     path = Path(bot)
     if bot == CHASER or (path / MANIFEST_FILE).is_file():
         return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team, allow_modules)

@@ -4,13 +4,11 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_SECONDS
+from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_TICKS
 
 _OWN_GOAL_TICKS: Final = 4 * TICKS_PER_SECOND
 """A goal after a defender's touch still counts for an attacker who touched the ball this shortly
 before [RocketSim's event tracker gives goals within 4 s]."""
-
-_TOUCH_GAP_TICKS: Final = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
 
 _GOAL_POINTS: Final = 100  # as on the game's scoreboard
 _ASSIST_POINTS: Final = 50
@@ -55,7 +53,7 @@ class Scores:
     def touch(self, slot: int, frame: int) -> None:
         """Count a contact of a car with the ball, shown first by packet `frame`."""
         last = self._last_touch[slot]
-        if last < 0 or frame - last >= _TOUCH_GAP_TICKS:
+        if last < 0 or frame - last >= TOUCH_GAP_TICKS:
             self.touches[slot] += 1
         self._last_touch[slot] = frame
         self._last_toucher = slot

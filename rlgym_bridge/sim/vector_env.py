@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rlgym_bridge.components import Components
-from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_SECONDS
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.match_parts import MatchParts
+from rlgym_bridge.sim.touches import TouchCounter
 
-_TOUCH_GAP_TICKS = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
 _LOG = logging.getLogger(__name__)
 
 
@@ -105,7 +105,7 @@ class VectorEnv:
         self._before = self.state.copy()
         self._delay_range = (low, high)
         self._delays = [low] * matches
-        self._since_touch = np.full((matches, self.cars), _TOUCH_GAP_TICKS)
+        self._touches = TouchCounter(matches, self.cars)
         self.scored = np.zeros(matches, np.int8)
         self._counts: dict[str, float] = {}
         self._seed = seed
@@ -154,7 +154,7 @@ class VectorEnv:
         """Return what happened since the last call, or the last reset.
 
         Returns:
-            `episodes` that ended, `goals`, `touches` (contacts within `TOUCH_GAP_SECONDS` are one),
+            `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them),
             `car_minutes` and `game_minutes` of game time.
         """
         counts, self._counts = self._counts, dict.fromkeys(self._counts, 0.0)
@@ -169,18 +169,15 @@ class VectorEnv:
         if low != high:
             for match, delay in zip(numbers, self._random.integers(low, high + 1, len(numbers)), strict=True):
                 self._delays[match] = int(delay)
-        self._since_touch[matches] = _TOUCH_GAP_TICKS
+        self._touches.forget(matches)
         return self._parts.begin(self.state, matches)
 
     def _count(self, ticks: int) -> None:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)
-        self._since_touch += ticks
-        touching = self.state.car_ball_touches > 0
         new = self.state.goal_scored > self._before.goal_scored
         self.scored = np.where(new, np.where(self.state.ball_position[:, 1] > 0, 1, -1), 0).astype(np.int8)
         counts = self._counts
-        counts["touches"] += np.count_nonzero(self._since_touch[touching] >= _TOUCH_GAP_TICKS)
-        self._since_touch[touching] = 0
+        counts["touches"] += np.count_nonzero(self._touches.new(self.state.car_ball_touches > 0, ticks))
         counts["goals"] += np.count_nonzero(new)
         counts["game_minutes"] += minutes
         counts["car_minutes"] += self.cars * minutes

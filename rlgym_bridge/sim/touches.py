@@ -1,0 +1,37 @@
+"""When a contact of a car with the ball is a new touch, for many matches at once."""
+
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.game import TOUCH_GAP_TICKS
+
+
+class TouchCounter:
+    """Tells new touches from those that go on: contacts within `TOUCH_GAP_SECONDS` are one.
+
+    Args:
+        matches, cars: Shape of what is counted.
+    """
+
+    def __init__(self, matches: int, cars: int) -> None:
+        self._since = np.full((matches, cars), TOUCH_GAP_TICKS)
+
+    def new(self, contacts: np.ndarray, ticks: int) -> np.ndarray:
+        """Return which cars began a touch in the latest step.
+
+        Args:
+            contacts: `(matches, cars)` bool, those that touched the ball in it.
+            ticks: Of the step.
+
+        Returns:
+            `(matches, cars)` bool.
+        """
+        self._since += ticks
+        begun: np.ndarray = contacts & (self._since >= TOUCH_GAP_TICKS)
+        self._since[contacts] = 0
+        return begun
+
+    def forget(self, matches: Any) -> None:
+        """Begin anew in some matches."""
+        self._since[matches] = TOUCH_GAP_TICKS
