@@ -9,6 +9,7 @@ import platform
 import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,15 +29,20 @@ _PROCESSES = (1, 2)
 def measure(seconds: float, rounds: int) -> dict[tuple[int, int, int], float]:
     """Return agent steps a second by team size, processes and arenas of each; medians of some rounds."""
     found: dict[tuple[int, int, int], list[float]] = {}
-    with ProcessPoolExecutor(max(_PROCESSES), get_context("spawn")) as pool:
-        for _ in range(rounds):
-            for size in _SIZES:
-                for processes in _PROCESSES:
-                    for arenas in _ARENAS:
-                        jobs = [pool.submit(ours, size, seconds, seed, arenas) for seed in range(processes)]
-                        total = 2 * size * sum(job.result() for job in jobs)
-                        found.setdefault((size, processes, arenas), []).append(total)
-                        print(size, processes, arenas, round(total), file=sys.stderr)
+    with ExitStack() as stack:
+        # An executor for each process, so that each keeps its arenas from one measurement to the next.
+        pools = [
+            stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"))) for _ in range(max(_PROCESSES))
+        ]
+        for size in _SIZES:
+            for arenas in _ARENAS:
+                for processes in _PROCESSES * rounds:
+                    jobs = [
+                        pools[seed].submit(ours, size, seconds, seed, arenas) for seed in range(processes)
+                    ]
+                    total = 2 * size * sum(job.result() for job in jobs)
+                    found.setdefault((size, processes, arenas), []).append(total)
+                    print(size, processes, arenas, round(total), file=sys.stderr)
     return {key: statistics.median(values) for key, values in found.items()}
 
 
@@ -75,7 +81,8 @@ def main() -> int:
         "shared virtual machine.",
         "",
         "Agent steps a second (decisions of all cars, 8 ticks each) of `VectorEnv` without a policy: random "
-        "actions, goal and touch rewards, kickoffs, `DefaultObs`. One process each, then two at once.",
+        "actions, goal and touch rewards, kickoffs, `DefaultObs`. One process, then two at once: what "
+        "they make together in a second of the processor time of each.",
         "",
         "| arenas of each process | "
         + " | ".join(f"{s}v{s}, {p}" for s in _SIZES for p in _PROCESSES)
