@@ -1,0 +1,113 @@
+"""`python -m training.average RUN --out DIR`: the mean of a run's newest checkpoints, which often is better.
+
+Checkpoints of one run wander about what it has learned, each with mistakes of its own; the mean of their
+weights leaves many of these out (Polyak and Juditsky, 1992; Izmailov et al., 2018, for whole networks).
+Training goes on from the checkpoints themselves, not from the mean.
+"""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import safetensors.numpy
+
+from rlgym_bridge.manifest import SELECTIONS, Manifest
+from rlgym_bridge.policy_files import MANIFEST_FILE, all_checkpoints, read_files, write_files
+from training.command import errors_said
+
+_ALIKE = (
+    "obs",
+    "parser",
+    "env",
+    "tick_skip",
+    "action_delay",
+    "distribution",
+    "obs_size",
+    "team_sizes",
+    "hitbox",
+)
+
+
+def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
+    """Write the mean of some policies as a policy folder.
+
+    Args:
+        folders: Policy folders of one run, the newest last: normalisation and record are its.
+        out: Folder to write.
+        selection: `"sample"` or `"argmax"`; None for the newest's.
+
+    Returns:
+        Its manifest; `training["average_of"]` names the folders.
+
+    Raises:
+        ValueError: There are fewer than two, they differ in more than their weights, or a file is damaged.
+        FileNotFoundError: A file is missing.
+        PolicyMismatch: Weights are not those that the manifest records.
+    """
+    if len(folders) < 2:
+        raise ValueError(f"{len(folders)} policies to average, expected two or more")
+    read = [read_files(folder) for folder in folders]
+    newest = read[-1][0]
+    tensors = []
+    for folder, (manifest, data) in zip(folders, read, strict=True):
+        for name in _ALIKE:
+            mine, theirs = getattr(manifest, name), getattr(newest, name)
+            if mine != theirs:
+                raise ValueError(
+                    f"{folder / MANIFEST_FILE} has {name} {mine}, {folders[-1].name} has {theirs}; expected "
+                    "policies of one run"
+                )
+        tensors.append(safetensors.numpy.load(data))
+        shapes = [{name: tensor.shape for name, tensor in one.items()} for one in (tensors[0], tensors[-1])]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"{folder} has layers {shapes[1]}, {folders[0]} has {shapes[0]}; expected equal ones"
+            )
+    mean = {
+        name: np.mean([one[name] for one in tensors], axis=0, dtype=np.float64).astype(np.float32)
+        for name in tensors[-1]
+    }
+    data = safetensors.numpy.save(mean)
+    manifest = replace(
+        newest,
+        selection=selection or newest.selection,
+        training={**newest.training, "average_of": [folder.name for folder in folders]},
+        weights_sha256=hashlib.sha256(data).hexdigest(),
+    )
+    write_files(out, data, manifest.to_json())
+    return manifest
+
+
+@errors_said
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.average", description="The mean of a run's newest checkpoints, as a policy."
+    )
+    parser.add_argument(
+        "folders", metavar="RUN", type=Path, nargs="+",
+        help="folder of a training run; or policy folders of one run, the newest last",
+    )  # fmt: skip
+    parser.add_argument(
+        "--newest", type=int, default=7, metavar="N", help="of a run's checkpoints (default: %(default)s)"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="policy folder to write")
+    parser.add_argument("--selection", choices=SELECTIONS, help="of the actions (default: as it was)")
+    options = parser.parse_args(arguments)
+    folders = options.folders
+    if len(folders) == 1:
+        every = all_checkpoints(folders[0])
+        folders = every[max(0, len(every) - max(0, options.newest)) :]
+    if options.out.absolute() in [folder.absolute() for folder in folders]:
+        raise ValueError(f"--out {options.out} is one of the policies to average, expected another folder")
+    average(folders, options.out, options.selection)
+    print(f"{options.out}: the mean of {', '.join(folder.name for folder in folders)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
