@@ -141,6 +141,11 @@ def _from_env(name: str, function: Callable[[], Any]) -> Components:
 
 def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:
     """Return a function that makes the component; names are imported now, so that errors come early."""
+    if not isinstance(spec, ComponentSpec):
+        raise ValueError(
+            f"a component is {spec!r}, expected its name, so that a file can hold it: "
+            f"ComponentSpec.of({type(spec).__name__}, ...) with its arguments by name"
+        )
     component: Any = _import(spec.path, TRUSTED, allow)
     if not (isinstance(component, type) and issubclass(component, kind)):
         raise ValueError(f"{spec.path} is {component!r}, expected a subclass of rlgym.api.{kind.__name__}")
@@ -165,7 +170,8 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
             known = ", ".join(allowed) or "nothing"
             raise ValueError(
                 f"the policy names {path}, and importing it would run code of {module_name}; if you "
-                f'trust it, give allow_modules=("{module_name}",). Allowed now: {known}'
+                f'trust it, give allow_modules=("{module_name}",), on the command line '
+                f"--allow-modules {module_name}. Allowed now: {known}"
             )
     try:
         module = importlib.import_module(module_name)

@@ -1,6 +1,7 @@
 """The README's examples do what it says."""
 
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -56,13 +57,19 @@ def test_the_example_of_an_override_drives_the_kickoffs_it_names_and_no_others()
 
 def test_the_example_of_a_bot_of_ones_own_trains(tmp_path: Path) -> None:
     (config,) = re.findall(r"```toml\n# my.toml\n(.*?)```", README, re.DOTALL)
-    (module,) = re.findall(r"```python\n# my_bot.py\n(.*?)```", README, re.DOTALL)
     (tmp_path / "my.toml").write_text(
         "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 200\n" + config
     )
-    (tmp_path / "my_bot.py").write_text(module)
+    for name in ("my_bot", "my_parts"):
+        (module,) = re.findall(rf"```python\n# {name}.py\n(.*?)```", README, re.DOTALL)
+        (tmp_path / f"{name}.py").write_text(module)
     command = [sys.executable, "-m", "training", str(tmp_path / "my.toml"), "--out", str(tmp_path / "run")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "checkpoints" / "latest").exists()
-    assert "1v1 of my_bot: 113 numbers, categorical actions (90,)" in done.stderr
+    assert "1v1 of my_bot: 114 numbers, categorical actions (90,)" in done.stderr
+    words = ["training.evaluate", "run", "chaser", "--matches", "2", "--seconds", "5", "--processes", "1"]
+    played = [sys.executable, "-m", *words, "--allow-modules", "my_parts"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(played, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr

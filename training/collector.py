@@ -112,7 +112,7 @@ class Collectors:
                 "killed it; -9 is often too little memory)"
             ) from None
         if kind == "error":
-            raise CollectorDied(f"{worker.name} stopped:\n{answer}")
+            raise CollectorDied(f"{worker.name} stopped: {answer}")
         return answer
 
     def _raise_if_dead(self, worker: Any, pipe: Connection) -> None:
@@ -175,9 +175,9 @@ def _work(
             except (EOFError, OSError):
                 return
             pipe.send(("answer", getattr(collector, what)(argument)))
-    except Exception:
+    except Exception as error:
         with suppress(OSError):  # the learner may have hung up over another collector's end
-            pipe.send(("error", traceback.format_exc()))
+            pipe.send(("error", f"{type(error).__name__}: {error}\n\n{traceback.format_exc()}"))
     finally:
         arrays.close()
 

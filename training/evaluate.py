@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")
     print(f"{a} against {b}, {found.matches} matches of {options.seconds:g} s{chosen}")
     print(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
-    print(f"  win rate {found.win_rate:.1%} (95 %: {low:.1%} to {high:.1%})")
+    print(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
     print(f"  touches per car and minute {touches[0]:.1f} and {touches[1]:.1f}")
     result = {
         "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,

@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -271,7 +272,14 @@ def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:
     except Exception as error:  # whatever one's own components may raise
         raise ConfigError(
             f"the components of {settings.components} do not fit: {type(error).__name__}: {error}"
+            f"{_place(error)}"
         ) from error
+
+
+def _place(error: Exception) -> str:
+    """Return where an error was raised, as far as that is not in an installed package."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if "site-packages" not in one.filename]
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
 def _device(settings: Settings) -> torch.device:

@@ -12,7 +12,7 @@ from rlbot import flat
 from rlgym_bridge.brains import CHASER
 from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
 from rlgym_bridge.manifest import Manifest
-from rlgym_bridge.policy_files import MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy_files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
 
@@ -100,17 +100,23 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
 
 
 def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
-    name = "Chaser" if policy == CHASER else Path(policy).name
+    name = "Chaser" if policy == CHASER else _name_of(Path(policy))
     command = [sys.executable, "-m", "rlgym_bridge.live", policy, *allow_modules]
     joined = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
     bot = flat.CustomBot(
         name=name,
         root_dir=str(Path.cwd()),
         run_command=joined,
-        agent_id=f"rlgym_bridge/{name}-{zlib.crc32(policy.encode()):08x}",
+        agent_id=f"rlgym_bridge/{name.replace(' ', '-')}-{zlib.crc32(policy.encode()):08x}",
         loadout=_car_of(policy),
     )
     return flat.PlayerConfiguration(bot, team)
+
+
+def _name_of(folder: Path) -> str:
+    """Return what a policy is called: a checkpoint by its run and its steps."""
+    run = folder.parent.parent
+    return f"{run.name} {folder.name}" if folder.parent.name == CHECKPOINTS else folder.name
 
 
 def _car_of(policy: str) -> flat.PlayerLoadout | None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
@@ -19,6 +19,13 @@ _log = logging.getLogger(__name__)
 
 _LOCAL: Final = {"localhost": "127.0.0.1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where a server that listens on all addresses is found from this machine."""
+
+_APART: Final[dict[str, Any]] = (
+    {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    if sys.platform == "win32"
+    else {"start_new_session": True}
+)
+"""A Ctrl-C in the terminal is for the server, which ends the bots in good order."""
 
 _TAIL_LINES: Final = 12
 _TAIL_BYTES: Final = 8192
@@ -128,7 +135,7 @@ def launch(seats: list[Seat], host: str, port: int, log_dir: Path) -> BotProcess
         try:
             popen = subprocess.Popen(
                 seat.run_command, shell=True, cwd=seat.root_dir or None, env=environment,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, **_APART,
             )  # fmt: skip
         except (OSError, ValueError) as error:  # no such folder; a NUL or = where none may be
             log.write(f"cannot be started: {error}\n".encode())

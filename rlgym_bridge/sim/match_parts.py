@@ -11,6 +11,7 @@ from rlgym_bridge.batched import foreign_part
 from rlgym_bridge.components import Components, control_rows, observe
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.mutator_base import BatchMutator, blank_state
+from rlgym_bridge.reward_base import name_of_bad
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
 from rlgym_bridge.sim.batch_parts import Judgement
 from rlgym_bridge.state import MatchState, derive
@@ -158,12 +159,9 @@ class MatchParts:
 
     @staticmethod
     def _check(parts: Components, rewards: np.ndarray, agents: Sequence[str], match: int) -> None:
-        if not np.isfinite(rewards).all():
-            row = int(np.flatnonzero(~np.isfinite(rewards))[0])
-            raise ValueError(
-                f"reward {type(parts.reward_fn).__name__} gave {rewards[row]} for {agents[row]} in match "
-                f"{match}, expected a finite number"
-            )
+        assert parts.reward_fn is not None  # it gave them
+        if bad := name_of_bad(parts.reward_fn, rewards[None], agents, match):
+            raise ValueError(f"{bad}, expected a finite number")
 
     @staticmethod
     def _provided(parts: Components, info: dict[str, Any]) -> dict[str, Any]:

@@ -41,9 +41,9 @@ def test_the_folder_of_a_run_stands_for_its_newest_checkpoint(tmp_path: Path) ->
     for steps in (90, 100):
         save(tmp_path / "checkpoints" / str(steps))
     match = with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
-    assert match.player_configurations[0].variety.name == "100"
+    assert match.player_configurations[0].variety.name == f"{tmp_path.name} 100"
     (tmp_path / "checkpoints" / "latest").write_text("90\n")
     match = with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "latest")], ["chaser"])
-    assert match.player_configurations[0].variety.name == "90"
+    assert match.player_configurations[0].variety.name == f"{tmp_path.name} 90"
     with pytest.raises(ConfigError, match="expected a policy folder, a run"):
         with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "none")], ["chaser"])

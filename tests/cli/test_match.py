@@ -236,15 +236,19 @@ def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
         env=CHECKED,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as match:
         assert match.stdout is not None
         assert "0 : 0" in match.stdout.readline()
         bots = psutil.Process(match.pid).children(recursive=True)
         assert bots
-        match.send_signal(number)
+        if number == signal.SIGINT:  # a terminal's goes to all processes of the command
+            os.killpg(match.pid, number)
+        else:
+            match.send_signal(number)
         out = match.stdout.read()
     assert match.returncode == 1
-    assert "stopped" in out and "touches" in out
+    assert "stopped" in out and "touches" in out and "left before the end" not in out
     assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
     assert not any(bot.is_running() and bot.status() != psutil.STATUS_ZOMBIE for bot in bots)
 

@@ -175,10 +175,20 @@ def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
 """
     make_module(tmp_path, monkeypatch, "own_components", text)
     own = settings(tmp_path, components="own_components", my={"mine": 3})
-    with pytest.raises(ConfigError, match="RuntimeError: asked for 3"):
+    with pytest.raises(ConfigError, match=r"RuntimeError: asked for 3 \(.*own_components.py, line 6\)"):
         main(own, quiet=True)
     parts = obs_and_parser(own, import_components(own))
     assert parts.obs_builder is not None and parts.obs_builder.pos_coef == 0.001
+
+
+def test_a_builder_in_place_of_its_name_is_refused_with_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from training.components import *\nfrom rlgym_bridge.observations import DefaultObs\n"
+    text += "def obs(settings): return DefaultObs(zero_padding=None)\n"
+    make_module(tmp_path, monkeypatch, "unnamed", text)
+    with pytest.raises(ConfigError, match=r"expected its name, .*: ComponentSpec.of\(DefaultObs, \.\.\.\)"):
+        main(settings(tmp_path, components="unnamed"), quiet=True)
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> None:
@@ -268,7 +278,9 @@ def test_a_collector_that_breaks_is_named_with_its_traceback(
     text = "class MarkEnv(MarkEnv):\n def step(self, actions): raise ValueError('reward Odd gave nan')\n"
     text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
     components = stand_in(tmp_path, monkeypatch, text)
-    with pytest.raises(CollectorDied, match=r"(?s)collector 0 stopped:.*Traceback.*reward Odd gave nan"):
+    with pytest.raises(
+        CollectorDied, match=r"(?s)^collector 0 stopped: ValueError: reward Odd gave nan\n.*Traceback"
+    ):
         main(settings(tmp_path / "run", components=components), quiet=True)
 
 
