@@ -69,6 +69,8 @@ GOAL_WIDTH: Final = 1785.51  # uu, post to post [RG]
 GOAL_HEIGHT: Final = 642.775  # uu [RG]
 
 BALL_RADIUS: Final = 91.25  # uu [RS]
+STANDING_MOST_Z: Final = 22.0  # uu: a car this low and this upright is set on its wheels [measured, RS]
+STANDING_LEAST_UP: Final = 0.995  # z of its up axis
 BALL_REST_Z: Final = 93.15  # uu, height of the centre of a ball lying on the floor [RS]
 GRAVITY: Final = 650.0  # uu/s^2, downwards [RS]
 

@@ -19,8 +19,9 @@ from rlbot.interface import SocketRelay
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.real_match import START_SECONDS, running_server
+from rlgym_bridge.live.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
-from rlgym_bridge.probe.client import LogError, NoServer, Players, match_of_two
+from rlgym_bridge.probe.client import LogError, Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only

@@ -1,29 +1,18 @@
 """The probe on the wire: a connection for each of its two cars, a match between the two of them."""
 
-import logging
-import select
 import time
-from contextlib import suppress
 from types import TracebackType
 from typing import BinaryIO, Final, Self
 
 from rlbot import flat
 
+from rlgym_bridge.live.seats import Seats
 from rlgym_bridge.probe.battery import Probe
-from rlgym_bridge.probe.connection import Connection
 from rlgym_bridge.probe.findings import Report
-
-_LOG = logging.getLogger("rlgym_bridge.probe")
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
 _OCTANE: Final = 23  # `car_id` of a loadout
-_RETRY_SECONDS: Final = 0.2
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
-_GOODBYE_SECONDS: Final = 2.0
-
-
-class NoServer(Exception):
-    """There is no server, or it does not let the probe play; the message says what was missing."""
 
 
 class LogError(Exception):
@@ -75,66 +64,9 @@ class Players:
             LogError: The log cannot be written.
         """
         self._log = log
-        self._complained = -1.0  # when it was last said that a message cannot be read
-        self._cars: list[Connection] = []
-        self._held = flat.PlayerInput()  # what the second car was told last
-        self.field = flat.FieldInfo()
-        ids = []
-        try:
-            for agent in AGENTS:
-                ids.append(self._take_seat(server, agent, time.monotonic() + patience))
-            for one in self._cars:
-                one.send(flat.InitComplete())
-        except OSError as error:
-            self.close()
-            raise NoServer(f"the server at {server[0]}:{server[1]} went away: {error}") from error
-        except (NoServer, LogError):
-            self.close()
-            raise
-        self.ids = (ids[0], ids[1])
-
-    def _take_seat(self, server: tuple[str, int], agent: str, deadline: float) -> int:
-        """Connect one car, again where the server closes (it does when a match begins); return its id."""
-        why = "nothing listens there"
-        while time.monotonic() < deadline:
-            try:
-                connection = Connection(server)
-            except OSError as error:
-                why = str(error)
-                time.sleep(_RETRY_SECONDS)
-                continue
-            try:
-                connection.send(flat.ConnectionSettings(agent, False, False, True))
-                identifier = self._shake_hands(connection, deadline)
-            except (EOFError, OSError) as error:
-                connection.close()
-                why = str(error)
-                time.sleep(_RETRY_SECONDS)
-                continue
-            self._cars.append(connection)
-            return identifier
-        raise NoServer(f"no seat for {agent} at {server[0]}:{server[1]}: {why}")
-
-    def _shake_hands(self, connection: Connection, deadline: float) -> int:
-        identifier: int | None = None
-        field = False
-        while identifier is None or not field:
-            payload = connection.receive(max(0.0, deadline - time.monotonic()))
-            if payload is None:
-                raise EOFError(
-                    "the server gave it no car" if identifier is None else "the server sent no field info"
-                )
-            if not self._cars:
-                self._write(payload)
-            message = self._message(payload)
-            if isinstance(message, flat.FieldInfo):
-                self.field, field = message, True
-            elif isinstance(message, flat.ControllableTeamInfo) and message.controllables:
-                identifier = message.controllables[0].identifier
-                self._held = flat.PlayerInput(message.controllables[0].index, flat.ControllerState())
-            elif isinstance(message, flat.DisconnectSignal):
-                raise EOFError("the server said goodbye")
-        return identifier
+        self._seats = Seats(server, AGENTS, patience, None if log is None else self._write)
+        self.field = self._seats.field
+        self.ids = (self._seats.ids[0], self._seats.ids[1])
 
     def play(self, probe: Probe, seconds: float) -> Report:
         """Answer packets until the probe is done, the server is gone, or the time is up.
@@ -151,12 +83,13 @@ class Players:
         try:
             while not probe.done:
                 left = min(_SILENCE_SECONDS, deadline - time.monotonic())
-                payload = self._receive(left) if left > 0.0 else None
-                if payload is None:
+                packets = self._seats.packets(left) if left > 0.0 else []
+                if not packets:
                     late = time.monotonic() >= deadline
                     why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
                     break
-                self._take(probe, payload)
+                for packet in packets:
+                    self._take(probe, packet)
         except (EOFError, OSError) as error:
             why = f"the server went away: {error}"
         report = probe.report()
@@ -164,56 +97,19 @@ class Players:
             report.notes.append(why)
         return report
 
-    def _receive(self, seconds: float) -> bytes | None:
-        """Return the first car's next message, None where none came in time.
-
-        A packet that only the second car was sent is answered with what that car holds: a server in
-        lockstep would wait for it. The first car's, where there is one, is sent before the second's.
-        """
-        first, second = self._cars
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0.0:
-            ready, _, _ = select.select((first, second), (), (), left)
-            if (payload := first.receive(0.0)) is not None:
-                return payload
-            if second in ready:
-                second.drain()
-                second.send(self._held)
-        return None
-
-    def _take(self, probe: Probe, payload: bytes) -> None:
-        self._write(payload)
-        message = self._message(payload)
-        if isinstance(message, flat.DisconnectSignal):
-            raise EOFError("it said goodbye")
-        if not isinstance(message, flat.GamePacket):
-            return
-        reply, frame = probe.answer(message)
-        self._cars[1].drain()
+    def _take(self, probe: Probe, packet: flat.GamePacket) -> None:
+        reply, frame = probe.answer(packet)
         if frame is None:
             return
         desired = reply.desired(frame.slots)
-        first, self._held = (
+        inputs = [
             flat.PlayerInput(slot, controls)
             for slot, controls in zip(frame.slots, reply.controls, strict=True)
-        )
-        self._cars[0].send(*(() if desired is None else (desired,)), first)
-        self._cars[1].send(self._held)
-
-    def _message(self, payload: bytes) -> object:
-        """Unpack a message; one that cannot be read is as good as one of another kind."""
-        try:
-            return flat.CorePacket.unpack(payload).message
-        except flat.InvalidFlatbuffer as error:
-            now = time.monotonic()
-            if now - self._complained >= 1.0:  # there may be thousands
-                self._complained = now
-                _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
-            return None
+        ]
+        self._seats.answer(inputs, *(() if desired is None else (desired,)))
 
     def _write(self, payload: bytes) -> None:
-        if self._log is None:
-            return
+        assert self._log is not None  # only then it is asked
         try:
             self._log.write(len(payload).to_bytes(2, "big") + payload)
         except OSError as error:
@@ -221,19 +117,11 @@ class Players:
 
     def stop_match(self) -> None:
         """Tell the server to end the match, and wait a little until it says goodbye."""
-        deadline = time.monotonic() + _GOODBYE_SECONDS
-        with suppress(EOFError, OSError):
-            self._cars[0].send(flat.StopCommand(False))
-            while (payload := self._cars[0].receive(deadline - time.monotonic())) is not None:
-                if isinstance(self._message(payload), flat.DisconnectSignal):
-                    break
+        self._seats.stop_match()
 
     def close(self) -> None:
         """Hang up."""
-        for one in self._cars:
-            with suppress(OSError):
-                one.send(flat.DisconnectSignal())
-            one.close()
+        self._seats.close()
 
     def __enter__(self) -> Self:
         """Return the cars themselves."""

@@ -13,7 +13,7 @@ from rlgym_bridge.server.referee import Course, Referee
 from rlgym_bridge.server.roster import Seat
 from rlgym_bridge.server.scores import Scores
 from rlgym_bridge.server.simulation import OnKickoff, Physics, Simulation
-from rlgym_bridge.server.state_setting import edit_ball, edit_car, is_usable
+from rlgym_bridge.server.state_setting import edit_ball, edit_car, is_placed, is_usable
 
 _log = logging.getLogger(__name__)
 
@@ -140,16 +140,27 @@ class Match:
 
     def _set_desired(self, desired: flat.DesiredGameState) -> None:
         simulation = self.simulation
-        for ball in desired.ball_states[:1]:
-            state = simulation.arena.ball.get_state()
-            edit_ball(state, ball)
-            simulation.set_ball(state)
-        for slot, (car, new) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
-            if (new.physics is None and new.boost_amount is None) or simulation.states[slot].is_demoed:
+        ball = None
+        for new in desired.ball_states[:1]:
+            ball = simulation.arena.ball.get_state()
+            edit_ball(ball, new)
+        cars = {}
+        for slot, (car, wanted) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
+            if (wanted.physics is None and wanted.boost_amount is None) or simulation.states[slot].is_demoed:
                 continue
-            now = car.get_state()
-            edit_car(now, new)
-            simulation.set_car(slot, now)
+            cars[slot] = car.get_state()
+            edit_car(cars[slot], wanted)
+        places = [one.physics for one in desired.ball_states[:1]] + [
+            one.physics for one in desired.car_states
+        ]
+        placed = sum(map(is_placed, places))
+        if ball is not None and len(cars) == len(simulation.cars) and placed > len(cars):
+            simulation.set_all(ball, [cars[slot] for slot in sorted(cars)])
+        else:
+            if ball is not None:
+                simulation.set_ball(ball)
+            for slot, state in cars.items():
+                simulation.set_car(slot, state)
         info = desired.match_info
         if info is None:
             return

@@ -231,6 +231,24 @@ class Simulation:
         self.ball = self.arena.ball.get_state()
         self._ball_set = True
 
+    def set_all(self, ball: rsim.BallState, cars: Sequence[rsim.CarState]) -> None:
+        """Set the ball and all cars between two ticks, with fresh cars; pads go on as they are.
+
+        Args:
+            ball: The ball.
+            cars: One for each slot.
+        """
+        pads = [pad.get_state() for pad in self.pads]
+        try:
+            self._take(place_cars(self.arena, self._teams, self._hitboxes))
+        except RuntimeError:  # this arena does not give the pinned order of cars any more
+            self._new_arena()
+        for pad, state in zip(self.pads, pads, strict=True):
+            pad.set_state(state)
+        for slot, state in enumerate(cars):
+            self.set_car(slot, state)
+        self.set_ball(ball)
+
     def set_gravity(self, gravity_z: float) -> None:
         """Set gravity for the rest of the match [uu/s^2, negative is down]."""
         self.physics = replace(self.physics, gravity_z=gravity_z)

@@ -16,13 +16,14 @@ from typing import Final
 import RocketSim as rsim
 from rlbot import flat
 
+from rlgym_bridge.game import (
+    STANDING_LEAST_UP,
+    STANDING_MOST_Z,
+    SUPERSONIC_KEEP_SPEED,
+    SUPERSONIC_START_SPEED,
+)
+
 _LARGEST: Final = 1e6  # of any value; physics overflows float32 from much larger ones on
-_SUPERSONIC_SPEED: Final = 2200.0  # uu/s, from here on a car is supersonic [RocketSim]
-_SUPERSONIC_KEPT: Final = 2100.0  # uu/s, below it no longer [RocketSim]
-# A car that is this low and this upright has all wheels on the floor after a tick, whatever its
-# hitbox (measured: four wheels up to 26 uu).
-_STANDING_Z: Final = 22.0  # uu
-_STANDING_UP: Final = 0.995  # z of the car's up axis
 
 
 def is_usable(desired: flat.DesiredGameState) -> bool:
@@ -54,6 +55,11 @@ def _components(part: flat.Vector3Partial | flat.RotatorPartial | None) -> tuple
 def _changes(part: flat.Vector3Partial | flat.RotatorPartial | None) -> bool:
     """Tell whether a part has a component that is not null."""
     return any(value is not None for value in _components(part))
+
+
+def is_placed(physics: flat.DesiredPhysics | None) -> bool:
+    """Tell whether a whole place is given."""
+    return physics is not None and None not in (_components(physics.location) or (None,))
 
 
 def edit_ball(state: rsim.BallState, desired: flat.DesiredBallState) -> None:
@@ -88,8 +94,8 @@ def edit_car(state: rsim.CarState, desired: flat.DesiredCarState) -> None:
         _set_down(state)
     if _changes(physics.velocity):
         speed = math.hypot(*state.vel.as_tuple())
-        if speed >= _SUPERSONIC_SPEED or speed < _SUPERSONIC_KEPT:
-            state.is_supersonic = speed >= _SUPERSONIC_SPEED
+        if speed >= SUPERSONIC_START_SPEED or speed < SUPERSONIC_KEEP_SPEED:
+            state.is_supersonic = speed >= SUPERSONIC_START_SPEED
             state.supersonic_time = 0.0
 
 
@@ -119,8 +125,8 @@ def _with(now: rsim.Vec, desired: flat.Vector3Partial | None) -> rsim.Vec:
 
 def _set_down(state: rsim.CarState) -> None:
     """Set the state that depends on where a car is; see `edit_car`."""
-    upright = state.rot_mat.up.z >= _STANDING_UP
-    standing = upright and 0.0 <= state.pos.z <= _STANDING_Z
+    upright = state.rot_mat.up.z >= STANDING_LEAST_UP
+    standing = upright and 0.0 <= state.pos.z <= STANDING_MOST_Z
     state.is_on_ground = standing
     state.wheels_with_contact = (standing, standing, standing, standing)
     state.has_world_contact = False

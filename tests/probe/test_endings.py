@@ -7,8 +7,9 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
-from rlgym_bridge.probe.client import NoServer, Players
+from rlgym_bridge.probe.client import Players
 from tests.probe.packets import car, frame
 
 

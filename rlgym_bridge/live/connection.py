@@ -44,12 +44,6 @@ class Connection:
             if not self._read(max(0.0, deadline - time.monotonic())):
                 return None
 
-    def drain(self) -> None:
-        """Throw away what has come."""
-        while self._read(0.0):
-            pass
-        self._pending.clear()
-
     def fileno(self) -> int:
         """Return the socket's number, for `select`."""
         return self._socket.fileno()

@@ -1,0 +1,402 @@
+"""RLGym's `TransitionEngine` over a live match: the real game's, or the match server's.
+
+    RLGym(..., transition_engine=SimEngine())     # RocketSim
+    RLGym(..., transition_engine=LiveEngine())    # a match
+
+Every agent has a connection of its own, as RLBot has it for bots, and answers every packet. A step's rows
+are sent one a tick: on the state of frame k was decided, row 0 answers packet k + 1, and the step ends
+with the packet that the last row answers. So actions act one tick after their state, as with RLGym's
+`rlbot_delay`, and the next ones may take a tick to be thought of.
+"""
+
+import logging
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from rlbot import flat
+from rlgym.api import TransitionEngine
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.controls import NEUTRAL
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.engine_base import base_state, rows_of_actions
+from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
+from rlgym_bridge.live.agent import server_address
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.live.seats import Seats, start_match
+from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.settable import WantedMatch, WantedObject, wanted
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
+
+_LOG = logging.getLogger(__name__)
+
+_OCTANE: Final = 23  # `car_id` of a loadout
+_SET_TICKS: Final = 120  # in which a state that was asked for has to show
+_SET_SLACK: Final = 5.0  # uu, and two ticks of motion, off the place that was asked for
+_WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
+
+
+class LiveEngineError(RuntimeError):
+    """The match does not go on as it has to; the message says why."""
+
+
+def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
+    """Return an endless soccar match whose cars are all played by an engine, with state setting.
+
+    Args:
+        blue: Cars in the blue team.
+        orange: Cars in the orange team.
+    """
+    players = [
+        flat.PlayerConfiguration(
+            flat.CustomBot(
+                name=f"{name} {number}", root_dir="", run_command="",
+                agent_id=f"rlgym_bridge/engine-{name}-{number}", loadout=flat.PlayerLoadout(car_id=_OCTANE),
+            ),
+            team,
+            0,
+        )
+        for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
+        for number in range(size)
+    ]  # fmt: skip
+    return flat.MatchConfiguration(
+        game_map_upk="Stadium_P",
+        player_configurations=players,
+        auto_start_agents=True,
+        wait_for_agents=True,
+        skip_replays=True,
+        enable_state_setting=True,
+        mutators=flat.MutatorSettings(match_length=flat.MatchLengthMutator.Unlimited),
+    )
+
+
+class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
+    """Cars of a live match.
+
+    The server has to run already: `rlgym-bridge server --pace lockstep`, or RLBotServer with the game.
+
+    Args:
+        match: The match to start: team sizes, or a configuration. Bots in it that have an agent id and no
+            run command are the engine's; all others the server starts.
+        server: Address and port; None for `RLBOT_SERVER_IP` and `RLBOT_SERVER_PORT`, 127.0.0.1:23234 where
+            they are not set.
+        set_states: Whether `set_state` sets the state. If not, an episode begins where the match is: with its
+            next kickoff after a goal, else right where it goes on.
+        patience: Seconds to wait for each step of the start, and for each packet.
+        dialect: What is known of the server's dialect.
+        shadow: Whether a simulation follows the match; None: where RocketSim is installed.
+
+    Attributes:
+        lost_ticks: Ticks so far whose row was not sent, because packets were lost or the step came late.
+
+    Raises:
+        NoServer: There is none, or it does not let the agents play.
+        ValueError: No car of the match is the engine's.
+    """
+
+    def __init__(
+        self,
+        match: tuple[int, int] | flat.MatchConfiguration = (1, 1),
+        server: tuple[str, int] | None = None,
+        *,
+        set_states: bool = True,
+        patience: float = 60.0,
+        dialect: Dialect | None = None,
+        shadow: bool | None = None,
+    ) -> None:
+        configuration = match_of(*match) if isinstance(match, tuple) else match
+        ours = [_agent_id(player) for player in configuration.player_configurations]
+        agents = [one for one in ours if one]
+        if not agents:
+            raise ValueError("no car of the match is the engine's, expected a bot without a run command")
+        self.lost_ticks = 0
+        self._set_states, self._patience = set_states, patience
+        self._server = server_address() if server is None else server
+        start_match(self._server, configuration, patience)
+        self._seats = Seats(self._server, agents, patience)
+        self._decoder = Decoder(self._seats.field, self._seats.match, shadow, dialect)
+        self._seating: list[tuple[int, int]] | None = None
+        self._rows: list[int] = []  # of the seats, in the decoder's state
+        self._slots: list[int] = []  # in the packets
+        self._frame = 0
+        self._phase = -1
+        self._told: set[str] = set()
+        self._shown: MatchState | None = None
+        self._state: GameState[Any] | None = None
+        self._over = False  # a goal has ended the episode
+        self._await([NEUTRAL] * len(agents))
+
+    # --- what RLGym asks -------------------------------------------------------------------------
+
+    @property
+    def agents(self) -> list[Hashable]:
+        """The cars that are driven, blue first: `blue-0` and so on, of all cars in the match."""
+        assert self._shown is not None  # set by the constructor
+        return [self._shown.agents[row] for row in sorted(self._rows)]
+
+    @property
+    def max_num_agents(self) -> int:
+        """As many as there are: a match keeps its cars."""
+        return len(self._rows)
+
+    @property
+    def state(self) -> GameState[Any]:
+        """The state that the latest step ended with, all cars of the match in it.
+
+        Raises:
+            ValueError: There is none yet.
+        """
+        if self._state is None:
+            raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
+        return self._state
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """`rlbot_delay`, which is True: a match has it so."""
+        return {"rlbot_delay": True}
+
+    @config.setter
+    def config(self, value: dict[str, Any]) -> None:
+        if not value.get("rlbot_delay", True):
+            raise ValueError("rlbot_delay is False, expected True: actions act a tick late in a match")
+
+    def create_base_state(self) -> GameState[Any]:
+        """Return a state without cars, for mutators to fill."""
+        return base_state()
+
+    def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
+        """Begin an episode, when the game is in play: after a goal it imposes replay and countdown.
+
+        Args:
+            desired_state: As mutators leave it. A match sets places, turns and speeds, whole numbers of boost
+                and gravity; what else differs from the state that comes out is logged, once for each field.
+            shared_info: Not read.
+
+        Returns:
+            The state as the first packet shows it.
+
+        Raises:
+            ValueError: The state has other cars than the match.
+            LiveEngineError: The game does not take the state, or does not get back into play.
+            EOFError, OSError: The server is gone.
+        """
+        asked = from_rlgym(desired_state)
+        assert self._shown is not None
+        mine, theirs = self._shown.layout, asked.layout
+        if mine is not theirs:
+            raise ValueError(
+                f"the state has {theirs.blue} blue and {theirs.orange} orange cars, expected {mine.blue} and "
+                f"{mine.orange}: those of the match. LiveEngine((blue, orange)) starts one of other sizes"
+            )
+        self._get_into_play()
+        if self._set_states:
+            self._set(wanted(asked))
+            self._tell_left_out(asked)
+        self._over = False
+        return self._show()
+
+    def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
+        """Send each agent's rows tick by tick; a goal ends the step, as does the last row.
+
+        While the game is paused neutral rows are sent, and the step goes on afterwards.
+
+        Args:
+            actions: `(ticks, 8)` for each agent, see `game.CONTROL_NAMES`.
+            shared_info: Not read.
+
+        Returns:
+            The state of the last packet. `ball_touches` are those of the step.
+
+        Raises:
+            KeyError, ValueError: See `rows_of_actions`; or the episode has ended with a goal.
+            LiveEngineError: The match has ended.
+            EOFError, OSError: The server is gone.
+        """
+        if self._state is None or self._over:
+            raise ValueError("step without an episode, expected `RLGym.reset` first, and again after a goal")
+        order = np.argsort(np.argsort(self._rows))  # of each seat among the agents
+        rows = rows_of_actions(actions, self.agents)[order]
+        ticks, first, sent = rows.shape[1], self._frame + 1, 0
+        self._decoder.clear_touches()
+        while True:
+            before = self._frame
+            state = self._receive()
+            if self._phase == Phase.GOAL_SCORED or state.goal_scored[0]:
+                state.goal_scored[0] = 1
+                self._over = True
+                self._answer([NEUTRAL] * len(rows))
+                break
+            if self._phase not in PLAYING_PHASES:
+                self._check_goes_on()
+                self._answer([NEUTRAL] * len(rows))
+                first += self._frame - before
+                continue
+            tick = self._frame - first
+            self._answer([own[min(tick, ticks - 1)] for own in rows])
+            sent += 1
+            if tick >= ticks - 1:
+                self.lost_ticks += tick + 1 - sent
+                break
+        return self._show()
+
+    def close(self) -> None:
+        """End the match and hang up."""
+        self._seats.stop_match()
+        self._seats.close()
+
+    # --- packets ---------------------------------------------------------------------------------
+
+    def _receive(self) -> MatchState:
+        """Take in what packets there are, at least one."""
+        packets = self._seats.packets(self._patience)
+        if not packets:
+            raise LiveEngineError(f"no packet for {self._patience:g} s")
+        for packet in packets:
+            state = self._decoder.update(packet)
+            self._frame, self._phase = packet.match_info.frame_num, int(packet.match_info.match_phase)
+            if self._phase == Phase.GOAL_SCORED:
+                break
+        self._shown = state
+        if self._decoder.seating is not self._seating:
+            self._seating = self._decoder.seating
+            order = self._decoder.rows
+            row_of = {packet.players[index].player_id: row for row, index in enumerate(order)}
+            missing = [one for one in self._seats.ids if one not in row_of]
+            if missing:
+                raise LiveEngineError(f"no car with identifier {missing} in the packet: did it leave?")
+            self._rows = [row_of[one] for one in self._seats.ids]
+            self._slots = [order[row] for row in self._rows]
+        return state
+
+    def _answer(self, rows: Sequence[np.ndarray]) -> None:
+        self._seats.answer([_input(slot, row) for slot, row in zip(self._slots, rows, strict=True)])
+
+    def _await(self, rows: Sequence[np.ndarray]) -> MatchState:
+        """Receive and answer."""
+        state = self._receive()
+        self._answer(rows)
+        return state
+
+    def _check_goes_on(self) -> None:
+        if self._phase == Phase.ENDED:
+            raise LiveEngineError("the match has ended: start it without a limit (match_length Unlimited)")
+
+    # --- beginning an episode --------------------------------------------------------------------
+
+    def _get_into_play(self) -> None:
+        """Send neutral rows until the game is in play and all cars can be set."""
+        neutral = [NEUTRAL] * len(self._rows)
+        # One more packet at least: what held before has been let go of by then.
+        for _ in range(_WAIT_TICKS):
+            state = self._await(neutral)
+            self._check_goes_on()
+            ready = self._phase in PLAYING_PHASES and not state.goal_scored[0]
+            if ready and (not self._set_states or _can_be_set(state)):
+                return
+        raise LiveEngineError(
+            f"the game was not in play for {_WAIT_TICKS // TICKS_PER_SECOND} s of game time, its phase is "
+            f"{flat.MatchPhase(self._phase)}"
+        )
+
+    def _set(self, asked: WantedMatch) -> None:
+        neutral = [NEUTRAL] * len(self._rows)
+        message = self._message(asked)
+        assert self._shown is not None
+        for tick in range(_SET_TICKS):
+            if tick % 10 == 0:
+                self._seats.send(message)
+            state = self._await(neutral)
+            if _shows(state, asked):
+                return
+        raise LiveEngineError(
+            f"the game did not set the state within {_SET_TICKS} ticks, expected it in the next packet: does "
+            "the match have enable_state_setting?"
+        )
+
+    def _message(self, asked: WantedMatch) -> flat.DesiredGameState:
+        """Return RLBot's message; cars stand in the order of the packet."""
+        slots = {index: row for row, index in enumerate(self._decoder.rows)}
+        cars = [asked.cars[slots[index]] for index in range(len(slots))]
+        return flat.DesiredGameState(
+            ball_states=[flat.DesiredBallState(_physics(asked.ball))],
+            car_states=[flat.DesiredCarState(_physics(car), float(car.boost)) for car in cars],
+            match_info=flat.DesiredMatchInfo(world_gravity_z=asked.gravity_z),
+        )
+
+    def _tell_left_out(self, asked: MatchState) -> None:
+        """Log what was asked for and is otherwise, each field once."""
+        assert self._shown is not None
+        for name in _COMPARED:
+            if name in self._told:
+                continue
+            ours, theirs = getattr(asked, name), getattr(self._shown, name)
+            different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
+            if different.any():
+                self._told.add(name)
+                at = tuple(np.argwhere(different)[0])
+                _LOG.warning(
+                    "a match does not set %s: asked for %g, it is %g",
+                    name,
+                    float(ours[at]),
+                    float(theirs[at]),
+                )
+
+    def _show(self) -> GameState[Any]:
+        assert self._shown is not None
+        self._state = to_rlgym(self._shown)
+        return self._state
+
+
+_NOT_ASKED: Final = (
+    "frame", "phase", "clock", "overtime", "score", "goal_scored", "ball_known", "car_player_id", "car_known",
+    "car_controls", "car_ball_touches", "car_bump_victim", "car_autoflip_direction",
+)  # fmt: skip
+_COMPARED: Final = tuple(
+    name
+    for name in (*(one.name for one in MATCH_FIELDS), *("car_" + one.name for one in CAR_FIELDS))
+    if name not in _NOT_ASKED
+)
+_TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_position": 1.0}
+
+
+def _agent_id(player: flat.PlayerConfiguration) -> str:
+    """Return the agent id of a bot that nobody starts, else nothing."""
+    bot = player.variety
+    return bot.agent_id if isinstance(bot, flat.CustomBot) and not bot.run_command else ""
+
+
+def _input(slot: int, row: np.ndarray) -> flat.PlayerInput:
+    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row.tolist()
+    return flat.PlayerInput(
+        slot,
+        flat.ControllerState(throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False),
+    )
+
+
+def _physics(one: WantedObject) -> flat.DesiredPhysics:
+    return flat.DesiredPhysics(
+        flat.Vector3Partial(*one.position), flat.RotatorPartial(*one.angles),
+        flat.Vector3Partial(*one.velocity), flat.Vector3Partial(*one.spin),
+    )  # fmt: skip
+
+
+def _can_be_set(state: MatchState) -> bool:
+    """Tell whether nothing goes on that setting a state would not end: a demolition, a dodge, a button."""
+    busy = (
+        state.car_is_demoed, state.car_is_flipping, state.car_is_autoflipping, state.car_handbrake,
+        state.car_is_boosting, state.car_bump_victim + 1,
+    )  # fmt: skip
+    return not any(one.any() for one in busy)
+
+
+def _shows(state: MatchState, asked: WantedMatch) -> bool:
+    """Tell whether ball and cars are where they were asked to be, up to two ticks of motion."""
+    places = [(state.ball_position[0], asked.ball)]
+    places += [(state.car_position[0, row], car) for row, car in enumerate(asked.cars)]
+    return all(
+        math.dist(place.tolist(), one.position)
+        <= _SET_SLACK + 2 * math.hypot(*one.velocity) / TICKS_PER_SECOND
+        for place, one in places
+    )
