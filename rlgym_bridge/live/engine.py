@@ -351,7 +351,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
 
 _NOT_ASKED: Final = (
     "frame", "phase", "clock", "overtime", "score", "goal_scored", "ball_known", "car_player_id", "car_known",
-    "car_controls", "car_ball_touches", "car_bump_victim", "car_autoflip_direction",
+    "car_controls", "car_ball_touches", "car_bump_victim", "car_autoflip_direction", "car_flip_torque",
 )  # fmt: skip
 _COMPARED: Final = tuple(
     name

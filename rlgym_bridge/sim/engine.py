@@ -21,6 +21,7 @@ from rlgym_bridge.game import (
     STANDING_LEAST_UP,
     STANDING_MOST_Z,
     SUPERSONIC_START_SPEED,
+    TICK_SECONDS,
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.mutator_base import blank_state
@@ -43,9 +44,9 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
 
     Args:
         rlbot_delay: Whether an action acts one tick after the state it was chosen on, as in a match.
-        as_in_a_match: Whether `set_state` sets what state setting in a match can set, and as coarsely: no
-            pads (they go on as they are), no jump or dodge under way, nobody demolished, whole numbers of
-            boost. Otherwise all that RLGym's engine sets.
+        as_in_a_match: Whether `set_state` sets a state as coarsely as state setting in a match does: without
+            jump, dodge or demolition under way, whole numbers of boost, turns as angles. Pads are set as
+            asked for, which a match leaves as they are. Otherwise all is set that RLGym's engine sets.
         seed: Of the places where demolished cars come back.
     """
 
@@ -107,8 +108,12 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         if self._arenas is None or self._arenas.state.layout is not match.layout:
             self._arenas = Arenas(1, *sizes, seed=self._seed)
         if self._as_in_a_match:
-            match = _as_a_match_sets(match, self._arenas.state.pad_timer)
+            match = _as_a_match_sets(match)
         self._arenas.put([0], match)
+        fast = match.car_is_supersonic > 0
+        self._arenas.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
+            fast
+        ]
         cars = desired_state.cars
         self._agents = sorted(cars, key=lambda agent: cars[agent].team_num)
         return self._show()
@@ -157,13 +162,13 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         return self._state
 
 
-def _as_a_match_sets(asked: MatchState, pad_timers: np.ndarray) -> MatchState:
+def _as_a_match_sets(asked: MatchState) -> MatchState:
     """Return what a match makes of a state that it is asked to set; `server/state_setting.py` says why."""
     layout = asked.layout
     state = blank_state(layout.blue, layout.orange, 1)
     state.frame[:], state.car_hitbox[:] = asked.frame, asked.car_hitbox
     state.boost_consumption[:] = asked.boost_consumption
-    state.pad_timer[:] = pad_timers
+    state.pad_timer[:] = asked.pad_timer
     numbers = wanted(asked)
     state.gravity[:] = asked.gravity
     _place(state.buffer[0], layout.column, numbers.ball, None)

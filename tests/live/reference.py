@@ -68,7 +68,7 @@ class Watcher:
 
     def on_kickoff(self, arena: Any, cars: Sequence[Any]) -> None:
         # A copy: the reader takes the callback of the arena it reads.
-        state = read_arena(_Snapshot(arena, cars))
+        state = read_arena(Snapshot(arena, cars))
         self.kickoffs.append(Kickoff(to_rlgym(state)))
 
     def on_packet(self, payload: bytes) -> None:
@@ -96,7 +96,7 @@ class Watcher:
                 kickoff.touches += 1
 
 
-class _Snapshot(ArenaReader):
+class Snapshot(ArenaReader):
     """Reads an arena without taking its callback."""
 
     def __init__(self, arena: Any, cars: Sequence[Any]) -> None:

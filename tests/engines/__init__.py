@@ -1,0 +1,1 @@
+"""RLGym over a simulator and over a match."""
