@@ -130,12 +130,43 @@ def component_factory(
 
 
 def _from_env(name: str, function: Callable[[], Any]) -> Components:
-    env = function()
-    if not isinstance(env, RLGym):
-        raise ValueError(f"{name} returned {type(env).__name__}, expected an RLGym")
+    env = rlgym_of(function(), name)
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
         env.obs_builder, env.action_parser, env.shared_info_provider, None if delay is None else int(delay)
+    )
+
+
+def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the environment that a trusted function makes.
+
+    Args:
+        name: `"module:function"`.
+
+    Raises:
+        ValueError: There is no such function, or it returns something else.
+    """
+    function = _import(name, None, None)
+    if not callable(function):
+        raise ValueError(f"{name} is {function!r}, expected a function that returns an RLGym")
+    return rlgym_of(function(), name)
+
+
+def rlgym_of(env: Any, name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the RLGym that an environment function gave, or that is in the wrapper it gave.
+
+    Args:
+        env: What the function returned; rlgym-ppo's `RLGymV2GymWrapper` has it as `rlgym_env`.
+        name: Of the function, for the message.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
+        if isinstance(one, RLGym):
+            return one
+    raise ValueError(
+        f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
     )
 
 

@@ -13,7 +13,7 @@ from rlgym_bridge.game import HITBOXES
 FORMAT: Final = 1
 """Version of the manifest and of the probe states; another one is refused."""
 
-DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian")
+DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian", "bounded_gaussian")
 SELECTIONS: Final = ("sample", "argmax")
 
 

@@ -5,6 +5,7 @@
 Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with ReLU
 between layers and nothing after the last. A gaussian policy of k numbers either has a tensor `log_std`
 (k,) beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations.
+A bounded gaussian is rlgym-ppo's: tanh over a last layer of 2k, means, then what gives standard deviations.
 """
 
 import math
@@ -15,6 +16,9 @@ import numpy as np
 
 from rlgym_bridge.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
 from rlgym_bridge.state import MatchState
+
+BOUNDED_STD: Final = (0.1, 1.0)
+"""Standard deviations of a bounded gaussian, where tanh gives -1 and 1 [rlgym-ppo, `ContinuousPolicy`]."""
 
 LOG_STD_RANGE: Final = (-20.0, 2.0)
 """Logarithms of standard deviations are clipped to this before use; a trainer must do the same."""
@@ -105,8 +109,8 @@ class NetworkPolicy:
 
     Args:
         weights: Tensors as this module's heading names them.
-        distribution: `"categorical"`, `"multi_categorical"` or `"gaussian"`.
-        sizes: Choices of each decision: `(90,)`, `(3, 3, 3, 3, 3, 2, 2, 2)`; for gaussian `(k,)`.
+        distribution: `"categorical"`, `"multi_categorical"`, `"gaussian"` or `"bounded_gaussian"`.
+        sizes: Choices of each decision: `(90,)`, `(3, 3, 3, 3, 3, 2, 2, 2)`; for the gaussians `(k,)`.
         selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian).
         seed: Start of the random stream.
         normalisation: Applied to observations first.
@@ -169,7 +173,8 @@ class NetworkPolicy:
 
         Returns:
             `(matches, seats)` int64 for categorical, `(matches, seats, choices)` int64 for
-            multi_categorical, `(matches, seats, k)` float32, unclipped, for gaussian.
+            multi_categorical, `(matches, seats, k)` float32 for the gaussians: clipped to -1..1
+            for bounded_gaussian, not for gaussian.
 
         Raises:
             ValueError: `obs` is None, of another shape, or not finite.
@@ -202,6 +207,8 @@ class NetworkPolicy:
         rng = self._rng if self.selection == "sample" else None
         if self.distribution == "gaussian":
             return self._gaussian(outputs, rng)
+        if self.distribution == "bounded_gaussian":
+            return self._bounded_gaussian(outputs, rng)
         if self.distribution == "multi_categorical":
             shape = (len(outputs), len(self.sizes) * max(self.sizes))
             table = np.full(shape, -np.inf, np.float32)
@@ -219,6 +226,16 @@ class NetworkPolicy:
         actions: np.ndarray = mean + noise * np.exp(np.clip(log_std, *LOG_STD_RANGE), dtype=np.float32)
         return actions
 
+    def _bounded_gaussian(self, outputs: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+        (size,) = self.sizes
+        squashed: np.ndarray = np.tanh(outputs)
+        mean, low, high = squashed[:, :size], *BOUNDED_STD
+        if rng is None:
+            return mean.copy()
+        std = squashed[:, size:] * ((high - low) / 2) + (high + low) / 2
+        drawn: np.ndarray = (mean + rng.standard_normal(mean.shape, np.float32) * std).clip(-1, 1)
+        return drawn
+
     def _check_outputs(self) -> None:
         expected = sum(self.sizes)
         if self.distribution == "gaussian":
@@ -226,6 +243,8 @@ class NetworkPolicy:
                 check_tensor("log_std", self._log_std, (expected,))
             else:
                 expected *= 2
+        elif self.distribution == "bounded_gaussian":
+            expected *= 2
         if self._network.outputs != expected:
             raise ValueError(
                 f"the last layer gives {self._network.outputs} numbers, expected {expected} for a "

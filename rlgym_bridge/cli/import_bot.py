@@ -1,0 +1,141 @@
+"""`rlgym-bridge import`: a bot that was trained elsewhere becomes a policy folder."""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.components import Components, component_factory, environment
+from rlgym_bridge.fingerprint import action_space
+from rlgym_bridge.foreign_checkpoints import ForeignNetwork, read_checkpoint
+from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.manifest import SELECTIONS, Normalisation
+from rlgym_bridge.policy import save_policy
+
+_RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "import",
+        help="make a policy folder of a bot that was trained elsewhere",
+        description="Make a policy folder of a checkpoint of rlgym-ppo or rlgym-learn, a TorchScript file or "
+        "a state_dict, and of the environment it was trained in. Layer sizes, team sizes, tick skip, delay "
+        "and hitbox are read off the two.",
+    )
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT",
+        help="its folder, one that holds checkpoints (the newest number is taken), or a file",
+    )  # fmt: skip
+    parser.add_argument(
+        "--env", required=True, metavar="MODULE:FUNCTION",
+        help="returns the RLGym it was trained in, or rlgym-ppo's wrapper; the bot needs the module, too",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="policy folder to write")
+    parser.add_argument(
+        "--selection", choices=SELECTIONS, default="sample",
+        help="sample draws actions as training did, argmax plays the likeliest (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tick-skip", type=int, metavar="TICKS", help="of a decision, where the parser does not say it"
+    )
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, save, and say what came of it."""
+    sys.path.insert(0, str(Path.cwd()))  # the module of one's own lies here, as with `python -m`
+    try:
+        shared.check_outputs(options.json, None, None)
+        network = read_checkpoint(options.checkpoint)
+        components = component_factory(None, None, options.env, allow=None)()
+        teams, hitbox = _cars(options.env)
+        scale = None if network.scale is None else _normalisation(network)
+        manifest = save_policy(
+            options.out,
+            network.weights,
+            distribution=_distribution(network, components, sorted(teams)[0]),
+            team_sizes=sorted(teams),
+            env=options.env,
+            tick_skip=options.tick_skip,
+            selection=options.selection,
+            obs_normalisation=scale,
+            hitbox=hitbox,
+            training={
+                "trainer": network.trainer,
+                "checkpoint": network.source.parent.name,
+                "steps": network.steps,
+            },
+        )
+    except (OSError, ValueError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    module = options.env.partition(":")[0]
+    found = {
+        "source": str(network.source),
+        "trainer": network.trainer,
+        "layers": [
+            int(network.weights[f"layers.{i}.weight"].shape[0]) for i in range(len(network.weights) // 2)
+        ],
+        "distribution": manifest.distribution,
+        "obs_size": manifest.obs_size,
+        "scaled": scale is not None,
+        "tick_skip": manifest.tick_skip,
+        "action_delay": manifest.action_delay,
+        "team_sizes": [list(pair) for pair in manifest.team_sizes],
+        "hitbox": manifest.hitbox,
+        "steps": network.steps,
+    }
+    if not options.quiet:
+        for name, value in found.items():
+            print(f"{name.replace('_', ' '):14}{value}")
+        print(
+            f"written to {options.out}; to play it:\n"
+            f"rlgym-bridge match --blue {options.out} --orange chaser --allow-modules {module}"
+        )
+    return 0 if shared.write_json(options.json, found) else 2
+
+
+def _cars(name: str) -> tuple[set[tuple[int, int]], str]:
+    """Return the team sizes that an environment plays, and its hitbox."""
+    env = environment(name)
+    teams: set[tuple[int, int]] = set()
+    boxes: set[int] = set()
+    for _ in range(_RESETS):
+        env.reset()
+        cars = env.state.cars.values()
+        blue = sum(car.is_blue for car in cars)
+        teams.add((blue, len(cars) - blue))
+        boxes |= {int(car.hitbox_type) for car in cars}
+    env.close()
+    if len(boxes) != 1:
+        names = ", ".join(HITBOXES[box].name for box in sorted(boxes))
+        raise ValueError(f"{name} plays cars with hitboxes {names or 'of no car'}, expected one for all")
+    return teams, HITBOXES[boxes.pop()].name
+
+
+def _distribution(network: ForeignNetwork, components: Components, teams: tuple[int, int]) -> str:
+    """Return what the outputs of a network mean, given what actions are."""
+    agent = "blue-0" if teams[0] else "orange-0"
+    kind, sizes = action_space(components.parser.get_action_space(agent))
+    expected = 2 * sizes[0] if kind == "gaussian" else sum(sizes)
+    if network.outputs != expected:
+        raise ValueError(
+            f"{network.source} gives {network.outputs} numbers, and {type(components.parser).__name__}'s "
+            f"actions ({kind} over {_list(sizes)}) need {expected}: was it trained with this --env?"
+        )
+    return "bounded_gaussian" if kind == "gaussian" else kind
+
+
+def _list(sizes: Iterable[int]) -> str:
+    return ", ".join(map(str, sizes))
+
+
+def _normalisation(network: ForeignNetwork) -> Normalisation:
+    assert network.scale is not None  # checked by the caller
+    mean, std, clip = network.scale
+    return Normalisation((mean,) * network.inputs, (std,) * network.inputs, clip)

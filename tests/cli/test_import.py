@@ -1,0 +1,242 @@
+"""Bots that were trained elsewhere come along: what the source computes is what the policy folder plays."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.components import observe
+from rlgym_bridge.foreign_checkpoints import find_checkpoint
+from rlgym_bridge.mutators import RandomStateMutator, blank_state
+from rlgym_bridge.policy import load_policy
+from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.state import MatchState, derive
+from tests.policy_folders import make_module
+
+ENV = """
+import numpy as np
+from rlgym.api import ActionParser, RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.done_conditions import GoalCondition
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+
+
+class Eight(ActionParser):
+    def __init__(self, space): self.space = space
+    def get_action_space(self, agent): return self.space
+    def reset(self, agents, initial_state, shared_info): pass
+
+
+class Continuous(Eight):
+    def parse_actions(self, actions, state, shared_info):
+        made = {}
+        for agent, action in actions.items():
+            row = np.clip(action, -1, 1).astype(np.float32)
+            row[5:] = row[5:] > 0
+            made[agent] = row
+        return made
+
+
+class Buttons(Eight):
+    def parse_actions(self, actions, state, shared_info):
+        rows = {agent: action.astype(np.float32) for agent, action in actions.items()}
+        for row in rows.values():
+            row[:5] -= 1
+        return rows
+
+
+class Wrapper:
+    def __init__(self, env): self.rlgym_env = env
+
+
+def make(parser, size=1):
+    return RLGym(
+        MutatorSequence(FixedTeamSizeMutator(size, size), KickoffMutator()), DefaultObs(zero_padding=None),
+        RepeatAction(parser, 8), GoalReward(), RocketSimEngine(), GoalCondition(),
+    )
+
+
+def discrete(): return make(LookupTableAction())
+def wrapped(): return Wrapper(discrete())
+def continuous(): return make(Continuous(("continuous", 8)))
+def buttons(): return make(Buttons(("multi_discrete", (3, 3, 3, 3, 3, 2, 2, 2))))
+def twos(): return make(LookupTableAction(), 2)
+def nothing(): return 7
+"""
+OUTPUTS = {"discrete": 90, "wrapped": 90, "continuous": 16, "buttons": 21}
+OBS = 92
+
+
+def network(outputs: int, *layers: int) -> nn.Sequential:
+    """rlgym-ppo's: linear layers with ReLU between them, and one more activation where it has one."""
+    torch.manual_seed(outputs)
+    widths = [OBS, *(layers or (64, 32)), outputs]
+    parts: list[nn.Module] = []
+    for inputs, size in pairwise(widths):
+        parts += [nn.Linear(inputs, size), nn.ReLU()]
+    ends = {90: nn.Softmax(dim=-1), 16: nn.Tanh()}
+    return nn.Sequential(*parts[:-1], *([ends[outputs]] if outputs in ends else []))
+
+
+def save_ppo(folder: Path, model: nn.Sequential, stats: dict[str, Any] | None = None) -> Path:
+    """Write what rlgym-ppo's `Learner.save` writes of a policy."""
+    folder.mkdir(parents=True)
+    holder = nn.Module()
+    holder.model = model
+    torch.save(holder.state_dict(), folder / "PPO_POLICY.pt")
+    books = {"cumulative_timesteps": 5000} | ({} if stats is None else {"obs_running_stats": stats})
+    (folder / "BOOK_KEEPING_VARS.json").write_text(json.dumps(books))
+    return folder
+
+
+def of_source(model: nn.Sequential, obs: np.ndarray, outputs: int) -> np.ndarray:
+    """What rlgym-ppo's policies do with `deterministic=True`."""
+    with torch.no_grad():
+        given = model(torch.as_tensor(obs, dtype=torch.float32)).numpy()
+    if outputs == 90:
+        return given.argmax(-1)[:, None]
+    if outputs == 16:
+        return given[:, :8]
+    bounds = np.cumsum([0, 3, 3, 3, 3, 3, 2, 2, 2])
+    return np.stack([given[:, a:b].argmax(-1) for a, b in pairwise(bounds)], 1)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_module(tmp_path, monkeypatch, "my_env", ENV)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["as seen", "standardised"])
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_a_bot_of_rlgym_ppo_plays_what_its_trainer_computes(kind: str, scaled: bool, here: Path) -> None:
+    random, model = np.random.default_rng(1), network(OUTPUTS[kind])
+    stats = None
+    if scaled:
+        means, squares = random.normal(size=OBS), random.uniform(1, 900, OBS)
+        stats = {"mean": means.tolist(), "var": squares.tolist(), "shape": [OBS], "count": 301}
+    save_ppo(here / "data" / "rlgym-ppo-run-17" / "5000", model, stats)
+    words = ["import", "data", "--env", f"my_env:{kind}", "--out", "bot", "--selection", "argmax", "-q"]
+    assert main([*words, "--json", "found.json"]) == 0
+    found = json.loads(Path("found.json").read_text())
+    assert found["layers"] == [64, 32, OUTPUTS[kind]] and found["steps"] == 5000
+    assert (found["tick_skip"], found["action_delay"], found["team_sizes"]) == (8, 1, [[1, 1]])
+
+    loaded = load_policy(here / "bot", allow_modules=("my_env",))
+    parts = loaded.components()
+    states = blank_state(1, 1, 500)
+    RandomStateMutator().apply_batch(states, random)
+    derive(states)
+    for match in range(500):
+        game, agents = to_rlgym(states, match), list(states.agents)
+        parts.obs_builder.reset(agents, game, {})
+        raw = parts.obs_builder.build_obs(agents, game, {})
+        shown = np.stack([raw[agent] for agent in agents])
+        if stats is not None:  # rlgym-ppo takes the first number's mean and deviation for all
+            mean, deviation = stats["mean"][0], np.sqrt(stats["var"][0] / 300)
+            shown = np.clip((shown - mean) / deviation, -5, 5)
+        theirs = of_source(model, shown, OUTPUTS[kind])
+        expected = parts.parser.parse_actions(dict(zip(agents, theirs, strict=True)), game, {})
+        seen = observe(
+            parts.obs_builder, (0, 1), MatchState(1, 1, 1, states.buffer[match : match + 1]), game, {}
+        )
+        ours = loaded.policy.act(seen)[0]
+        given = parts.parser.parse_actions(
+            {agent: np.reshape(one, -1) for agent, one in zip(agents, ours, strict=True)}, game, {}
+        )
+        for agent in agents:
+            np.testing.assert_allclose(given[agent], expected[agent], atol=1e-5)
+
+
+def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> None:
+    model = network(90)
+    holder = nn.Module()
+    holder.model = model
+    learner = here / "learn" / "1700000000" / "ppo_learner"
+    learner.mkdir(parents=True)
+    torch.save(holder.state_dict(), learner / "actor.pt")
+    torch.jit.script(model).save(str(here / "script.pt"))
+    for source in ("learn", "script.pt"):
+        assert main(["import", source, "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
+        weights = load_policy(here / "bot", allow_modules=("my_env",)).policy
+        np.testing.assert_array_equal(weights._network._layers[0][0], model[0].weight.detach().numpy().T)
+
+
+def test_the_newest_number_is_taken(here: Path) -> None:
+    for run, steps in (("rlgym-ppo-run-9", 900), ("rlgym-ppo-run-10", 70), ("rlgym-ppo-run-10", 1000)):
+        save_ppo(here / "data" / run / str(steps), network(90))
+    assert find_checkpoint(here / "data").parts[-3:] == ("rlgym-ppo-run-10", "1000", "PPO_POLICY.pt")
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("twos", r"takes 92 numbers, the observation has \d+"),
+        ("buttons", r"gives 90 numbers, and RepeatAction's actions .* need 21"),
+        ("nothing", r"my_env:nothing returned int, expected an RLGym, or a wrapper with one in rlgym_env"),
+        ("none", r"my_env has no none"),
+    ],
+)
+def test_an_environment_that_does_not_fit_is_refused(
+    env: str, message: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_ppo(here / "5", network(90))
+    assert main(["import", "5", "--env", f"my_env:{env}", "--out", "bot"]) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not (here / "bot").exists()
+
+
+class Harmful:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("touched"),))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read by torch without running code"),
+        (Harmful(), "cannot be read by torch without running code"),
+        ([1, 2], "holds list, expected a state_dict"),
+        (
+            {"model.0.weight": torch.zeros(4, 3)},
+            r"layer 0 has {'weight': \(4, 3\)}, expected a linear layer;",
+        ),
+        ({"0.weight": torch.zeros(4), "0.bias": torch.zeros(4)}, "expected a linear layer"),
+        ({"a.0.weight": torch.zeros(4, 3), "b.0.bias": torch.zeros(4)}, r"tensors of \['a', 'b'\]"),
+        ({"log_std": torch.zeros(8)}, r"a tensor log_std \(8,\), expected linear layers by number alone"),
+    ],
+)
+def test_a_file_that_is_no_perceptron_is_refused_and_no_code_of_it_runs(
+    content: Any, message: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if isinstance(content, bytes):
+        Path("odd.pt").write_bytes(content)
+    else:
+        torch.save(content, "odd.pt")
+    assert main(["import", "odd.pt", "--env", "my_env:discrete", "--out", "bot"]) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not Path("touched").exists()
+
+
+def test_a_folder_without_a_checkpoint_says_what_was_looked_for(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        (here / "data" / name).mkdir(parents=True)
+    for given in ("data", "nowhere"):
+        assert main(["import", given, "--env", "my_env:discrete", "--out", "bot"]) == 2
+        assert (
+            "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt (rlgym-learn)"
+            in capsys.readouterr().err
+        )
