@@ -15,6 +15,7 @@ from rlgym.api import (
     ActionParser,
     DoneCondition,
     ObsBuilder,
+    Renderer,
     RewardFunction,
     RLGym,
     SharedInfoProvider,
@@ -24,6 +25,7 @@ from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.actions import RepeatAction
 from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.signatures import check_signatures
 from rlgym_bridge.state import MatchState
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
@@ -89,6 +91,7 @@ class Components:
         action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
         reward_fn, termination_cond, truncation_cond: Asked in a match as in training; optional.
         state_mutator: Begins an episode in training; a match begins by itself.
+        renderer: Given the state of every decision in a match; training draws nothing.
     """
 
     obs_builder: ObsBuilder[Any, Any, Any, Any] | None
@@ -99,6 +102,16 @@ class Components:
     termination_cond: DoneCondition[Any, Any] | None = None
     truncation_cond: DoneCondition[Any, Any] | None = None
     state_mutator: StateMutator[Any] | None = None
+    renderer: Renderer[Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Make sure that RLGym's calls fit.
+
+        Raises:
+            TypeError: A method has an older signature; the message shows the right one.
+        """
+        for part in vars(self).values():
+            check_signatures(part)
 
 
 def component_factory(
@@ -109,7 +122,7 @@ def component_factory(
     Args:
         obs: Observation builder, where `env` is None.
         parser: Action parser, where `env` is None.
-        env: `"module:function"` that returns an `RLGym`; builder, parser, provider and delay are its own.
+        env: `"module:function"` that returns an `RLGym`, or a wrapper of one; all components are its own.
         allow: Modules that may be imported besides `TRUSTED`, each with what lies in it; None for all.
             An environment's module must be named here, `TRUSTED` does not do.
 
@@ -133,7 +146,15 @@ def _from_env(name: str, function: Callable[[], Any]) -> Components:
     env = rlgym_of(function(), name)
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
-        env.obs_builder, env.action_parser, env.shared_info_provider, None if delay is None else int(delay)
+        env.obs_builder,
+        env.action_parser,
+        env.shared_info_provider,
+        None if delay is None else int(delay),
+        env.reward_fn,
+        env.termination_cond,
+        env.truncation_cond,
+        env.state_mutator,
+        env.renderer,
     )
 
 
@@ -291,7 +312,8 @@ def control_rows(
     """Return what any action parser makes of the actions of one match.
 
     Args:
-        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,).
+        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,), real
+            numbers clipped to -1..1, which is what RLGym's continuous actions are.
         actions: `(1, seats)` or `(1, seats, k)`, as `Policy.act` gives them.
         seats: Rows of the acting cars.
         state: One match.
@@ -308,6 +330,8 @@ def control_rows(
     if works_in_batches(parser):
         return list(parser.parse_batch(actions)[0])
     agents, game = _one_match(type(parser).__name__, seats, state, game)
+    if actions.dtype.kind == "f":
+        actions = actions.clip(-1, 1)
     given = {agent: actions[0, i].reshape(-1) for i, agent in enumerate(agents)}
     rows = parser.parse_actions(given, game, {} if shared_info is None else shared_info)
     _check_agents(type(parser).__name__, agents, rows)

@@ -2,8 +2,9 @@
 
     reset: provider.create, provider.set_state, obs.reset, parser.reset, termination.reset,
            truncation.reset, reward.reset, obs.build_obs
-    step:  provider.step, obs.build_obs, termination.is_done, truncation.is_done,
-           reward.get_rewards; then, when play goes on, policy.act and parser.parse_actions
+    step:  provider.step, obs.build_obs
+    judge: termination.is_done, truncation.is_done, reward.get_rewards, renderer.render
+    decide, when play goes on: policy.act, parser.parse_actions
 
 Components of ours work on the `MatchState` itself; all others are given real
 `rlgym.rocket_league.api.GameState` objects.
@@ -46,9 +47,13 @@ class Brain:
 
 @dataclass
 class StepReport:
-    """What conditions and rewards said of the last step, by agent; empty without them."""
+    """What conditions and rewards said of the last step, by agent; empty without them.
+
+    `returns` are the sums of rewards since the reset.
+    """
 
     rewards: dict[Any, Any] = field(default_factory=dict)
+    returns: dict[Any, float] = field(default_factory=dict)
     terminated: dict[Any, bool] = field(default_factory=dict)
     truncated: dict[Any, bool] = field(default_factory=dict)
 
@@ -105,13 +110,12 @@ class Episode:
         self._build_obs(state)
 
     def step(self, state: MatchState) -> None:
-        """End a step on `state`: observe it and ask conditions and rewards about it."""
+        """End a step on `state`: observe it."""
         self._game = None
         provider = self._parts.shared_info_provider
         if provider is not None:
             self._shared_info = provider.step(self._agents, self._game_of(state), self._shared_info)
         self._build_obs(state)
-        self._judge(state)
 
     def decide(self, state: MatchState) -> list[np.ndarray]:
         """Choose actions on the observation of `reset` or `step`.
@@ -153,8 +157,13 @@ class Episode:
             game = None if self._obs_is_ours else self._game_of(state)
             self._observation = observe(builder, self._seats, state, game, self._shared_info)
 
-    def _judge(self, state: MatchState) -> None:
-        parts, agents, report = self._parts, self._agents, StepReport()
+    def judge(self, state: MatchState) -> None:
+        """Ask conditions and rewards about the step that ended on `state`, and show it to the renderer.
+
+        Raises:
+            Exception: Whatever they raise.
+        """
+        parts, agents, report = self._parts, self._agents, StepReport(returns=self.report.returns)
         if parts.termination_cond is not None:
             game = self._game_of(state)
             report.terminated = parts.termination_cond.is_done(agents, game, self._shared_info)
@@ -170,4 +179,13 @@ class Episode:
                 report.truncated or nobody,
                 self._shared_info,
             )
+            for agent, reward in report.rewards.items():
+                report.returns[agent] = report.returns.get(agent, 0.0) + float(reward)
         self.report = report
+        if parts.renderer is not None:
+            parts.renderer.render(self._game_of(state), self._shared_info)
+
+    def close(self) -> None:
+        """Close the renderer."""
+        if self._parts.renderer is not None:
+            self._parts.renderer.close()

@@ -93,15 +93,16 @@ def action_space(space: Any) -> tuple[str, tuple[int, ...]]:
 
     Args:
         space: A pair of name and size, as RLGym's parsers give: `("discrete", 90)`,
-            `("multi_discrete", (3, 2))`, `("continuous", 8)`.
+            `("multi_discrete", (3, 2))`, `("continuous", 8)`; or of size and name, as an example in
+            RLGym's documentation has it: `(8.0, "continuous")`.
 
     Raises:
         ValueError: It is something else.
     """
     try:
-        name, size = space
+        name, size = reversed(space) if isinstance(space[1], str) else space
         sizes = tuple(int(n) for n in size) if isinstance(size, list | tuple | np.ndarray) else (int(size),)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, IndexError, KeyError):
         name, sizes = "", ()
     if not isinstance(name, str) or not sizes or min(sizes) < 1:
         raise ValueError(f'the action space is {space!r}, expected a pair such as ("discrete", 90)')

@@ -57,10 +57,11 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="S", help="of kickoffs, respawns and policies (default: 0)"
     )
-    _add_world_options(parser)
+    add_world_options(parser)
 
 
-def _add_world_options(parser: argparse.ArgumentParser) -> None:
+def add_world_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the embedded server spoils."""
     group = parser.add_argument_group(
         "imperfect worlds", "what the embedded server spoils, drawn from the seed (default: nothing)"
     )

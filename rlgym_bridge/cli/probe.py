@@ -1,36 +1,27 @@
 """`rlgym-bridge probe`: which dialect a server speaks."""
 
 import argparse
-import logging
-import socket
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rlbot import flat
-from rlbot.interface import SocketRelay
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.real_match import START_SECONDS, running_server
+from rlgym_bridge.cli.own_match import real_match, sim_match
+from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.live.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
 from rlgym_bridge.probe.client import LogError, Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
 
-_LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only
-
 _SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
 _GAME_SECONDS = 300.0  # likewise
 _SIM_PATIENCE = 20.0  # s for each step of the handshake
-_LOOK_SECONDS = 0.2  # between two looks whether the connection is still there
-_AGAIN = "is Rocket League running? Restart RLBotServer and try again"
 
 
 def add_to(commands: Any) -> None:
@@ -119,11 +110,11 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str
                 "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
                 "with --server rlbot: the real game is as it is"
             )
-        with _real_match() as server:
+        with real_match(match_of_two()) as server:
             return _play(server, START_SECONDS, _GAME_SECONDS, log), f"RLBotServer at {server[0]}:{server[1]}"
     with (
         MatchServer(pace=options.pace, world=world, dialect=dialect) as match_server,
-        _sim_match(match_server),
+        sim_match(match_server, match_of_two()),
     ):
         server = (match_server.host, match_server.port)
         return _play(server, _SIM_PATIENCE, _SIM_SECONDS, log), "the embedded server"
@@ -138,86 +129,6 @@ def _play(server: tuple[str, int], patience: float, seconds: float, log: BinaryI
     if not report.packets:
         raise NoServer(f"{server[0]}:{server[1]} sent no packet: {'; '.join(report.notes)}")
     return report
-
-
-@contextmanager
-def _sim_match(server: MatchServer) -> Iterator[None]:
-    """Play the match on the embedded server, in a thread of its own."""
-    errors: list[Exception] = []
-
-    def play() -> None:
-        try:
-            server.play(match_of_two())
-        except (ConfigError, MatchCalledOff, ServerError) as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=play, name="match", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.stop()
-        thread.join(10.0)
-    if errors:
-        raise errors[0]
-
-
-@contextmanager
-def _real_match() -> Iterator[tuple[str, int]]:
-    """Start the match on RLBotServer; yield its address and port when it has taken the match."""
-    ip, port = running_server()
-    taken = threading.Event()
-    relay = SocketRelay("", logger=_LOG)
-    # rlbot's own background thread would keep the process alive for as long as the server is.
-    listener = threading.Thread(target=_listen, args=(relay, taken), name="relay", daemon=True)
-    try:
-        relay.connect(
-            wants_match_communications=False,
-            wants_ball_predictions=False,
-            close_between_matches=False,
-            rlbot_server_ip=ip,
-            rlbot_server_port=port,
-        )
-        listener.start()
-        relay.start_match(match_of_two())
-        relay.send_msg(flat.InitComplete())
-        _wait_for(taken, listener, f"{ip}:{port}")
-        yield ip, port
-    except OSError as error:
-        raise ServerError(f"the RLBotServer at {ip}:{port} went away: {error}; {_AGAIN}") from error
-    except NoServer as error:
-        raise ServerError(f"{error}; {_AGAIN}") from error
-    finally:
-        with suppress(OSError):  # the server may be gone; what went wrong before is to be told
-            if relay.is_connected and relay.socket is not None:
-                relay.send_msg(flat.DisconnectSignal())
-                relay.socket.shutdown(socket.SHUT_RDWR)  # wakes the listener
-
-
-def _listen(relay: SocketRelay, taken: threading.Event) -> None:
-    """Take in all that comes; ends with the connection, or where a message cannot be read."""
-    with suppress(EOFError, OSError, flat.InvalidFlatbuffer):
-        while not isinstance(flat.CorePacket.unpack(relay.read_message()).message, flat.MatchConfiguration):
-            pass
-        taken.set()
-        while True:
-            relay.read_message()  # a server whose messages nobody takes would stop sending
-
-
-def _wait_for(taken: threading.Event, listener: threading.Thread, server: str) -> None:
-    """Wait until the server has taken the match, for as long as it may."""
-    deadline = time.monotonic() + START_SECONDS
-    while not taken.wait(_LOOK_SECONDS):
-        if not listener.is_alive() and not taken.is_set():
-            raise ServerError(
-                f"the RLBotServer at {server} closed the connection, or sent what cannot be read, before it "
-                f"took the match; {_AGAIN}"
-            )
-        if time.monotonic() >= deadline:
-            raise ServerError(
-                f"the RLBotServer at {server} did not take the match within {START_SECONDS:g} s: is Rocket "
-                f"League installed, and not held up by a window of its launcher?"
-            )
 
 
 def _print(console: Console, report: Report) -> None:

@@ -25,6 +25,7 @@ from rlgym_bridge.engine_base import base_state, rows_of_actions
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.live.inputs import player_input
 from rlgym_bridge.live.seats import Seats, start_match
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
 from rlgym_bridge.settable import WantedMatch, WantedObject, wanted
@@ -72,6 +73,12 @@ def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
     )
 
 
+def agents_of(match: flat.MatchConfiguration) -> list[str]:
+    """Return the agent ids of the bots in a match that nobody starts."""
+    bots = [player.variety for player in match.player_configurations]
+    return [bot.agent_id for bot in bots if isinstance(bot, flat.CustomBot) and not bot.run_command]
+
+
 class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
     """Cars of a live match.
 
@@ -107,8 +114,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         shadow: bool | None = None,
     ) -> None:
         configuration = match_of(*match) if isinstance(match, tuple) else match
-        ours = [_agent_id(player) for player in configuration.player_configurations]
-        agents = [one for one in ours if one]
+        agents = agents_of(configuration)
         if not agents:
             raise ValueError("no car of the match is the engine's, expected a bot without a run command")
         self.lost_ticks = 0
@@ -271,7 +277,9 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         return state
 
     def _answer(self, rows: Sequence[np.ndarray]) -> None:
-        self._seats.answer([_input(slot, row) for slot, row in zip(self._slots, rows, strict=True)])
+        self._seats.answer(
+            [player_input(slot, row.tolist()) for slot, row in zip(self._slots, rows, strict=True)]
+        )
 
     def _await(self, rows: Sequence[np.ndarray]) -> MatchState:
         """Receive and answer."""
@@ -359,20 +367,6 @@ _COMPARED: Final = tuple(
     if name not in _NOT_ASKED
 )
 _TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_position": 1.0}
-
-
-def _agent_id(player: flat.PlayerConfiguration) -> str:
-    """Return the agent id of a bot that nobody starts, else nothing."""
-    bot = player.variety
-    return bot.agent_id if isinstance(bot, flat.CustomBot) and not bot.run_command else ""
-
-
-def _input(slot: int, row: np.ndarray) -> flat.PlayerInput:
-    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row.tolist()
-    return flat.PlayerInput(
-        slot,
-        flat.ControllerState(throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False),
-    )
 
 
 def _physics(one: WantedObject) -> flat.DesiredPhysics:

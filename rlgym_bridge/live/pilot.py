@@ -135,6 +135,13 @@ class Pilot:
         """Return the answer to the newest packet: (packet index, row (8,)) of each car of ours."""
         return list(zip(self._indices, self._rows, strict=False))
 
+    def close(self) -> None:
+        """Close what the components have opened; never raises."""
+        try:
+            self.episode.close()
+        except Exception as error:
+            self._faults.add("renderer not closed", str(error), error)
+
     def _see(self, packet: flat.GamePacket) -> None:
         state = self.decoder.update(packet)
         info = packet.match_info
@@ -204,6 +211,7 @@ class Pilot:
                 self._open = True
             else:
                 self.episode.step(state)
+                self._judge(state)
             if state.goal_scored[0]:
                 self._open = False  # over the line already: the game's own test is half a uu further
             else:
@@ -215,6 +223,13 @@ class Pilot:
             self._faults.add("decision failed", f"neutral controls: {error}", error)
         self.decoder.clear_touches()
         self.clock.submit(rows)
+
+    def _judge(self, state: MatchState) -> None:
+        """Ask conditions and rewards; play does not depend on what they say, or whether they can."""
+        try:
+            self.episode.judge(state)
+        except Exception as error:
+            self._faults.add("judgement failed", f"conditions and rewards are left out: {error}", error)
 
     def _idle_rows(self) -> list[np.ndarray]:
         return [NEUTRAL[None].repeat(self._tick_skip, axis=0) for _ in self._ids]
@@ -229,6 +244,7 @@ class Pilot:
         state.goal_scored[0] = 1
         try:
             self.episode.step(state)
+            self._judge(state)
         except Exception as error:
             self._faults.add("last step failed", str(error), error)
         self.decoder.clear_touches()

@@ -14,6 +14,8 @@ from rlbot.interface import SocketRelay
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.game import PLAYING_PHASES
+from rlgym_bridge.live import overlay
+from rlgym_bridge.live.inputs import player_input
 from rlgym_bridge.live.pilot import Override, Pilot
 from rlgym_bridge.live.report import Report
 
@@ -60,6 +62,9 @@ class Session:
         self._playing = True
         self._goodbye = False
         self._sent: dict[int, tuple[bytes, bytes]] = {}
+        self._overlay: str | None = (
+            "" if overlay.is_on() else None
+        )  # what is drawn; None where nothing is to be
         self._handlers: dict[type, Callable[..., None]] = {
             flat.GamePacket: self._on_packet,
             flat.FieldInfo: self._on_field,
@@ -103,6 +108,8 @@ class Session:
             gc.unfreeze()
             gc.enable()
             self._tell_doubts()
+            if self._pilot is not None:
+                self._pilot.close()
             if self._relay.socket is not None:
                 self._relay.socket.close()
         return self._goodbye
@@ -208,13 +215,23 @@ class Session:
             key = row.tobytes()
             sent = self._sent.get(index)
             if sent is None or sent[0] != key:
-                sent = self._sent[index] = (key, _input_message(index, row.tolist()))
+                message = flat.InterfacePacket(player_input(index, row.tolist())).pack()
+                sent = self._sent[index] = (key, message)
             self._relay.send_bytes(sent[1])
         info = packet.match_info
         if inputs:
             self._report.count_answer(info.frame_num, self._answered_frame)
             self._answered_frame = info.frame_num
+        if self._overlay is not None:
+            self._draw(self._pilot)
         self._tidy(int(info.match_phase) in PLAYING_PHASES)
+
+    def _draw(self, pilot: Pilot) -> None:
+        """Show what conditions and rewards said, where it has changed."""
+        shown = overlay.text(pilot.episode.report)
+        if shown != self._overlay:
+            self._overlay = shown
+            self._relay.send_bytes(overlay.message(shown))
 
     def _tidy(self, playing: bool) -> None:
         """Collect garbage when play stops, never while it goes on."""
@@ -227,11 +244,3 @@ class Session:
             gc.enable()
             gc.collect()
             self._report.write()
-
-
-def _input_message(index: int, row: list[float]) -> bytes:
-    throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
-    controls = flat.ControllerState(
-        throttle, steer, pitch, yaw, roll, jump > 0, boost > 0, handbrake > 0, False
-    )
-    return flat.InterfacePacket(flat.PlayerInput(index, controls)).pack()

@@ -30,12 +30,13 @@ _KNOWN = (1.0,) * len(KNOWN_FIELDS)
 class ArenaReader:
     """Reads one arena; keeps what RocketSim does not: touches and car rows.
 
-    Takes the arena's ball touch callback. After `place_cars` make a new reader.
+    Takes the arena's ball touch callback, unless told not to. After `place_cars` make a new reader.
 
     Args:
         arena: The arena.
         cars: Its cars in the order of the state's rows: blue first, then orange.
         hitboxes: Hitbox number of each car (RocketSim does not tell); all Octane when None.
+        counts_touches: Whether to take the callback; without it touches are 0.
 
     Raises:
         ValueError: The cars are not ordered blue first.
@@ -46,6 +47,7 @@ class ArenaReader:
         arena: rsim.Arena,
         cars: Sequence[rsim.Car],
         hitboxes: Sequence[int] | None = None,
+        counts_touches: bool = True,
     ) -> None:
         teams = [int(car.team) for car in cars]
         if teams != sorted(teams):
@@ -58,7 +60,8 @@ class ArenaReader:
         self._rows = {car.id: row for row, car in enumerate(cars)}
         self._touches = [0] * len(teams)
         self._pack = struct.Struct(layout_of(self.blue, self.orange).format).pack_into
-        arena.set_ball_touch_callback(self._on_touch)
+        if counts_touches:
+            arena.set_ball_touch_callback(self._on_touch)
 
     def _on_touch(self, arena: rsim.Arena, car: rsim.Car, data: object) -> None:
         self._touches[self._rows[car.id]] += 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.env import env_vs
+from tests.benchmarks.live_engine import live_engine
 from tests.benchmarks.live_path import live_vs_compat
 from tests.benchmarks.lockstep import server_lockstep
 from tests.benchmarks.ppo import Skipped, ppo_vs_rlgym_learn
@@ -24,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "live_shadow_vs_compat_1v1": lambda: live_vs_compat(1, _ROUNDS, shadow=True),
     "server_lockstep_1v1": lambda: server_lockstep(1, _ROUNDS),
     "server_lockstep_3v3": lambda: server_lockstep(3, 3),
+    "live_engine_1v1": lambda: live_engine(_ROUNDS),
     "env_vs_raw_1v1": lambda: env_vs("raw", 1, _ROUNDS),
     "env_vs_raw_3v3": lambda: env_vs("raw", 3, _ROUNDS),
     "env_vs_rlgym_1v1": lambda: env_vs("rlgym", 1, _ROUNDS),

@@ -67,8 +67,7 @@ class Watcher:
         return sum(kickoff.touches for kickoff in self.kickoffs)
 
     def on_kickoff(self, arena: Any, cars: Sequence[Any]) -> None:
-        # A copy: the reader takes the callback of the arena it reads.
-        state = read_arena(Snapshot(arena, cars))
+        state = read_arena(ArenaReader(arena, cars, counts_touches=False))
         self.kickoffs.append(Kickoff(to_rlgym(state)))
 
     def on_packet(self, payload: bytes) -> None:
@@ -94,17 +93,6 @@ class Watcher:
             if touch is not None and touch.game_seconds != self._touch.get(index):
                 self._touch[index] = touch.game_seconds
                 kickoff.touches += 1
-
-
-class Snapshot(ArenaReader):
-    """Reads an arena without taking its callback."""
-
-    def __init__(self, arena: Any, cars: Sequence[Any]) -> None:
-        class Quiet:
-            def __getattr__(self, name: str) -> Any:
-                return (lambda *_: None) if name == "set_ball_touch_callback" else getattr(arena, name)
-
-        super().__init__(Quiet(), cars)
 
 
 def _row(controls: flat.ControllerState) -> list[float]:

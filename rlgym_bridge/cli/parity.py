@@ -1,0 +1,101 @@
+"""`rlgym-bridge parity`: does a bot see and do the same in the simulator and in a match?"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.compare.parity import Parity, compare
+from rlgym_bridge.components import Components, ComponentSpec, component_factory
+from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy_files import policy_path
+from rlgym_bridge.server import ConfigError
+
+_OBS, _PARSER = "rlgym_bridge.observations:DefaultObs", "rlgym_bridge.actions:LookupTableAction"
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "parity",
+        help="does a bot see and do the same in the simulator and in a match?",
+        description="Show the same match to the same components twice, as the simulator's state and as "
+        "packets, and compare every number they make of it; compare control rows on both ways out; and look "
+        "whether orange is shown what blue is. Exit status: 0 nothing differs, 1 something does, 2 bad "
+        "usage.",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--policy", metavar="FOLDER", help="the components of a policy folder, or of a run")
+    what.add_argument("--env", metavar="MODULE:FUNCTION", help="those of the RLGym that it returns")
+    what.add_argument("--obs", metavar="MODULE:CLASS", help=f"observation builder (default: {_OBS})")
+    parser.add_argument("--parser", metavar="MODULE:CLASS", help=f"action parser (default: {_PARSER})")
+    parser.add_argument(
+        "--allow-modules", action="append", default=[], metavar="M", help="a module that the policy may name"
+    )
+    parser.add_argument("--team-size", type=int, default=1, choices=(1, 2, 3, 4), help="default: %(default)s")
+    parser.add_argument("--ticks", type=int, default=6000, metavar="N", help="of play (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument(
+        "--tick-skip",
+        type=int,
+        metavar="TICKS",
+        help="that an action has to last (default: the policy's)",
+    )
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, and print what differs."""
+    sys.path.insert(0, str(Path.cwd()))  # modules of one's own lie here, as with `python -m`
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        shared.check_outputs(options.json)
+        if options.ticks < 1:
+            raise ConfigError(f"--ticks is {options.ticks}, expected 1 or more")
+        components, tick_skip, hitbox = _components(options)
+        found = compare(
+            components, options.team_size, options.ticks, options.seed, tick_skip=tick_skip, hitbox=hitbox
+        )
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    _print(console, found)
+    if not shared.write_json(options.json, found.as_json()):
+        return 2
+    return 1 if found.mismatches else 0
+
+
+def _components(options: argparse.Namespace) -> tuple[Callable[[], Components], int | None, int]:
+    if options.parser is not None and (options.env or options.policy):
+        raise ConfigError("--parser goes with --obs; an environment or a policy has a parser of its own")
+    if options.policy is not None:
+        loaded = load_policy(policy_path(options.policy), allow_modules=options.allow_modules)
+        manifest = loaded.manifest
+        box = [one.name for one in HITBOXES].index(manifest.hitbox)
+        return loaded.components, options.tick_skip or manifest.tick_skip, box
+    if options.env is not None:
+        return component_factory(None, None, options.env, allow=None), options.tick_skip, 0
+    obs, parser = (ComponentSpec(path) for path in (options.obs or _OBS, options.parser or _PARSER))
+    return component_factory(obs, parser, None, allow=None), options.tick_skip, 0
+
+
+def _print(console: Console, found: Parity) -> None:
+    if found.mismatches:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("differs", overflow="fold")
+        table.add_column("times", justify="right")
+        table.add_column("worst", justify="right")
+        for one in found.mismatches:
+            table.add_row(escape(one.name), f"{one.count:,}", f"{one.worst:.4g}")
+        console.print(table)
+    left_out = f", {found.unknown:,} decisions left out: the packet does not tell" if found.unknown else ""
+    differ = f"{len(found.mismatches)} differ" if found.mismatches else "all equal"
+    console.print(f"{found.samples:,} samples of {found.numbers:,} numbers compared: {differ}{left_out}")

@@ -1,0 +1,156 @@
+"""`rlgym-bridge timing`: how late inputs act and packets come, and which settings follow from that."""
+
+import argparse
+import sys
+import time
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rlbot import flat
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli.own_match import real_match, sim_match
+from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.compare.timing import Exchange, Timing, judge, number_of, numbered
+from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.live.engine import agents_of, match_of
+from rlgym_bridge.live.seats import NoServer, Seats
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
+
+_PATIENCE: Final = 20.0  # s for each step of the embedded server's handshake
+_SILENCE: Final = 30.0  # s without a packet after which the server is given up
+_NEUTRAL: Final = flat.ControllerState()
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "timing",
+        help="measure how late inputs act and packets come",
+        description="Play a while with a car whose inputs are numbered, and read off the packets when each "
+        "of them acts. Exit status: 0 measured, 1 the latency could not be told, 2 bad usage or no server.",
+    )
+    parser.add_argument(
+        "--server", choices=("sim", "rlbot"), default="sim",
+        help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=shared.seconds, default=20.0, metavar="S",
+        help="game time to play (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", choices=("realtime", "lockstep"), default="realtime",
+        help="of the embedded server (default: %(default)s)",
+    )  # fmt: skip
+    shared.add_world_options(parser)
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play, and print what was measured."""
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        shared.check_outputs(options.json)
+        timing = _measure(options)
+    except (ConfigError, ServerError, MatchCalledOff, NoServer, OSError, EOFError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    _print(console, timing)
+    if not shared.write_json(options.json, timing.as_json()):
+        return 2
+    return 0 if timing.input_latency is not None else 1
+
+
+def _measure(options: argparse.Namespace) -> Timing:
+    match = match_of(1, 1)
+    if options.server == "rlbot":
+        with real_match(match) as server:
+            return _play(server, match, START_SECONDS, options.seconds)
+    with (
+        MatchServer(pace=options.pace, world=shared.world_of(options)) as match_server,
+        sim_match(match_server, match),
+    ):
+        return _play((match_server.host, match_server.port), match, _PATIENCE, options.seconds)
+
+
+def _play(server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float) -> Timing:
+    seats = Seats(server, agents_of(match), patience)
+    try:
+        return judge(_exchanges(seats, seconds))
+    finally:
+        seats.stop_match()
+        seats.close()
+
+
+def _exchanges(seats: Seats, seconds: float) -> list[list[Exchange]]:
+    """Answer packets until a car has been in play for so long; return stretches of play."""
+    session: list[list[Exchange]] = [[]]
+    number, played, before = 0, 0, 0
+    while played < seconds * TICKS_PER_SECOND:
+        packets = seats.packets(_SILENCE)
+        received = time.perf_counter()
+        if not packets:
+            raise NoServer(f"no packet for {_SILENCE:g} s")
+        for packet in packets:
+            slots = {player.player_id: slot for slot, player in enumerate(packet.players)}
+            own = [slots[one] for one in seats.ids]
+            frame = packet.match_info.frame_num
+            if int(packet.match_info.match_phase) not in PLAYING_PHASES:
+                if session[-1]:
+                    session.append([])
+                continue
+            played += max(0, frame - before) if session[-1] else 0
+            before = frame
+            session[-1].append(Exchange(frame, received, number_of(packet.players[own[0]].last_input)))
+        inputs = [numbered(number), *(_NEUTRAL for _ in own[1:])]
+        seats.answer([flat.PlayerInput(slot, one) for slot, one in zip(own, inputs, strict=True)])
+        if session[-1] and session[-1][-1].frame == frame:
+            newest = session[-1][-1]
+            session[-1][-1] = Exchange(frame, received, newest.shown, number, time.perf_counter())
+        number += 1
+    return session
+
+
+def _print(console: Console, timing: Timing) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for column in ("", "", ""):
+        table.add_column(column, overflow="fold")
+    latency = timing.input_latency
+    told = " or ".join(map(str, (latency, *timing.also_fits)))
+    counts = ", ".join(f"{ticks}: {count:,}" for ticks, count in sorted(timing.latencies.items()))
+    table.add_row("input latency", "not told" if latency is None else f"{told} ticks", counts)
+    table.add_row(
+        "reply",
+        f"{timing.reply_ms[0]:.2f} ms",
+        f"p99 {timing.reply_ms[1]:.2f}: of this command, without a bot",
+    )
+    p10, p50, p90, p99 = timing.interval_ms
+    table.add_row("between packets", f"{p50:.2f} ms", f"p10 {p10:.2f}, p90 {p90:.2f}, p99 {p99:.2f}")
+    table.add_row("lost", f"{timing.lost_ticks:,} ticks", f"of {timing.packets:,} packets")
+    console.print(table)
+    for line in advice(timing):
+        console.print(line)
+
+
+def advice(timing: Timing) -> list[str]:
+    """Return what to set, in sentences."""
+    lines = []
+    latency, delay = timing.input_latency, timing.action_delay
+    if latency is not None and delay is not None:
+        lines.append(
+            f"policy.json: input_latency = {latency}; training: action_delay = [{delay[0]}, {delay[1]}]"
+        )
+        if latency > 1:
+            lines.append(
+                f"A policy trained with action_delay = 1 acts {latency - 1} ticks later than in training."
+            )
+    if timing.also_fits:
+        lines.append("Packets leave out the ticks that would tell which it is; `rlgym-bridge probe` can.")
+    if timing.frame_rate is not None:
+        lines.append(
+            f"The game seems to render {timing.frame_rate:.0f} frames a second, so that packets leave out "
+            "ticks: cap it at 120 or 240."
+        )
+    return lines

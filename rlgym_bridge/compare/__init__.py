@@ -1,0 +1,1 @@
+"""How far the two worlds differ: timing, parity."""

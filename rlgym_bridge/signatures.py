@@ -1,0 +1,58 @@
+"""Whether a component has the methods that RLGym 2 calls; older ones are told the right signature."""
+
+import inspect
+from functools import cache
+from typing import Any, Final
+
+from rlgym.api import (
+    ActionParser,
+    DoneCondition,
+    ObsBuilder,
+    Renderer,
+    RewardFunction,
+    SharedInfoProvider,
+    StateMutator,
+)  # fmt: skip
+
+KINDS: Final[tuple[type, ...]] = (
+    ActionParser, DoneCondition, ObsBuilder, Renderer, RewardFunction, SharedInfoProvider, StateMutator,
+)  # fmt: skip
+
+
+def check_signatures(component: Any) -> None:
+    """Make sure that a component can be called as RLGym 2 calls it.
+
+    Args:
+        component: Anything; None passes.
+
+    Raises:
+        TypeError: A method takes other arguments; the message shows both signatures.
+    """
+    kind: Any = type(component)
+    _check(kind)
+
+
+@cache
+def _check(cls: Any) -> None:
+    for kind in KINDS:
+        if not issubclass(cls, kind):
+            continue
+        for name, wanted in _methods(kind).items():
+            own = getattr(cls, name)
+            try:
+                signature = inspect.signature(own)
+                signature.bind(*[None] * len(wanted.parameters))
+            except TypeError:
+                raise TypeError(
+                    f"{cls.__name__}.{name}{signature} does not take what RLGym 2 gives it, expected "
+                    f"{name}({', '.join(wanted.parameters)}) as in rlgym.api.{kind.__name__}"
+                ) from None
+            except ValueError:  # it is not written in Python and does not say
+                continue
+
+
+@cache
+def _methods(kind: Any) -> dict[str, inspect.Signature]:
+    """Return the public methods that a kind of component itself has."""
+    names = [name for name in vars(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    return {name: inspect.signature(getattr(kind, name)) for name in names}

@@ -1,0 +1,149 @@
+"""`parity` finds what differs between the two worlds, and names it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import RocketSim as rsim
+from rlbot import flat
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.compare import parity
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.state import MatchState
+from tests.policy_folders import make_module, save
+
+RLGYM_OBS = "rlgym.rocket_league.obs_builders:DefaultObs"
+RLGYM_PARSER = "rlgym.rocket_league.action_parsers:LookupTableAction"
+HERE = "tests.cli.test_parity:"
+FEW = ("--ticks", "600", "-q")
+
+
+def names_of(tmp_path: Path, *words: str) -> list[str]:
+    """Run the command; return the names that differ, the most frequent first."""
+    file = tmp_path / "found.json"
+    code = main(["parity", *FEW, *words, "--json", str(file)])
+    found = json.loads(file.read_text())
+    assert found["samples"] > 200
+    assert code == (1 if found["mismatches"] else 0)
+    return [one["name"] for one in found["mismatches"]]
+
+
+@pytest.mark.parametrize("words", [
+    (), ("--team-size", "3"), ("--obs", "rlgym_bridge.relative_obs:RelativeObs"),
+    ("--obs", RLGYM_OBS, "--parser", RLGYM_PARSER), ("--parser", "rlgym_bridge.actions:ContinuousAction"),
+    ("--parser", "rlgym_bridge.actions:MultiDiscreteAction"),
+], ids=lambda words: " ".join(one.rpartition(":")[2] for one in words) or "default")  # fmt: skip
+def test_a_clean_run_finds_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert names_of(tmp_path, *words) == []
+
+
+def test_a_policy_folder_is_compared_with_its_own_components(tmp_path: Path) -> None:
+    save(tmp_path / "policy")
+    assert names_of(tmp_path, "--policy", str(tmp_path / "policy")) == []
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[MatchState], None]) -> None:
+    """Have the decoder's states changed on their way to the builder."""
+    update = Decoder.update
+
+    def spoiled(self: Decoder, packet: flat.GamePacket) -> MatchState:
+        state = update(self, packet).copy()
+        change(state)
+        return state
+
+    monkeypatch.setattr(Decoder, "update", spoiled)
+
+
+def test_boost_as_a_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def share(state: MatchState) -> None:
+        state.car_boost_amount[:] /= 100
+
+    spoil(monkeypatch, share)
+    names = names_of(tmp_path, "--obs", HERE + "Unpadded")
+    assert sorted(names) == ["enemy-0/boost_amount", "self/boost_amount"]
+    (name,) = set(names_of(tmp_path, "--obs", HERE + "Foreign"))
+    assert name == "number 0 (car_boost_amount)"
+
+
+def test_pads_that_are_counted_up_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def up(state: MatchState) -> None:
+        away = state.pad_timer > 0
+        state.pad_timer[away] = 4 - state.pad_timer[away]
+
+    spoil(monkeypatch, up)
+    assert all(name.startswith("pad") for name in names_of(tmp_path, "--ticks", "3000"))
+
+
+def test_swapped_pitch_and_yaw_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def swapped(row: Any) -> rsim.CarControls:
+        throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
+        return rsim.CarControls(
+            throttle, steer, yaw, pitch, roll, jump=jump > 0, boost=boost > 0, handbrake=handbrake > 0
+        )
+
+    monkeypatch.setattr(parity, "control_of", swapped)
+    assert set(names_of(tmp_path)) == {"control pitch", "control yaw"}
+
+
+class Unpadded(DefaultObs):
+    def __init__(self) -> None:
+        super().__init__(zero_padding=None)
+
+
+class Foreign(DefaultObs):
+    """Written for RLGym: no batches, no names."""
+
+    def build_obs(self, agents: Any, state: Any, shared_info: Any) -> dict[Any, np.ndarray]:
+        return {agent: np.array([state.cars[agent].boost_amount / 100], np.float32) for agent in agents}
+
+
+class Unmirrored(Unpadded):
+    """Shows orange what blue sees, without turning the field."""
+
+    def build_batch(self, state: MatchState, seats: Any = None) -> np.ndarray:
+        seen = super().build_batch(state, seats)
+        seen[:, -1, :3] = state.ball_position * self.pos_coef
+        return seen
+
+
+def test_an_observation_of_orange_that_is_not_mirrored_is_named(tmp_path: Path) -> None:
+    assert names_of(tmp_path, "--obs", HERE + "Unmirrored")[0].startswith("mirrored: ball/position")
+
+
+def test_a_tick_skip_that_is_off_by_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "from rlgym_bridge.actions import LookupTableAction, RepeatAction\n"
+    text += "class Nine(RepeatAction):\n def __init__(self): super().__init__(LookupTableAction(), 9)\n"
+    make_module(tmp_path, monkeypatch, "nines", text)
+    names = names_of(tmp_path, "--obs", HERE + "Unpadded", "--parser", "nines:Nine", "--tick-skip", "8")
+    assert names == ["tick skip: the parser gives 9 rows, expected 8"]
+
+
+def test_a_button_that_is_forgotten_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def let_go(state: MatchState) -> None:
+        state.car_is_holding_jump[:] = 0
+
+    spoil(monkeypatch, let_go)
+    names = names_of(tmp_path, "--obs", HERE + "Unpadded")
+    assert names == ["self/is_holding_jump"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--obs", "nowhere:Obs"], "nowhere (for nowhere:Obs) cannot be imported"),
+        (["--obs", "json:dumps"], "expected a subclass of rlgym.api.ObsBuilder"),
+        (["--policy", "nothing"], "nothing is no folder; expected a policy folder"),
+        (["--ticks", "0"], "--ticks is 0, expected 1 or more"),
+        (["--env", "json:dumps", "--parser", "a:B"], "--parser goes with --obs"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["parity", *words]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""`timing` measures what the match server was told to do."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.cli.timing import advice
+from rlgym_bridge.compare.timing import Exchange, judge, number_of, numbered
+
+
+def measured(tmp_path: Path, *words: str) -> dict:
+    file = tmp_path / "timing.json"
+    assert main(["timing", "--seconds", "10", "--pace", "lockstep", *words, "-q", "--json", str(file)]) == 0
+    return json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("latency", [0, 1, 2, 3])
+def test_the_latency_of_the_server_is_told_to_the_tick(latency: int, tmp_path: Path) -> None:
+    found = measured(tmp_path, "--latency", str(latency), "--drop", "2")
+    assert found["input_latency_ticks"] == latency
+    assert set(found["latencies"]) == {str(latency)} and found["latencies"][str(latency)] > 1000
+    assert found["settings"] == {"input_latency": latency, "action_delay": [max(1, latency)] * 2}
+    assert found["lost_ticks"] + found["packets"] == pytest.approx(1200, abs=2)
+    assert 10 <= found["lost_ticks"] <= 40  # 2 %
+
+
+def test_a_frame_rate_of_60_is_named_and_is_no_loss(tmp_path: Path) -> None:
+    found = measured(tmp_path, "--fps", "60", "--latency", "1")
+    assert found["frame_rate"] == 60 and found["tick_step"] == 2
+    assert found["lost_ticks"] == 0
+    assert found["input_latency_ticks"] == 0 and found["also_fits"] == [1]  # both show first two frames on
+
+
+def session(latency: int, lost: set[int], ticks: int = 1000) -> list[list[Exchange]]:
+    """A stretch of play in which every packet that is not lost is answered at once."""
+    applied: dict[int, int] = {}
+    held: int | None = None
+    part = []
+    for frame in range(ticks):
+        held = applied.get(frame - 1 - latency, held)
+        if frame in lost:
+            continue
+        part.append(Exchange(frame, frame / 120, held, frame, frame / 120 + 1e-4))
+        applied[frame] = frame
+    return [part]
+
+
+@pytest.mark.parametrize("latency", [0, 3])
+def test_lost_ticks_are_counted_exactly(latency: int) -> None:
+    lost = set(random.Random(1).sample(range(1, 999), 20))
+    found = judge(session(latency, lost))
+    assert found.lost_ticks == 20 and found.packets == 980
+    assert found.input_latency == latency and set(found.latencies) == {latency}
+    assert found.reply_ms == pytest.approx((0.1, 0.1), abs=1e-6)
+
+
+def test_a_frame_rate_that_is_no_divisor_of_120_is_told_from_loss() -> None:
+    kept = {int(number * 1.2) for number in range(900)}  # 100 frames a second
+    (part,) = session(0, set(range(1000)) - kept)
+    evenly = [Exchange(one.frame, i / 100, one.shown, one.sent, i / 100) for i, one in enumerate(part)]
+    found = judge([evenly])
+    assert found.frame_rate == pytest.approx(100) and found.lost_ticks == 0
+    assert "cap it at 120 or 240" in " ".join(advice(found))
+
+
+def test_a_latency_above_the_delay_is_said_to_cost_ticks() -> None:
+    lines = advice(judge(session(3, set())))
+    assert lines[0] == "policy.json: input_latency = 3; training: action_delay = [3, 3]"
+    assert "acts 2 ticks later than in training" in lines[1]
+
+
+def test_every_number_comes_back_from_an_input() -> None:
+    assert [number_of(numbered(number)) for number in range(4095)] == list(range(4095))
+    assert number_of(numbered(4095)) == 0
+    assert number_of(flat.ControllerState()) is None
+    assert number_of(flat.ControllerState(yaw=0.3)) is None
+
+
+def test_too_little_play_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 packets in play, expected two and more in a row"):
+        judge([[Exchange(1, 0.0, None)]])

@@ -1,0 +1,112 @@
+"""Components as RLGym's documentation has users write them train here and play here.
+
+https://rlgym.org/Rocket%20League/Configuration%20Objects/action_parsers/ and done_conditions/, read on
+2026-11-22: the parser's space is size and name, in this order, and its rows are (8,) without ticks. Their
+`get_action_space(self)` and `reset(self, initial_state, shared_info)` are what RLGym 2.0.1 itself refuses.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.cli import main as bridge
+from rlgym_bridge.components import ComponentSpec, component_factory
+from rlgym_bridge.fingerprint import action_space
+from tests.policy_folders import make_module
+from training.config import checked
+from training.ppo import main as train
+
+PARTS = """
+import numpy as np
+from rlgym.api import ActionParser, DoneCondition
+
+
+class ContinuousAction(ActionParser):
+    def __init__(self):
+        super().__init__()
+        self._inputs = 8
+
+    def get_action_space(self, agent):
+        return float(self._inputs), "continuous"
+
+    def reset(self, agents, initial_state, shared_info):
+        pass
+
+    def parse_actions(self, actions, state, shared_info):
+        rows = {}
+        for agent, action in actions.items():
+            row = np.zeros(self._inputs)
+            row[:] = action[:]
+            row[-3:] = np.round((row[-3:] + 1) / 2)
+            rows[agent] = row
+        return rows
+
+
+class BallHigh(DoneCondition):
+    def reset(self, agents, initial_state, shared_info):
+        pass
+
+    def is_done(self, agents, state, shared_info):
+        high = state.ball.position[2] > 1500
+        return {agent: high for agent in agents}
+"""
+BOT = """
+from rlgym.rocket_league.action_parsers import RepeatAction
+from rlgym.rocket_league.done_conditions import AnyCondition, GoalCondition
+from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition, TimeoutCondition
+from rlgym_bridge.components import ComponentSpec
+from training.components import *
+from published_parts import BallHigh, ContinuousAction
+
+
+def parser(settings):
+    return ComponentSpec.of(RepeatAction, ComponentSpec.of(ContinuousAction), repeats=8)
+
+
+def conditions(settings):
+    return (
+        AnyCondition(GoalCondition(), BallHigh()),
+        AnyCondition(NoTouchTimeoutCondition(timeout_seconds=5), TimeoutCondition(timeout_seconds=10)),
+    )
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_module(tmp_path, monkeypatch, "published_parts", PARTS)
+    make_module(tmp_path, monkeypatch, "published_bot", BOT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_documented_continuous_action_and_conditions_train_and_play(here: Path) -> None:
+    changes = {"components": "published_bot", "out": str(here / "run"), "collectors": 1, "matches": 4,
+               "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16]}  # fmt: skip
+    checkpoint = train(checked(changes), quiet=True).checkpoint
+    words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
+    assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q"]) == 0
+
+
+def test_a_space_of_size_and_name_is_one_of_name_and_size() -> None:
+    assert action_space((8.0, "continuous")) == action_space(("continuous", 8)) == ("gaussian", (8,))
+    assert action_space((90, "discrete")) == ("categorical", (90,))
+
+
+@pytest.mark.parametrize("space", [(8, 1), "discrete", 7, (), ("discrete",), {"n": 3}])
+def test_a_space_that_is_neither_is_refused(space: Any) -> None:
+    with pytest.raises(ValueError, match=r"expected a pair such as \("):
+        action_space(space)
+
+
+def test_real_numbers_beyond_the_stick_reach_a_foreign_parser_clipped(here: Path) -> None:
+    from rlgym_bridge.components import control_rows
+    from rlgym_bridge.probe_states import probe_states
+
+    names = ("rlgym_bridge.observations:DefaultObs", "published_parts:ContinuousAction")
+    parser = component_factory(*map(ComponentSpec, names), None, None)().parser
+    actions = np.full((1, 2, 8), 3.0, np.float32)
+    rows = control_rows(parser, actions, (0, 1), probe_states(1, 1, 0)[0])
+    np.testing.assert_array_equal(rows, np.ones((2, 8)))
+    assert (actions == 3.0).all()  # the policy's own numbers are as they were

@@ -1,0 +1,63 @@
+"""A component of an older RLGym is told the right signature."""
+
+from typing import Any
+
+import pytest
+from rlgym.api import ActionParser, ObsBuilder
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.obs_builders import DefaultObs
+
+from rlgym_bridge.components import Components
+from rlgym_bridge.signatures import KINDS, check_signatures
+
+
+class OldParser(ActionParser[Any, Any, Any, Any, Any]):
+    def get_action_space(self) -> Any: ...  # type: ignore[override]
+    def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None: ...
+    def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> Any: ...
+
+
+class OldObs(ObsBuilder[Any, Any, Any, Any]):
+    def get_obs_space(self, agent: Any) -> Any: ...
+    def reset(self, initial_state: Any, shared_info: Any) -> None: ...  # type: ignore[override]
+    def build_obs(self, agents: Any, state: Any, shared_info: Any) -> Any: ...
+
+
+class Generous(LookupTableAction):
+    def reset(self, *things: Any, more: int = 0) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("component", "message"),
+    [
+        (
+            OldParser(),
+            r"OldParser.get_action_space\(self\) -> Any does not take what RLGym 2 gives it, "
+            r"expected get_action_space\(self, agent\) as in rlgym.api.ActionParser",
+        ),
+        (
+            OldObs(),
+            r"OldObs.reset\(self, initial_state: .*"
+            r"expected reset\(self, agents, initial_state, shared_info\)",
+        ),
+    ],
+)
+def test_an_older_signature_is_refused_with_the_right_one(component: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        check_signatures(component)
+    parser = component if isinstance(component, ActionParser) else LookupTableAction()
+    obs = component if isinstance(component, ObsBuilder) else None
+    with pytest.raises(TypeError, match=message):
+        Components(obs, parser)
+
+
+def test_what_rlgym_calls_passes() -> None:
+    for component in (RepeatAction(LookupTableAction()), DefaultObs(), Generous(), None, object()):
+        check_signatures(component)
+
+
+def test_every_kind_of_component_is_looked_at() -> None:
+    assert {kind.__name__ for kind in KINDS} == {
+        "ActionParser", "DoneCondition", "ObsBuilder", "Renderer", "RewardFunction", "SharedInfoProvider",
+        "StateMutator",
+    }  # fmt: skip
