@@ -95,7 +95,9 @@ class Settings:
         False, "lower precision in the learner; much slower on CPUs without AVX512-BF16"
     )
 
-    checkpoint_every: int = _setting(1_000_000, "agent steps between checkpoints", 1)
+    checkpoint_every: int = _setting(
+        1_000_000, "agent steps between checkpoints; at each of them all matches begin anew", 1
+    )
     keep_checkpoints: int = _setting(10, "newest checkpoints to keep", 1)
 
     goal: float = _setting(10.0, "reward for a goal, minus for one conceded")

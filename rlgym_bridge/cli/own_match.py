@@ -11,7 +11,7 @@ from rlbot import flat
 from rlbot.interface import SocketRelay
 
 from rlgym_bridge.cli.real_match import START_SECONDS, running_server
-from rlgym_bridge.live.seats import NoServer
+from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")  # `real_match` has it say warnings only

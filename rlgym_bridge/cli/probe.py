@@ -14,7 +14,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.own_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
-from rlgym_bridge.live.seats import NoServer
+from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
 from rlgym_bridge.probe.client import LogError, Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World

@@ -19,6 +19,7 @@ from rlbot import flat
 from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
+from rlgym_bridge.client.seats import Seats, start_match
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.engine_base import base_state, rows_of_actions
@@ -26,7 +27,6 @@ from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.live.inputs import player_input
-from rlgym_bridge.live.seats import Seats, start_match
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
 from rlgym_bridge.settable import WantedMatch, WantedObject, wanted
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState

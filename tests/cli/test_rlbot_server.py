@@ -38,6 +38,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         return f"{ip}:{port}"
 
     monkeypatch.setattr("rlgym_bridge.cli.probe.START_SECONDS", 1.0)
+    monkeypatch.setattr("rlgym_bridge.cli.own_match.START_SECONDS", 1.0)
     monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 1.0)
     yield start
     for one in open_ones:

@@ -6,8 +6,8 @@ import threading
 import pytest
 from rlbot import flat
 
+from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
 from rlgym_bridge.probe.client import Players
 from tests.probe.packets import car, frame

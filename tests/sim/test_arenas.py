@@ -13,9 +13,9 @@ from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.columns import EXTRA_FIELDS
-from rlgym_bridge.sim.reader import control_of, read_arena, write_arena
+from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
-from tests.live.reference import FreshEngine, _Snapshot
+from tests.live.reference import FreshEngine
 from tests.sim.test_arena import kickoff
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
@@ -74,7 +74,10 @@ def test_the_columns_are_what_reading_one_arena_at_a_time_gives(team_size: int) 
     ram(start, 1)
     derive(start)
     arenas.put(range(3), start)
-    readers = [_Snapshot(arena, cars) for arena, cars in zip(arenas._arenas, arenas._players, strict=True)]
+    readers = [
+        ArenaReader(arena, cars, counts_touches=False)
+        for arena, cars in zip(arenas._arenas, arenas._players, strict=True)
+    ]
     seen = dict.fromkeys(("touches", "pads away", "demolished", "flips", "bumps"), 0)
     for state in chased(arenas, 400, seed=1):
         for match, reader in enumerate(readers):
@@ -172,7 +175,7 @@ def test_rows_act_on_the_ticks_that_the_clock_of_a_live_match_gives_them(delay: 
         for car, one in zip(cars, row, strict=True):
             car.set_controls(control_of(one.tolist()))
         arena.step(1)
-    there = read_arena(_Snapshot(arena, cars))
+    there = read_arena(ArenaReader(arena, cars, counts_touches=False))
     assert there.car_position.tobytes() == arenas.state.car_position.tobytes()
     np.testing.assert_array_equal(arenas.state.car_controls[0], np.array(row))
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.live.connection import Connection
+from rlgym_bridge.client.connection import Connection
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,12 +52,19 @@ def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patienc
     raise NoServer(f"the server at {where} did not take the match within {patience:g} s")
 
 
+_complained = -1.0  # when it was last said that a message cannot be read
+
+
 def message_of(payload: bytes) -> object:
     """Unpack a message; None where it cannot be read, as good as one of a kind that nobody knows."""
+    global _complained
     try:
         return flat.CorePacket.unpack(payload).message
     except flat.InvalidFlatbuffer as error:
-        _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
+        now = time.monotonic()
+        if now - _complained >= 1.0:  # there may be thousands
+            _complained = now
+            _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
         return None
 
 
@@ -89,6 +96,7 @@ class Seats:
         self._log = log
         self._lines: list[Connection] = []
         self._held: list[flat.PlayerInput] = []
+        self._goodbye = False
         self._newest, self._frame = b"", -1  # the first seat's newest packet
         self.ids: list[int] = []
         self.field = flat.FieldInfo()
@@ -163,18 +171,30 @@ class Seats:
         deadline = time.monotonic() + seconds
         while not found and (left := deadline - time.monotonic()) > 0.0:
             ready, _, _ = select.select(self._lines, (), (), left)
-            while (payload := self._lines[0].receive(0.0)) is not None:
-                if self._log is not None:
-                    self._log(payload)
-                message = message_of(payload)
-                if isinstance(message, flat.DisconnectSignal):
-                    raise EOFError("it said goodbye")
-                if isinstance(message, flat.GamePacket):
-                    found.append(message)
-                    self._newest, self._frame = payload, message.match_info.frame_num
+            try:
+                self._take_packets(found)
+            except (EOFError, OSError):
+                if not found:
+                    raise
+                break  # what came before is taken first; the next call meets the end again
             if not found:
                 self._answer_others(ready)
         return found
+
+    def _take_packets(self, found: list[flat.GamePacket]) -> None:
+        """Add all packets that the first seat has been sent by now."""
+        if self._goodbye:
+            raise EOFError("it said goodbye")
+        while (payload := self._lines[0].receive(0.0)) is not None:
+            if self._log is not None:
+                self._log(payload)
+            message = message_of(payload)
+            if isinstance(message, flat.DisconnectSignal):
+                self._goodbye = True
+                raise EOFError("it said goodbye")
+            if isinstance(message, flat.GamePacket):
+                found.append(message)
+                self._newest, self._frame = payload, message.match_info.frame_num
 
     def _answer_others(self, ready: Sequence[Connection]) -> None:
         """Answer packets that only other seats were sent, with what those hold: lockstep waits for it.

@@ -1,0 +1,1 @@
+"""Taking part in a match over RLBot's protocol: connections, seats, messages; packets are read elsewhere."""
