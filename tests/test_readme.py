@@ -14,6 +14,7 @@ import pytest
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.pilot import Faults, Pilot
 from rlgym_bridge.server.packer import field_info
+from tests.engines.worlds import serving
 from tests.live.test_agent import CONFIG, Always, at, brain, sent
 from tests.live.test_decoder import player
 from tests.server.helpers import go_on, kicked_off, place_of
@@ -53,6 +54,14 @@ def test_the_example_of_an_override_drives_the_kickoffs_it_names_and_no_others()
         )
         assert sent(one, at(1, Phase.KICKOFF, car))[0][1] == forward
         assert not one._faults.counts
+
+
+def test_the_example_of_rlgym_over_a_match_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as (host, port):
+        monkeypatch.setenv("RLBOT_SERVER_IP", host)
+        monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
+        names = run("LiveEngine")
+    assert set(names["obs"]) == {"blue-0", "orange-0"}
 
 
 def test_the_example_of_a_bot_of_ones_own_trains(tmp_path: Path) -> None:

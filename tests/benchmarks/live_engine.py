@@ -1,7 +1,9 @@
 """RLGym over a match in lockstep, beside RLGym over its own engine: equal environments and actions."""
 
+import socket
 import statistics
-import threading
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -15,7 +17,6 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from rlgym_bridge.live.engine import LiveEngine
-from rlgym_bridge.server import MatchServer
 
 
 def steps_a_second(engine: Any, seconds: float) -> float:
@@ -38,16 +39,18 @@ def steps_a_second(engine: Any, seconds: float) -> float:
 def live_engine(rounds: int, seconds: float = 4.0) -> dict[str, Any]:
     """Run both in turns; medians."""
     values, peers = [], []
-    with MatchServer(pace="lockstep") as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        engine, peer = LiveEngine((1, 1), (server.host, server.port)), RocketSimEngine[Any]()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "rlgym_bridge.cli", "server", str(port), "--pace", "lockstep"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        server.stdout.readline()  # it listens
+        engine, peer = LiveEngine((1, 1), ("127.0.0.1", port)), RocketSimEngine[Any]()
         for _ in range(rounds):
             values.append(steps_a_second(engine, seconds))
             peers.append(steps_a_second(peer, seconds))
         engine.close()
-        server.stop()
-        thread.join(10.0)
+        server.terminate()
     value, peer_value = statistics.median(values), statistics.median(peers)
     return {
         "value": value,
