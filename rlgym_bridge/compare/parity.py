@@ -17,19 +17,17 @@ from typing import Any, Final
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.compare import random_match
+from rlgym_bridge.compare.mirror import turn
 from rlgym_bridge.components import Components, control_rows, observe, works_in_batches
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.fingerprint import action_space
-from rlgym_bridge.game import CONTROL_NAMES, HITBOX_OF_BODY, PLAYING_PHASES
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.live.inputs import player_input
 from rlgym_bridge.rlgym_view import to_rlgym
-from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
+from rlgym_bridge.sim.reader import control_of
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 TOLERANCE: Final = 1e-5
 """Greatest difference of a number, times its size where that is above 1: float32 has 7 digits."""
@@ -37,7 +35,6 @@ TOLERANCE: Final = 1e-5
 ROTATION_TOLERANCE: Final = 3e-4
 """Of an element of a rotation matrix: packets hold float32 angles, worst within a degree of vertical."""
 
-_ENDLESS: Final = 1e6  # s
 _KICK_EVERY: Final = 400  # ticks between two shots of the ball: who acts at random hardly touches it
 _SYMMETRY_EVERY: Final = 25  # decisions: an environment of one's own may take long to make
 
@@ -118,11 +115,11 @@ def compare(
     Raises:
         ValueError: There is no builder, or it refuses the match.
     """
-    match = _match(team_size, seed, hitbox)
+    match = random_match.begin(team_size, seed, hitbox)
     found = Parity()
     sim, live = _Side(components()), _Side(components())
     decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()))
-    actions = _actions(sim.parts, seed, 2 * team_size)
+    actions = random_match.draw(sim.parts, seed, 2 * team_size)
     symmetry, names = _Symmetry(found, components), _Names(components)
     random = np.random.default_rng((seed, 1))
     plan: list[np.ndarray] = []
@@ -139,7 +136,7 @@ def compare(
                 touches[slot] += 1
             began = last_phase not in PLAYING_PHASES
             if began or played >= due:
-                state = _sim_state(match, hitbox)
+                state = random_match.read(match, hitbox)
                 state.car_ball_touches[0] = touches
                 touches[:] = 0
                 _forgive(state, seen)
@@ -151,7 +148,7 @@ def compare(
                 own = row[min(played - first, len(row) - 1)].tolist()
                 match.hold(slot, player_input(slot, own).controller_state)
             if played % _KICK_EVERY == 1:
-                match.set_state(_kick(random))
+                match.set_state(random_match.shot(random))
         last_phase = phase
         match.advance()
     return found
@@ -316,75 +313,3 @@ class _Symmetry:
                 name = builder.names(blue, orange, seat)[number]
             self._found.note(f"mirrored: {name}", float(difference[seat, number]))
             break
-
-
-def turn(state: MatchState) -> MatchState:
-    """Return matches of equal teams turned by 180 degrees about z, blue's cars orange and orange's blue."""
-    half = state.layout.blue
-    turned = state.copy()
-    signs = np.array([-1, -1, 1], np.float32)
-    order = [*range(half, 2 * half), *range(half)]
-    for one in CAR_FIELDS:
-        if one.name not in ("team", "player_id"):
-            getattr(turned, "car_" + one.name)[:] = getattr(state, "car_" + one.name)[:, order]
-    bumped = turned.car_bump_victim
-    bumped[:] = np.where(bumped >= 0, (bumped + half) % (2 * half), -1)
-    for name in ("ball_", "car_"):
-        for part in ("position", "linear_velocity", "angular_velocity"):
-            getattr(turned, name + part)[:] *= signs
-        getattr(turned, name + "rotation")[:] *= signs[:, None]
-    turned.pad_timer[:] = state.pad_timer[:, ::-1]
-    turned.score[:] = state.score[:, ::-1]
-    derive(turned)
-    return turned
-
-
-# --- the match ---------------------------------------------------------------------------------------
-
-
-def _match(team_size: int, seed: int, hitbox: int) -> Match:
-    bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
-    players = [
-        flat.PlayerConfiguration(
-            flat.CustomBot(
-                f"{slot}", agent_id=f"parity/{slot}", loadout=flat.PlayerLoadout(car_id=bodies[hitbox])
-            ),
-            slot // team_size,
-        )
-        for slot in range(2 * team_size)
-    ]
-    seats = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
-    return Match(seats, course=Course(regulation=_ENDLESS, skip_replays=True), seed=seed)
-
-
-def _kick(random: np.random.Generator) -> flat.DesiredGameState:
-    """Return a ball somewhere in the air, on its way."""
-    x, y, z = random.uniform((-2500, -3500, 300), (2500, 3500, 1200)).tolist()
-    fast = flat.Vector3Partial(*random.uniform(-1500, 1500, 3).tolist())
-    return flat.DesiredGameState(
-        [flat.DesiredBallState(flat.DesiredPhysics(flat.Vector3Partial(x, y, z), None, fast))]
-    )
-
-
-def _sim_state(match: Match, hitbox: int) -> MatchState:
-    """Return the state as the simulator has it; touches are those that the match counted."""
-    simulation = match.simulation
-    cars = simulation.cars
-    state = read_arena(ArenaReader(simulation.arena, cars, [hitbox] * len(cars), counts_touches=False))
-    state.frame[0], state.phase[0] = match.frame, match.referee.phase
-    return state
-
-
-def _actions(parts: Components, seed: int, cars: int) -> Iterator[np.ndarray]:
-    """Yield random actions `(1, cars)` or `(1, cars, k)`, each held a while: cars get somewhere."""
-    random = np.random.default_rng(seed)
-    distribution, sizes = action_space(parts.parser.get_action_space("blue-0"))
-    while True:
-        if distribution == "categorical":
-            drawn = random.integers(sizes[0], size=(1, cars))
-        elif distribution == "multi_categorical":
-            drawn = random.integers(np.array(sizes), size=(1, cars, len(sizes)))
-        else:
-            drawn = random.uniform(-1, 1, size=(1, cars, sizes[0])).astype(np.float32)
-        for _ in range(int(random.integers(1, 12))):
-            yield drawn

@@ -10,7 +10,6 @@ with the packet that the last row answers. So actions act one tick after their s
 """
 
 import logging
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
@@ -27,15 +26,15 @@ from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.live.inputs import player_input
+from rlgym_bridge.live.set_state import LeftOut, can_be_set, shows, state_message
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
-from rlgym_bridge.settable import WantedMatch, WantedObject, wanted
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
+from rlgym_bridge.settable import WantedMatch, wanted
+from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
 
 _OCTANE: Final = 23  # `car_id` of a loadout
 _SET_TICKS: Final = 120  # in which a state that was asked for has to show
-_SET_SLACK: Final = 5.0  # uu, and two ticks of motion, off the place that was asked for
 _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
 
 
@@ -128,7 +127,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         self._slots: list[int] = []  # in the packets
         self._frame = 0
         self._phase = -1
-        self._told: set[str] = set()
+        self._left_out = LeftOut()
         self._shown: MatchState | None = None
         self._state: GameState[Any] | None = None
         self._over = False  # a goal has ended the episode
@@ -199,7 +198,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         self._get_into_play()
         if self._set_states:
             self._set(wanted(asked))
-            self._tell_left_out(asked)
+            self._left_out.tell(asked, self._shown)
         self._over = False
         return self._show()
 
@@ -301,7 +300,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
             state = self._await(neutral)
             self._check_goes_on()
             ready = self._phase in PLAYING_PHASES and not state.goal_scored[0]
-            if ready and (not self._set_states or _can_be_set(state)):
+            if ready and (not self._set_states or can_be_set(state)):
                 return
         raise LiveEngineError(
             f"the game was not in play for {_WAIT_TICKS // TICKS_PER_SECOND} s of game time, its phase is "
@@ -310,87 +309,20 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
 
     def _set(self, asked: WantedMatch) -> None:
         neutral = [NEUTRAL] * len(self._rows)
-        message = self._message(asked)
+        message = state_message(asked, self._decoder.rows)
         assert self._shown is not None
         for tick in range(_SET_TICKS):
             if tick % 10 == 0:
                 self._seats.send(message)
             state = self._await(neutral)
-            if _shows(state, asked):
+            if shows(state, asked):
                 return
         raise LiveEngineError(
             f"the game did not set the state within {_SET_TICKS} ticks, expected it in the next packet: does "
             "the match have enable_state_setting?"
         )
 
-    def _message(self, asked: WantedMatch) -> flat.DesiredGameState:
-        """Return RLBot's message; cars stand in the order of the packet."""
-        slots = {index: row for row, index in enumerate(self._decoder.rows)}
-        cars = [asked.cars[slots[index]] for index in range(len(slots))]
-        return flat.DesiredGameState(
-            ball_states=[flat.DesiredBallState(_physics(asked.ball))],
-            car_states=[flat.DesiredCarState(_physics(car), float(car.boost)) for car in cars],
-            match_info=flat.DesiredMatchInfo(world_gravity_z=asked.gravity_z),
-        )
-
-    def _tell_left_out(self, asked: MatchState) -> None:
-        """Log what was asked for and is otherwise, each field once."""
-        assert self._shown is not None
-        for name in _COMPARED:
-            if name in self._told:
-                continue
-            ours, theirs = getattr(asked, name), getattr(self._shown, name)
-            different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
-            if different.any():
-                self._told.add(name)
-                at = tuple(np.argwhere(different)[0])
-                _LOG.warning(
-                    "a match does not set %s: asked for %g, it is %g",
-                    name,
-                    float(ours[at]),
-                    float(theirs[at]),
-                )
-
     def _show(self) -> GameState[Any]:
         assert self._shown is not None
         self._state = to_rlgym(self._shown)
         return self._state
-
-
-_NOT_ASKED: Final = (
-    "frame", "phase", "clock", "overtime", "score", "goal_scored", "ball_known", "car_player_id", "car_known",
-    "car_controls", "car_ball_touches", "car_bump_victim", "car_autoflip_direction", "car_flip_torque",
-)  # fmt: skip
-_COMPARED: Final = tuple(
-    name
-    for name in (*(one.name for one in MATCH_FIELDS), *("car_" + one.name for one in CAR_FIELDS))
-    if name not in _NOT_ASKED
-)
-_TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_position": 1.0}
-
-
-def _physics(one: WantedObject) -> flat.DesiredPhysics:
-    return flat.DesiredPhysics(
-        flat.Vector3Partial(*one.position), flat.RotatorPartial(*one.angles),
-        flat.Vector3Partial(*one.velocity), flat.Vector3Partial(*one.spin),
-    )  # fmt: skip
-
-
-def _can_be_set(state: MatchState) -> bool:
-    """Tell whether nothing goes on that setting a state would not end: a demolition, a dodge, a button."""
-    busy = (
-        state.car_is_demoed, state.car_is_flipping, state.car_is_autoflipping, state.car_handbrake,
-        state.car_is_boosting, state.car_bump_victim + 1,
-    )  # fmt: skip
-    return not any(one.any() for one in busy)
-
-
-def _shows(state: MatchState, asked: WantedMatch) -> bool:
-    """Tell whether ball and cars are where they were asked to be, up to two ticks of motion."""
-    places = [(state.ball_position[0], asked.ball)]
-    places += [(state.car_position[0, row], car) for row, car in enumerate(asked.cars)]
-    return all(
-        math.dist(place.tolist(), one.position)
-        <= _SET_SLACK + 2 * math.hypot(*one.velocity) / TICKS_PER_SECOND
-        for place, one in places
-    )
