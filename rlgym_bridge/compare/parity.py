@@ -120,7 +120,8 @@ def compare(
     sim, live = _Side(components()), _Side(components())
     decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()))
     actions = random_match.draw(sim.parts, seed, 2 * team_size)
-    symmetry, names = _Symmetry(found, components), _Names(components)
+    names = _Names(components)
+    symmetry = _Symmetry(found, components, names)
     random = np.random.default_rng((seed, 1))
     plan: list[np.ndarray] = []
     touches = np.zeros(2 * team_size)  # since the last decision
@@ -235,9 +236,14 @@ def _compare_observations(
         found.note(f"size of the observation: {ours.shape[1]} and {theirs.shape[1]}", 0.0)
         return
     difference = np.abs(ours - theirs)
-    off = ~(difference <= TOLERANCE * np.maximum(1, np.abs(ours)))  # NaN is off
-    for seat, number in np.argwhere(off).tolist():
+    for seat, number in np.argwhere(_off(difference, ours)).tolist():
         found.note(names.name(state, seen, seat, number), float(difference[seat, number]))
+
+
+def _off(difference: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Tell which numbers differ by more than the tolerance; NaN does."""
+    off: np.ndarray = ~(difference <= TOLERANCE * np.maximum(1, np.abs(numbers)))
+    return off
 
 
 class _Names:
@@ -245,13 +251,20 @@ class _Names:
 
     def __init__(self, components: Callable[[], Components]) -> None:
         self._make = components
+        builder: Any = components().obs_builder
+        self._names = builder.names if works_in_batches(builder) and hasattr(builder, "names") else None
         self._sources: dict[tuple[int, int], str] = {}
+
+    def plain(self, state: MatchState, seat: int, number: int) -> str:
+        """Return the builder's own name of a number; else its index."""
+        if self._names is None:
+            return f"number {number}"
+        return str(self._names(state.layout.blue, state.layout.orange, seat)[number])
 
     def name(self, state: MatchState, seen: MatchState, seat: int, number: int) -> str:
         """Return the builder's own name of a number; else its index, and the fields that it differs by."""
-        builder = self._make().obs_builder if not self._sources else None
-        if builder is not None and works_in_batches(builder) and hasattr(builder, "names"):
-            return str(builder.names(state.layout.blue, state.layout.orange, seat)[number])
+        if self._names is not None:
+            return self.plain(state, seat, number)
         if (seat, number) not in self._sources:
             differing = _differing(state, seen)
             fields = [one for one in differing if self._depends(state, seen, one, seat, number)] or differing
@@ -288,8 +301,8 @@ def _forgive(state: MatchState, seen: MatchState) -> None:
 class _Symmetry:
     """Looks whether orange is shown what blue is shown in the same match turned by 180 degrees."""
 
-    def __init__(self, found: Parity, components: Callable[[], Components]) -> None:
-        self._found, self._make = found, components
+    def __init__(self, found: Parity, components: Callable[[], Components], names: _Names) -> None:
+        self._found, self._make, self._names = found, components, names
         self._states = 0
 
     def look(self, state: MatchState) -> None:
@@ -297,19 +310,12 @@ class _Symmetry:
         self._states += 1
         if self._states % _SYMMETRY_EVERY != 1:
             return
-        turned = turn(state)
-        blue, orange = state.layout.blue, state.layout.orange
-        shown = [_Side(self._make()).observe(one, True)[0] for one in (state, turned)]
+        blue = state.layout.blue
+        shown = [_Side(self._make()).observe(one, True)[0] for one in (state, turn(state))]
         expected = np.concatenate([shown[1][blue:], shown[1][:blue]])  # seats change sides
-        builder: Any = self._make().obs_builder
         self._found.samples += len(expected)
         self._found.numbers += expected.size
         difference = np.abs(shown[0] - expected)
-        for seat, number in np.argwhere(
-            ~(difference <= 10 * TOLERANCE * np.maximum(1, np.abs(expected)))
-        ).tolist():
-            name = f"number {number}"
-            if works_in_batches(builder) and hasattr(builder, "names"):
-                name = builder.names(blue, orange, seat)[number]
-            self._found.note(f"mirrored: {name}", float(difference[seat, number]))
-            break
+        for seat, number in np.argwhere(_off(difference, expected)).tolist():
+            name = f"mirrored: {self._names.plain(state, seat, number)}"
+            self._found.note(name, float(difference[seat, number]))
