@@ -1,4 +1,4 @@
-"""Components by name, and one way to call them: ours over batches, all others over RLGym objects.
+"""Components by name, and those of an environment.
 
 A policy folder names its components; only modules the user trusts are imported for it.
 """
@@ -7,10 +7,8 @@ import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Final
 
-import numpy as np
 from rlgym.api import (
     ActionParser,
     DoneCondition,
@@ -21,12 +19,8 @@ from rlgym.api import (
     SharedInfoProvider,
     StateMutator,
 )  # fmt: skip
-from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.actions import RepeatAction
-from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.signatures import check_signatures
-from rlgym_bridge.state import MatchState
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that a policy folder may always name components of."""
@@ -131,9 +125,7 @@ def component_factory(
             environment nor both components are given.
     """
     if env is not None:
-        function = _import(env, () if allow is not None else None, allow)
-        if not callable(function):
-            raise ValueError(f"{env} is {function!r}, expected a function that returns an RLGym")
+        function = _env_function(env, allow)
         return lambda: _from_env(env, function)
     if obs is None or parser is None:
         raise ValueError("expected an observation builder and a parser, or an environment")
@@ -143,7 +135,7 @@ def component_factory(
 
 
 def _from_env(name: str, function: Callable[[], Any]) -> Components:
-    env = rlgym_of(function(), name)
+    env = _rlgym_of(function(), name)
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
         env.obs_builder,
@@ -167,13 +159,19 @@ def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
     Raises:
         ValueError: There is no such function, or it returns something else.
     """
-    function = _import(name, None, None)
+    return _rlgym_of(_env_function(name, None)(), name)
+
+
+def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
+    """Return the function that makes an environment; its module has to be allowed, `TRUSTED` does not do."""
+    function = _import(name, () if allow is not None else None, allow)
     if not callable(function):
         raise ValueError(f"{name} is {function!r}, expected a function that returns an RLGym")
-    return rlgym_of(function(), name)
+    made: Callable[[], Any] = function
+    return made
 
 
-def rlgym_of(env: Any, name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+def _rlgym_of(env: Any, name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
     """Return the RLGym that an environment function gave, or that is in the wrapper it gave.
 
     Args:
@@ -235,118 +233,3 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
         return getattr(module, name)
     except AttributeError:
         raise ValueError(f"{module_name} has no {name}; was it renamed since the policy was saved?") from None
-
-
-# --- calling them ------------------------------------------------------------------------------------
-
-
-def works_in_batches(component: object) -> bool:
-    """Say whether a builder or parser has a batch form that stands for its dict form.
-
-    A subclass that overrides the dict form alone has none: its inherited batch form would bypass it.
-    """
-    if isinstance(component, RepeatAction) and not works_in_batches(component.parser):
-        return False
-    kind: Any = type(component)
-    return _has_batch_form(kind)
-
-
-@cache
-def _has_batch_form(component: Any) -> bool:
-    for batch, single in (("build_batch", "build_obs"), ("parse_batch", "parse_actions")):
-        definers = [
-            next((i for i, c in enumerate(component.__mro__) if n in vars(c)), None) for n in (batch, single)
-        ]
-        if definers[0] is not None and definers[1] is not None:
-            return definers[0] <= definers[1]
-    return False
-
-
-def observe(
-    builder: ObsBuilder[Any, Any, Any, Any],
-    seats: Sequence[int],
-    state: MatchState,
-    game: GameState[Any] | None = None,
-    shared_info: dict[str, Any] | None = None,
-) -> np.ndarray:
-    """Return what any observation builder shows some cars.
-
-    Args:
-        builder: Ours, which works on `state`; or another, which gets `game`, one match at a time.
-        seats: Rows of the observing cars.
-        state: The state; N matches for a builder with a batch form, else one.
-        game: The same match for a foreign builder; made from `state` when None.
-        shared_info: The match's dict for a foreign builder; an empty one when None.
-
-    Returns:
-        `(matches, seats, size)` float32.
-
-    Raises:
-        ValueError: The builder refuses the match; a foreign one is given several matches, or gives
-            something other than vectors of one length.
-    """
-    if works_in_batches(builder):
-        batch: np.ndarray = builder.build_batch(state, seats)
-        return batch
-    agents, game = _one_match(type(builder).__name__, seats, state, game)
-    built = builder.build_obs(agents, game, {} if shared_info is None else shared_info)
-    _check_agents(type(builder).__name__, agents, built)
-    vectors = [np.asarray(built[agent], np.float32) for agent in agents]
-    shapes = {vector.shape for vector in vectors}
-    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
-        raise ValueError(
-            f"{type(builder).__name__} gave observations of shape {sorted(shapes)}, "
-            "expected vectors of one length for all agents"
-        )
-    return np.stack(vectors)[None]
-
-
-def control_rows(
-    parser: ActionParser[Any, Any, Any, Any, Any],
-    actions: np.ndarray,
-    seats: Sequence[int],
-    state: MatchState,
-    game: GameState[Any] | None = None,
-    shared_info: dict[str, Any] | None = None,
-) -> list[np.ndarray]:
-    """Return what any action parser makes of the actions of one match.
-
-    Args:
-        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,), real
-            numbers clipped to -1..1, which is what RLGym's continuous actions are.
-        actions: `(1, seats)` or `(1, seats, k)`, as `Policy.act` gives them.
-        seats: Rows of the acting cars.
-        state: One match.
-        game: The same match for a foreign parser; made from `state` when None.
-        shared_info: The match's dict for a foreign parser; an empty one when None.
-
-    Returns:
-        For each seat what the parser gave: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another.
-        Nothing is checked but that each seat has rows.
-
-    Raises:
-        ValueError: An action is not in the action space; there are several matches; an agent has no rows.
-    """
-    if works_in_batches(parser):
-        return list(parser.parse_batch(actions)[0])
-    agents, game = _one_match(type(parser).__name__, seats, state, game)
-    if actions.dtype.kind == "f":
-        actions = actions.clip(-1, 1)
-    given = {agent: actions[0, i].reshape(-1) for i, agent in enumerate(agents)}
-    rows = parser.parse_actions(given, game, {} if shared_info is None else shared_info)
-    _check_agents(type(parser).__name__, agents, rows)
-    return [np.asarray(rows[agent]) for agent in agents]
-
-
-def _one_match(
-    who: str, seats: Sequence[int], state: MatchState, game: GameState[Any] | None
-) -> tuple[list[str], GameState[Any]]:
-    if state.matches != 1:
-        raise ValueError(f"{who} has no batch form and takes one match at a time, not {state.matches}")
-    return [state.agents[seat] for seat in seats], to_rlgym(state) if game is None else game
-
-
-def _check_agents(who: str, agents: Sequence[str], given: Mapping[Any, Any]) -> None:
-    for agent in agents:
-        if agent not in given:
-            raise ValueError(f"{who} gave nothing for agent {agent!r}, only for {list(given)}")

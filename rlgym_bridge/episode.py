@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.api import GameState
 
+from rlgym_bridge.calls import control_rows, observe, works_in_batches
 from rlgym_bridge.clock import Timing
-from rlgym_bridge.components import Components, control_rows, observe, works_in_batches
+from rlgym_bridge.components import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.policy import Policy
 from rlgym_bridge.rlgym_view import to_rlgym

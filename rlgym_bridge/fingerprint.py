@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components import Components, observe, works_in_batches
+from rlgym_bridge.calls import observe, works_in_batches
+from rlgym_bridge.components import Components
 from rlgym_bridge.probe_states import probe_states
 from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.state import MatchState

@@ -14,7 +14,7 @@ from rlgym_tools.rocket_league.obs_builders.relative_default_obs import Relative
 
 import rlgym_bridge
 from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import control_rows, observe, works_in_batches
+from rlgym_bridge.calls import control_rows, observe, works_in_batches
 from rlgym_bridge.network import NetworkPolicy
 from rlgym_bridge.observations import DefaultObs
 from rlgym_bridge.policy import Normalisation, PolicyMismatch, load_policy

@@ -101,7 +101,7 @@ def test_a_space_that_is_neither_is_refused(space: Any) -> None:
 
 
 def test_real_numbers_beyond_the_stick_reach_a_foreign_parser_clipped(here: Path) -> None:
-    from rlgym_bridge.components import control_rows
+    from rlgym_bridge.calls import control_rows
     from rlgym_bridge.probe_states import probe_states
 
     names = ("rlgym_bridge.observations:DefaultObs", "published_parts:ContinuousAction")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.brains import CHASER, brain_of
-from rlgym_bridge.components import works_in_batches
+from rlgym_bridge.calls import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, Phase

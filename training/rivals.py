@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.brains import brain_of
-from rlgym_bridge.components import Components, works_in_batches
+from rlgym_bridge.calls import works_in_batches
+from rlgym_bridge.components import Components
 from rlgym_bridge.state import MatchState
 from training.config import ConfigError, Settings
 

@@ -17,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.calls import control_rows, observe, works_in_batches
 from rlgym_bridge.compare import random_match
 from rlgym_bridge.compare.mirror import turn
-from rlgym_bridge.components import Components, control_rows, observe, works_in_batches
+from rlgym_bridge.components import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES
 from rlgym_bridge.live.decoder import Decoder

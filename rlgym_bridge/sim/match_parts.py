@@ -8,7 +8,8 @@ from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.sim import RocketSimEngine
 
 from rlgym_bridge.batched import foreign_part
-from rlgym_bridge.components import Components, control_rows, observe
+from rlgym_bridge.calls import control_rows, observe
+from rlgym_bridge.components import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.mutator_base import BatchMutator, blank_state
 from rlgym_bridge.reward_base import name_of_bad

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import nn
 
+from rlgym_bridge.calls import observe
 from rlgym_bridge.cli import main
-from rlgym_bridge.components import observe
 from rlgym_bridge.foreign_checkpoints import find_checkpoint
 from rlgym_bridge.mutators import RandomStateMutator, blank_state
 from rlgym_bridge.policy import load_policy
