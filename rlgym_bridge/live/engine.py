@@ -18,7 +18,7 @@ from rlbot import flat
 from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.client.seats import Seats, start_match
+from rlgym_bridge.client.seats import Seats, own_players, start_match
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.engine_base import base_state, rows_of_actions
@@ -33,7 +33,6 @@ from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
 
-_OCTANE: Final = 23  # `car_id` of a loadout
 _SET_TICKS: Final = 120  # in which a state that was asked for has to show
 _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
 
@@ -50,20 +49,13 @@ def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
         orange: Cars in the orange team.
     """
     players = [
-        flat.PlayerConfiguration(
-            flat.CustomBot(
-                name=f"{name} {number}", root_dir="", run_command="",
-                agent_id=f"rlgym_bridge/engine-{name}-{number}", loadout=flat.PlayerLoadout(car_id=_OCTANE),
-            ),
-            team,
-            0,
-        )
+        (f"{name} {number}", f"rlgym_bridge/engine-{name}-{number}", team)
         for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
         for number in range(size)
-    ]  # fmt: skip
+    ]
     return flat.MatchConfiguration(
         game_map_upk="Stadium_P",
-        player_configurations=players,
+        player_configurations=own_players(players),
         auto_start_agents=True,
         wait_for_agents=True,
         skip_replays=True,

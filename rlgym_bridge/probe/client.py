@@ -6,12 +6,11 @@ from typing import BinaryIO, Final, Self
 
 from rlbot import flat
 
-from rlgym_bridge.client.seats import Seats
+from rlgym_bridge.client.seats import Seats, own_players
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.probe.findings import Report
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
-_OCTANE: Final = 23  # `car_id` of a loadout
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
 
 
@@ -21,20 +20,10 @@ class LogError(Exception):
 
 def match_of_two() -> flat.MatchConfiguration:
     """Return the match that the probe plays: 1v1, states can be set, goals are replayed."""
-    players = [
-        flat.PlayerConfiguration(
-            flat.CustomBot(
-                name=f"Probe {name}", root_dir="", run_command="", agent_id=agent,
-                loadout=flat.PlayerLoadout(car_id=_OCTANE),
-            ),
-            team,
-            0,
-        )
-        for team, (name, agent) in enumerate(zip(("blue", "orange"), AGENTS, strict=True))
-    ]  # fmt: skip
+    names = ("Probe blue", "Probe orange")
     return flat.MatchConfiguration(
         game_map_upk="Stadium_P",
-        player_configurations=players,
+        player_configurations=own_players(list(zip(names, AGENTS, (0, 1), strict=True))),
         auto_start_agents=False,
         wait_for_agents=True,
         skip_replays=False,
