@@ -88,7 +88,7 @@ class Lockstep:
     """The next tick comes when every bot has answered, or after a second.
 
     Where there is nobody to wait for, time goes on as in real time; where bots only have no packet to
-    answer, at once.
+    answer, at once. An order, such as to stop the match, ends the waiting.
 
     Attributes:
         late: Always 0: nothing is ever due.
@@ -109,6 +109,6 @@ class Lockstep:
             return
         self._alone.pause()
         left = _ANSWER_SECONDS
-        while lobby.awaited > 0 and left > 0.0:
+        while lobby.awaited > 0 and left > 0.0 and lobby.order is None:
             lobby.clients.pump(left)
             left = sent_at + _ANSWER_SECONDS - time.perf_counter()

@@ -15,6 +15,7 @@ import pytest
 from rlbot import flat
 from rlbot.managers import MatchManager
 
+from rlgym_bridge.client.seats import Seats, own_players
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
 from tests.server.helpers import HERE, match_of, player
@@ -245,6 +246,28 @@ def test_a_match_that_is_stopped_ends_its_bots_and_keeps_its_result():
         result = server.play(match_of(player(0), player(1)))
     assert no_bots_running()
     assert result.ended_by == "stopped" and result.ticks > 1
+
+
+def test_who_stops_the_match_owes_no_answer_to_its_last_packet():
+    agents = ("us/blue", "us/orange")
+    match = flat.MatchConfiguration(
+        player_configurations=own_players([("Blue", agents[0], 0), ("Orange", agents[1], 1)]),
+        mutators=flat.MutatorSettings(),
+    )
+    results = []
+    with lockstep() as server:
+        thread = threading.Thread(target=lambda: results.append(server.play(match)))
+        thread.start()
+        seats = Seats((server.host, server.port), agents, patience=10.0)
+        for _ in range(5):
+            assert seats.packets(10.0)
+            seats.answer([flat.PlayerInput(index) for index in range(2)])
+        assert seats.packets(10.0)
+        seats.stop_match()
+        seats.close()
+        thread.join(10.0)
+    (result,) = results
+    assert [(bot.replies, bot.late) for bot in result.bots] == [(5, 0), (5, 0)]
 
 
 def test_rules_that_do_not_apply_here_are_refused_before_anything_is_started():
