@@ -21,7 +21,7 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from training.config import Settings
-from training.environment import import_components, make_env, obs_and_parser
+from training.environment import Task
 from training.policies import PolicyShape, unpack
 from training.rivals import Rival
 from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
@@ -191,14 +191,14 @@ class _Collector:
         self._rows = {
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
-        module = import_components(settings)
+        task = Task(settings)
         self._sides = {"snapshot": snapshot_sides(settings), "rival": rival_sides(settings)}
         self._snapshot = seats_of(self._sides["snapshot"], settings)
         self._learned = learned_seats(settings)
         self._rival: Rival | None = None
         if self._sides["rival"].any():
-            self._rival = Rival(settings, obs_and_parser(settings, module), self._sides["rival"])
-        self._env = make_env(settings, module, () if self._rival is None else self._rival.reads)
+            self._rival = Rival(settings, task, self._sides["rival"])
+        self._env = task.make_env(() if self._rival is None else self._rival.reads)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
 

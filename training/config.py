@@ -52,6 +52,7 @@ class Settings:
     steps: int = _setting(100_000_000, "agent steps to train: decisions of cars that are learned from", 1)
     seed: int = _setting(0, "of networks, arenas, actions and minibatches", 0, 2**31)
     components: str = _setting("training.components", "module with observation, parser, rewards and resets")
+    env: str = _setting("", "in its place module:function of your RLGym; its components are trained with")
 
     team_sizes: tuple[int, int] = _setting((1, 1), "cars of blue and of orange", 0, 4)
     tick_skip: int = _setting(8, "game ticks that an action lasts (120 a second)", 1, 1200)
@@ -127,6 +128,9 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        default = type(self).__dataclass_fields__["components"].default
+        if self.env and self.components != default:
+            raise ConfigError(f'env is "{self.env}" and components "{self.components}", expected one of them')
         if bool(self.rival) != bool(self.rival_share):
             raise ConfigError(
                 f'rival is "{self.rival}" and rival_share {self.rival_share}, expected both or neither'

@@ -1,7 +1,8 @@
-"""The module that says what is trained, and the environment that is made of it.
+"""What is trained: the task that the setting `components` or `env` names, and the matches made of it.
 
-It is named by the setting `components` and has the functions that `FUNCTIONS` lists, as
-`training.components`: each may be one's own, the others taken by `from training.components import *`.
+`components` is a module with the functions that `FUNCTIONS` lists, as `training.components`: each may be
+one's own, the others taken by `from training.components import *`. `env` is a function that returns the
+`RLGym` of an existing bot; all of its components are taken but the engine.
 """
 
 import importlib
@@ -18,13 +19,107 @@ FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """What a module has to have; a function `make_env(settings, matches)` takes the place of the last three."""
 
 
-def import_components(settings: Settings) -> ModuleType:
-    """Return the module that says what is trained.
+class Task:
+    """What a run trains.
+
+    Args:
+        settings: Of the run.
+
+    Attributes:
+        name: Of the module or the function.
+        module: The name of its module.
 
     Raises:
         ConfigError: It cannot be imported, or lacks a function.
     """
-    name = settings.components
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.name = settings.env or settings.components
+        self.module = self.name.partition(":")[0]
+        self._module: Any = None
+        if settings.env:
+            try:
+                self._make = component_factory(None, None, settings.env, allow=None)
+            except ValueError as error:
+                raise ConfigError(f'env is "{settings.env}": {error}') from error
+        else:
+            self._module = _imported(settings.components)
+
+    def named(self) -> dict[str, Any]:
+        """Return what a policy folder calls observation and parser by: arguments of `save_policy`."""
+        if self._module is None:
+            return {"env": self.name}
+        return {"obs": self._module.obs(self._settings), "parser": self._module.parser(self._settings)}
+
+    def obs_and_parser(self) -> Components:
+        """Return builder, parser and provider of shared info, as a policy folder names them.
+
+        Raises:
+            ValueError: They cannot be made.
+        """
+        if self._module is None:
+            return self._make()
+        named = self.named()
+        return component_factory(named["obs"], named["parser"], None, allow=None)()
+
+    def components(self) -> Components:
+        """Return all components of one match.
+
+        Raises:
+            ConfigError: The environment's delay is not what the settings say.
+        """
+        parts = self.obs_and_parser()
+        low, high = self._settings.action_delay
+        if parts.action_delay is not None and not low <= parts.action_delay <= high:
+            raise ConfigError(
+                f"action_delay is [{low}, {high}], and {self.name} has a delay of {parts.action_delay} "
+                f"(rlbot_delay of its engine), expected a range with it: [{parts.action_delay}, "
+                f"{parts.action_delay}]"
+            )
+        if self._module is None:
+            return parts
+        termination, truncation = self._module.conditions(self._settings)
+        return replace(
+            parts,
+            reward_fn=self._module.reward(self._settings),
+            termination_cond=termination,
+            truncation_cond=truncation,
+            state_mutator=self._module.mutator(self._settings),
+        )
+
+    def make_env(self, reads: Collection[str] = ()) -> Any:
+        """Return the matches of one collector.
+
+        Args:
+            reads: Attributes of `MatchState` that somebody reads besides the components.
+        """
+        settings = self._settings
+        if hasattr(self._module, "make_env"):
+            return self._module.make_env(settings, settings.matches)
+        return self._vector_env(settings.matches, reads)
+
+    def check(self) -> None:
+        """Make everything once; where there is an environment, begin a match. Raises what that raises."""
+        if self._module is None:
+            self._vector_env(1).reset(0)
+        elif not hasattr(self._module, "make_env"):
+            self.components()
+
+    def _vector_env(self, matches: int, reads: Collection[str] = ()) -> VectorEnv:
+        settings = self._settings
+        return VectorEnv(
+            matches,
+            self.components,
+            settings.team_sizes,
+            tick_skip=settings.tick_skip,
+            action_delay=settings.action_delay,
+            hitbox=hitbox_number(settings),
+            also_reads=reads,
+        )
+
+
+def _imported(name: str) -> ModuleType:
     try:
         module = importlib.import_module(name)
     except Exception as error:  # a module of one's own may raise anything
@@ -40,44 +135,3 @@ def import_components(settings: Settings) -> ModuleType:
             f"{', '.join(FUNCTIONS)}; `from training.components import *` gives those that are not its own"
         )
     return module
-
-
-def obs_and_parser(settings: Settings, module: ModuleType) -> Components:
-    """Return builder and parser, as a policy folder names them.
-
-    Raises:
-        ValueError: They cannot be made.
-    """
-    return component_factory(module.obs(settings), module.parser(settings), None, allow=None)()
-
-
-def make_env(settings: Settings, module: ModuleType, reads: Collection[str] = ()) -> Any:
-    """Return the matches of one collector.
-
-    Args:
-        settings: Of the run.
-        module: From `import_components`.
-        reads: Attributes of `MatchState` that somebody reads besides the components.
-    """
-    if hasattr(module, "make_env"):
-        return module.make_env(settings, settings.matches)
-
-    def components() -> Components:
-        termination, truncation = module.conditions(settings)
-        return replace(
-            obs_and_parser(settings, module),
-            reward_fn=module.reward(settings),
-            termination_cond=termination,
-            truncation_cond=truncation,
-            state_mutator=module.mutator(settings),
-        )
-
-    return VectorEnv(
-        settings.matches,
-        components,
-        settings.team_sizes,
-        tick_skip=settings.tick_skip,
-        action_delay=settings.action_delay,
-        hitbox=hitbox_number(settings),
-        also_reads=reads,
-    )

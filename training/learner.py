@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy import save_policy
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, hitbox_number
-from training.environment import FUNCTIONS, import_components, obs_and_parser
+from training.environment import Task
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
 from training.restore import STATE_FILE, load_state
@@ -68,8 +67,8 @@ class Learner:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._module = import_components(settings)
-        self._built = _fingerprint(settings, self._module)
+        self._task = Task(settings)
+        self._built = _fingerprint(settings, self._task)
         distribution, sizes = self._built.space
         clip = settings.obs_clip if settings.normalise_obs else None
         self.shape = PolicyShape(self._built.obs_size, distribution, sizes, settings.policy_layers, clip)
@@ -86,7 +85,7 @@ class Learner:
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=1e-5, fused=True)
         self.learned = learned_seats(settings)
         if settings.rival:  # can it be played?
-            Rival(settings, obs_and_parser(settings, self._module), rival_sides(settings))
+            Rival(settings, self._task, rival_sides(settings))
         self.steps = 0
         self._scale = RunningScale.of_size(self.shape.obs_size)
         self.snapshots = Snapshots(settings.snapshots, self.packed())
@@ -221,8 +220,7 @@ class Learner:
             self.policy.arrays(),
             distribution=self.shape.distribution,
             team_sizes=[settings.team_sizes],
-            obs=self._module.obs(settings),
-            parser=self._module.parser(settings),
+            **self._task.named(),
             tick_skip=settings.tick_skip,
             action_delay=(low + high) // 2,  # a bot plays with one delay
             seed=settings.seed,
@@ -236,7 +234,7 @@ class Learner:
         settings, (blue, orange) = self.settings, self.settings.team_sizes
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
         return (
-            f"{blue}v{orange} of {settings.components}: {self.shape.obs_size} numbers, "
+            f"{blue}v{orange} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {collectors} collectors of "
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
             f"{self._threads} threads"
@@ -251,7 +249,7 @@ class Learner:
         Raises:
             ConfigError: It is damaged, or was trained with something else than the settings say.
         """
-        state = load_state(folder, self.settings, self._built, self._module)
+        state = load_state(folder, self.settings, self._built, self._task)
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -263,17 +261,22 @@ class Learner:
         return {name: f"{before.get(name)} -> {now[name]}" for name in now if before.get(name) != now[name]}
 
 
-def _fingerprint(settings: Settings, module: ModuleType) -> Fingerprint:
+def _fingerprint(settings: Settings, task: Task) -> Fingerprint:
     try:
-        if not hasattr(module, "make_env"):
-            for name in FUNCTIONS[2:]:
-                getattr(module, name)(settings)
-        return fingerprint(obs_and_parser(settings, module), (settings.team_sizes,), hitbox_number(settings))
+        task.check()
+        built = fingerprint(task.obs_and_parser(), (settings.team_sizes,), hitbox_number(settings))
+    except ConfigError:
+        raise
     except Exception as error:  # whatever one's own components may raise
         raise ConfigError(
-            f"the components of {settings.components} do not fit: {type(error).__name__}: {error}"
-            f"{_place(error)}"
+            f"the components of {task.name} do not fit: {type(error).__name__}: {error}{_place(error)}"
         ) from error
+    if built.ticks not in (None, settings.tick_skip):
+        raise ConfigError(
+            f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
+            f"action; expected the same: tick_skip = {built.ticks}"
+        )
+    return built
 
 
 def _place(error: Exception) -> str:

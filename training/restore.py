@@ -10,7 +10,7 @@ from rlgym_bridge.fingerprint import Fingerprint
 from rlgym_bridge.mismatch import differences
 from rlgym_bridge.policy_files import read_files
 from training.config import ConfigError, Settings
-from training.environment import obs_and_parser
+from training.environment import Task
 
 STATE_FILE: Final = "training.pt"
 STATE: Final = (
@@ -18,14 +18,14 @@ STATE: Final = (
 )  # fmt: skip
 
 
-def load_state(folder: Path, settings: Settings, built: Fingerprint, module: Any) -> dict[str, Any]:
+def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task) -> dict[str, Any]:
     """Return the state that a checkpoint holds, if it belongs to what is to be trained.
 
     Args:
         folder: The checkpoint.
         settings: Of the run that goes on.
         built: What its components make of the probe.
-        module: The components.
+        task: Its components.
 
     Raises:
         ConfigError: The checkpoint was trained with another observation, parser or networks, or is damaged.
@@ -43,7 +43,7 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, module: Any
             f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
             "train anew in another folder (out)"
         )
-    found = differences(manifest, built, obs_and_parser(settings, module))
+    found = differences(manifest, built, task.obs_and_parser())
     before, now = state["settings"], asdict(settings)
     found += [
         f"{name} was {before.get(name)} and is {list(now[name])} now"

@@ -10,9 +10,9 @@ import numpy as np
 
 from rlgym_bridge.brains import brain_of
 from rlgym_bridge.calls import works_in_batches
-from rlgym_bridge.components import Components
 from rlgym_bridge.state import MatchState
 from training.config import ConfigError, Settings
+from training.environment import Task
 
 _PROBED = 1000  # actions at most whose rows are compared
 
@@ -22,7 +22,7 @@ class Rival:
 
     Args:
         settings: Of the run; `rival` names it.
-        ours: Components of the run: the rival's actions have to mean the same.
+        task: Of the run: the rival's actions have to mean the same.
         sides: `(matches,)` int8, where it plays: 1 blue, -1 orange, 0 not.
 
     Attributes:
@@ -32,10 +32,10 @@ class Rival:
         ConfigError: It cannot be loaded, decides at another pace, has other actions, or no batch form.
     """
 
-    def __init__(self, settings: Settings, ours: Components, sides: np.ndarray) -> None:
-        name = settings.rival
+    def __init__(self, settings: Settings, task: Task, sides: np.ndarray) -> None:
+        name, ours = settings.rival, task.obs_and_parser()
         try:
-            brain = brain_of(name, [settings.components.partition(".")[0]])
+            brain = brain_of(name, [task.module.partition(".")[0]])
             theirs = brain.components()
         except (OSError, ValueError) as error:
             raise ConfigError(f'rival is "{name}", which cannot be played: {error}') from error

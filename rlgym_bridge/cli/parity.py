@@ -96,6 +96,12 @@ def _print(console: Console, found: Parity) -> None:
         for one in found.mismatches:
             table.add_row(escape(one.name), f"{one.count:,}", f"{one.worst:.4g}")
         console.print(table)
+    if any(one.name.startswith("mirrored") for one in found.mismatches):
+        console.print(
+            "mirrored: orange is not shown what blue is shown when the field is turned around, neither in "
+            "training nor in a match: the builder's own doing",
+            highlight=False,
+        )
     left_out = f", {found.unknown:,} decisions left out: the packet does not tell" if found.unknown else ""
     differ = f"{len(found.mismatches)} differ" if found.mismatches else "all equal"
     console.print(f"{found.samples:,} samples of {found.numbers:,} numbers compared: {differ}{left_out}")

@@ -190,8 +190,6 @@ class HostedMatch:
                     self._report(sent_at)
                 ended = referee.phase == Phase.ENDED
                 (ended_pace if ended and forever else pace).wait(lobby, sent_at)
-                if lobby.order is not None:
-                    return  # who ended the match owes it no answer
                 lobby.book_late()
                 if ended and not forever:
                     return

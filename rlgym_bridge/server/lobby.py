@@ -186,7 +186,9 @@ class Lobby:
         )
 
     def book_late(self) -> None:
-        """Count the answers that have not come before the tick."""
+        """Count the answers that have not come before the tick; none is owed to a match that is stopped."""
+        if self.order is not None:
+            return
         for account in self.accounts:
             if account.pending:
                 account.pending = False

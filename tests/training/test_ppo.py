@@ -15,7 +15,7 @@ from tests.policy_folders import make_module
 from training.checkpoints import Checkpoints
 from training.collector import CollectorDied, Collectors
 from training.config import ConfigError, Settings, checked
-from training.environment import import_components, obs_and_parser
+from training.environment import Task
 from training.learner import Diverged, Learner
 from training.lock import Locked
 from training.ppo import main
@@ -177,7 +177,7 @@ def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
     own = settings(tmp_path, components="own_components", my={"mine": 3})
     with pytest.raises(ConfigError, match=r"RuntimeError: asked for 3 \(.*own_components.py, line 6\)"):
         main(own, quiet=True)
-    parts = obs_and_parser(own, import_components(own))
+    parts = Task(own).obs_and_parser()
     assert parts.obs_builder is not None and parts.obs_builder.pos_coef == 0.001
 
 
@@ -267,9 +267,9 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
 
 def test_components_that_do_not_exist_are_named() -> None:
     with pytest.raises(ConfigError, match=r'components is "nowhere", which cannot be imported'):
-        import_components(checked({"components": "nowhere"}))
+        Task(checked({"components": "nowhere"}))
     with pytest.raises(ConfigError, match=r'components is "json", which has no function obs'):
-        import_components(checked({"components": "json"}))
+        Task(checked({"components": "json"}))
 
 
 def test_a_collector_that_breaks_is_named_with_its_traceback(
