@@ -159,6 +159,27 @@ def test_a_bot_of_rlgym_ppo_plays_what_its_trainer_computes(kind: str, scaled: b
             np.testing.assert_allclose(given[agent], expected[agent], atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["wrapped", "continuous", "buttons"])
+def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
+    stats = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}
+    save_ppo(here / "5000", network(OUTPUTS[kind]), stats)
+    assert main(["import", "5000", "--env", f"my_env:{kind}", "--out", "bot", "-q"]) == 0
+    words = [
+        "match",
+        "--blue",
+        "bot",
+        "--orange",
+        "chaser",
+        "--allow-modules",
+        "my_env",
+        "--pace",
+        "lockstep",
+    ]
+    assert main([*words, "--seconds", "3", "--max-overtime", "0", "-q", "--json", "match.json"]) == 0
+    bot = json.loads(Path("match.json").read_text())["bots"][0]
+    assert bot["replies"] > 300
+
+
 def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> None:
     model = network(90)
     holder = nn.Module()
