@@ -69,7 +69,9 @@ def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patienc
         raise NoServer(f"the server at {where} went away before it took the match: {error}") from error
     finally:
         connection.close()
-    raise NoServer(f"the server at {where} did not take the match within {patience:g} s")
+    raise NoServer(
+        f"the server at {where} did not take the match within {patience:g} s, or sent what cannot be read"
+    )
 
 
 _complained = -1.0  # when it was last said that a message cannot be read
