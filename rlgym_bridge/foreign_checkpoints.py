@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.policy_files import MANIFEST_FILE
+
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
 LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 on
@@ -60,6 +62,7 @@ def find_checkpoint(path: Path) -> Path:
 
     Raises:
         FileNotFoundError: There is nothing of the kind; the message says what was looked for.
+        ValueError: It is a policy folder, which needs no import.
     """
     if path.is_file():
         return path
@@ -68,6 +71,8 @@ def find_checkpoint(path: Path) -> Path:
         for name in (Path(PPO_POLICY), LEARN_ACTOR, Path(LEARN_ACTOR.name)):
             if (folder / name).is_file():
                 return folder / name
+        if (folder / MANIFEST_FILE).is_file():
+            raise ValueError(f"{folder} is a policy folder already: it plays as it is, without an import")
         below = [one for one in folder.iterdir() if one.is_dir()] if folder.is_dir() else []
         numbered = [
             (int(found[0]), one) for one in below if (found := re.findall(r"(?:^|-)(\d+)$", one.name))

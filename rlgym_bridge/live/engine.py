@@ -123,7 +123,11 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         self._shown: MatchState | None = None
         self._state: GameState[Any] | None = None
         self._over = False  # a goal has ended the episode
-        self._await([NEUTRAL] * len(agents))
+        try:
+            self._await([NEUTRAL] * len(agents))
+        except BaseException:
+            self._seats.close()
+            raise
 
     # --- what RLGym asks -------------------------------------------------------------------------
 

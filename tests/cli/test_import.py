@@ -261,3 +261,10 @@ def test_a_folder_without_a_checkpoint_says_what_was_looked_for(
             "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt (rlgym-learn)"
             in capsys.readouterr().err
         )
+
+
+def test_a_policy_folder_needs_no_import(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_ppo(here / "5", network(90))
+    assert main(["import", "5", "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
+    assert main(["import", "bot", "--env", "my_env:discrete", "--out", "again"]) == 2
+    assert "bot is a policy folder already" in capsys.readouterr().err
