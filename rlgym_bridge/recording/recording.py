@@ -1,0 +1,104 @@
+r"""What a recording holds, wherever it comes from: a match of ours, a table of somebody else's, a replay.
+
+    MCAP file  -> reader.py  \
+    CSV, JSON  -> tables.py   > Recording -> compare, inspect, view, training
+    .replay    -> replays.py /
+"""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rlgym_bridge.state import MatchState
+
+
+class Clock(enum.Enum):
+    """What the times of a recording can be trusted for."""
+
+    TICKS = "ticks"
+    """`tick` is the game's own count: exact."""
+    SECONDS = "seconds"
+    """Times in the recorder's seconds, which may run fast or slow: `tick` is a rounded guess."""
+    FRAMES = "frames"
+    """Exact states of the server, shown some ticks late: a state's tick is up to 4 before `tick`."""
+
+
+class Inputs(enum.Enum):
+    """What the controls in a recording's states are."""
+
+    APPLIED = "applied"
+    """Row k holds what drove the tick that ended in row k."""
+    SENT = "sent"
+    """Row k holds what was commanded when row k was seen; it acts later, nobody said how much."""
+    NONE = "none"
+    """There are none."""
+
+
+@dataclass
+class Recording:
+    """Ticks of a match, or of a part of one.
+
+    A row is a moment; rows with the same number in `stretch` follow each other without a break: no kickoff,
+    no car put elsewhere, no hole that cannot be bridged. Within a stretch `tick` and `seconds` rise. Rows may
+    lie further apart than a tick, and a row may hold controls alone (`ball_shown` and `car_shown` False).
+
+    Attributes:
+        source: Name of the file, for people.
+        state: `MatchState` with a row for each moment, `(rows, size)`. What was not recorded is 0, and
+            `hitbox` an Octane's; `car_known` and `ball_known` say what packets told.
+        tick: `(rows,)` int64, in game ticks, 120 a second; see `clock`.
+        seconds: `(rows,)` float64, on the source's own clock.
+        stretch: `(rows,)` int32, rising.
+        ball_shown: `(rows,)` bool, whether the row has a ball of its own moment.
+        car_shown: `(rows, cars)` bool, likewise for each car.
+        clock: What `tick` and `seconds` are worth.
+        inputs: What `state.car_controls` is.
+        inputs_recorded: `(cars, 8)` bool, which controls were recorded, in the order of
+            `game.CONTROL_NAMES`; the others are 0 in the states, whatever they were in the game.
+        notes: What reading it brought up: sentences for people.
+    """
+
+    source: str
+    state: MatchState
+    tick: np.ndarray
+    seconds: np.ndarray
+    stretch: np.ndarray
+    ball_shown: np.ndarray
+    car_shown: np.ndarray
+    clock: Clock = Clock.TICKS
+    inputs: Inputs = Inputs.APPLIED
+    inputs_recorded: np.ndarray = field(default_factory=lambda: np.empty((0, 8), bool))
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Make sure that the parts fit each other.
+
+        Raises:
+            ValueError: An array has the wrong shape; times or stretches fall.
+        """
+        rows, cars = self.state.matches, self.state.layout.cars
+        if not self.inputs_recorded.size:
+            self.inputs_recorded = np.full((cars, 8), self.inputs is not Inputs.NONE)
+        for name, shape in (
+            ("tick", (rows,)), ("seconds", (rows,)), ("stretch", (rows,)), ("ball_shown", (rows,)),
+            ("car_shown", (rows, cars)), ("inputs_recorded", (cars, 8)),
+        ):  # fmt: skip
+            found = getattr(self, name).shape
+            if found != shape:
+                raise ValueError(f"{name} of {self.source} has shape {found}, expected {shape}")
+        steps = np.diff(self.stretch)
+        if (steps < 0).any():
+            raise ValueError(f"stretch of {self.source} falls, expected it to rise")
+        together = steps == 0
+        if (np.diff(self.tick)[together] <= 0).any() or (np.diff(self.seconds)[together] <= 0).any():
+            raise ValueError(f"times of {self.source} do not rise within a stretch, expected that they do")
+
+    def stretches(self) -> Iterator[slice]:
+        """Yield the rows of each stretch."""
+        if not len(self.stretch):
+            return
+        bounds = [0, *(np.flatnonzero(np.diff(self.stretch)) + 1), len(self.stretch)]
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+            yield slice(int(start), int(stop))
