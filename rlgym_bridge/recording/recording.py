@@ -1,13 +1,14 @@
-r"""What a recording holds, wherever it comes from: a match of ours, a table of somebody else's, a replay.
+"""What a recording holds, wherever it comes from: a match of ours, a table of somebody else's, a replay.
 
-    MCAP file  -> reader.py  \
-    CSV, JSON  -> tables.py   > Recording -> compare, inspect, view, training
-    .replay    -> replays.py /
+MCAP file -> reader.py  ->|
+CSV, JSON -> tables.py  ->| Recording -> compare, inspect, view, training
+.replay   -> replays.py ->|
 """
 
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -100,5 +101,5 @@ class Recording:
         if not len(self.stretch):
             return
         bounds = [0, *(np.flatnonzero(np.diff(self.stretch)) + 1), len(self.stretch)]
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, stop in pairwise(bounds):
             yield slice(int(start), int(stop))
