@@ -67,10 +67,16 @@ class Episode:
 
     Attributes:
         report: What conditions and rewards said of the last step.
+        agents: Names of the cars to play.
+        observation: `(1, cars, size)`, what the policy sees; None where it reads the state alone.
+        actions: `(1, cars)` or `(1, cars, k)`, what it chose last; None before.
     """
 
     def __init__(self, brain: Brain) -> None:
         self.report = StepReport()
+        self.agents: list[str] = []
+        self.observation: np.ndarray | None = None
+        self.actions: np.ndarray | None = None
         self._tick_skip = brain.tick_skip
         self._policy = brain.policy()
         self._parts = brain.components()
@@ -78,8 +84,6 @@ class Episode:
         # RLGym's constructor makes one, before the first reset makes the next.
         self._shared_info: dict[str, Any] = {} if provider is None else provider.create({})
         self._seats: Sequence[int] = ()
-        self._agents: list[str] = []
-        self._observation: np.ndarray | None = None
         self._game: GameState[Any] | None = None
         obs, parser = self._parts.obs_builder, self._parts.parser
         self._obs_is_ours = obs is None or works_in_batches(obs)
@@ -95,18 +99,18 @@ class Episode:
         """
         parts = self._parts
         self._seats = seats
-        self._agents = [state.agents[seat] for seat in seats]
+        self.agents = [state.agents[seat] for seat in seats]
         self.report = StepReport()
         self._game = game = to_rlgym(state)
         provider = parts.shared_info_provider
         if provider is not None:
             self._shared_info = provider.create(self._shared_info)
-            self._shared_info = provider.set_state(self._agents, game, self._shared_info)
+            self._shared_info = provider.set_state(self.agents, game, self._shared_info)
         for part in (
             parts.obs_builder, parts.parser, parts.termination_cond, parts.truncation_cond, parts.reward_fn,
         ):  # fmt: skip
             if part is not None:
-                part.reset(self._agents, game, self._shared_info)
+                part.reset(self.agents, game, self._shared_info)
         self._policy.reset(seats, seed)
         self._build_obs(state)
 
@@ -115,7 +119,7 @@ class Episode:
         self._game = None
         provider = self._parts.shared_info_provider
         if provider is not None:
-            self._shared_info = provider.step(self._agents, self._game_of(state), self._shared_info)
+            self._shared_info = provider.step(self.agents, self._game_of(state), self._shared_info)
         self._build_obs(state)
 
     def decide(self, state: MatchState) -> list[np.ndarray]:
@@ -129,7 +133,7 @@ class Episode:
             ValueError: The rows of different cars differ in length.
             Exception: Whatever the policy or a foreign parser raises.
         """
-        actions = self._policy.act(self._observation, state)
+        actions = self.actions = self._policy.act(self.observation, state)
         if actions.shape[:2] != (1, len(self._seats)):
             raise ValueError(
                 f"{type(self._policy).__name__} gave actions of shape {actions.shape} for one match and "
@@ -142,7 +146,7 @@ class Episode:
         rows = [checked_rows(one, self._tick_skip, source) for one in parsed]
         if len({len(one) for one in rows}) > 1:
             raise ValueError(
-                f"{source} gave {[len(one) for one in rows]} ticks for {self._agents}, expected the same "
+                f"{source} gave {[len(one) for one in rows]} ticks for {self.agents}, expected the same "
                 f"number for all cars of a step"
             )
         return rows
@@ -156,7 +160,7 @@ class Episode:
         builder = self._parts.obs_builder
         if builder is not None:
             game = None if self._obs_is_ours else self._game_of(state)
-            self._observation = observe(builder, self._seats, state, game, self._shared_info)
+            self.observation = observe(builder, self._seats, state, game, self._shared_info)
 
     def judge(self, state: MatchState) -> None:
         """Ask conditions and rewards about the step that ended on `state`, and show it to the renderer.
@@ -164,7 +168,7 @@ class Episode:
         Raises:
             Exception: Whatever they raise.
         """
-        parts, agents, report = self._parts, self._agents, StepReport(returns=self.report.returns)
+        parts, agents, report = self._parts, self.agents, StepReport(returns=self.report.returns)
         if parts.termination_cond is not None:
             game = self._game_of(state)
             report.terminated = parts.termination_cond.is_done(agents, game, self._shared_info)

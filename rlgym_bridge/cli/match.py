@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rlbot import flat
 from rlbot.config import ConfigParsingException, load_match_config
 
@@ -16,11 +17,13 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.outcome import print_result, summary, told_by
 from rlgym_bridge.cli.real_match import play_real_match
+from rlgym_bridge.cli.recorded import RecordedMatch
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
 from rlgym_bridge.live.report import REPORT_VARIABLE
+from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server import (
     ConfigError,
     MatchCalledOff,
@@ -65,6 +68,10 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     shared.add_match_options(parser)
     shared.add_dialect_option(parser)
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE",
+        help="write packets, inputs and decisions to FILE (.mcap); see inspect, compare and view",
+    )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--deterministic", dest="selection", action="store_const", const="argmax",
@@ -95,12 +102,20 @@ def run(options: argparse.Namespace) -> int:
             _match_of(options), options.blue, options.orange, real_game, options.allow_modules
         )
         with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
-            reports = [Path(folder) / f"{i}.json" for i in range(len(configuration.player_configurations))]
-            with_environment(configuration, [_environment(options, path) for path in reports])
-            if real_game:
-                result = play_real_match(configuration, console)
-            else:
-                result = _play(configuration, options, world, dialect, console)
+            players = range(len(configuration.player_configurations))
+            reports = [Path(folder) / f"{i}.json" for i in players]
+            recorded = RecordedMatch(options.record, len(players))
+            with_environment(
+                configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
+            )
+            try:
+                if real_game:
+                    result = play_real_match(configuration, console)
+                else:
+                    recorder = recorded.recorder(options, world, dialect)
+                    result = _play(configuration, options, world, dialect, console, recorder)
+            finally:
+                recorded.finish()
             told = [told_by(path) for path in reports]
     except (ConfigError, ServerError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -108,8 +123,10 @@ def run(options: argparse.Namespace) -> int:
     except MatchCalledOff as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    written = shared.write_json(options.json, summary(result, told))
+    written = shared.write_json(options.json, summary(result, told, recorded.file))
     print_result(console, result, told)
+    if recorded.file is not None:
+        console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
     if not written:
         return 2
     troubled = any(bot.crashed or told[bot.index].faults for bot in result.bots)
@@ -156,6 +173,7 @@ def _play(
     world: World,
     dialect: Dialect,
     console: Console,
+    recorder: Recorder | None = None,
 ) -> MatchResult:
     log_dir = Path("logs")
     shown = console.is_terminal and not options.quiet
@@ -178,6 +196,7 @@ def _play(
             seconds=options.seconds,
             max_overtime=options.max_overtime,
             on_progress=show,
+            recorder=recorder,
             log_dir=log_dir / str(os.getpid()),
             world=world,
             dialect=dialect,

@@ -38,7 +38,7 @@ def told_by(report: Path) -> Told:
         return Told()
 
 
-def summary(result: MatchResult, told: list[Told]) -> dict[str, Any]:
+def summary(result: MatchResult, told: list[Told], recording: Path | None) -> dict[str, Any]:
     """Return the result as other programs read it: the keys of `--json`."""
     return {
         "score": list(result.score),
@@ -48,7 +48,7 @@ def summary(result: MatchResult, told: list[Told]) -> dict[str, Any]:
         "ticks": result.ticks,
         "playing_ticks": result.playing_ticks,
         "seed": result.seed,
-        "recording": None,
+        "recording": None if recording is None else str(recording),
         "server_late": result.server_late,
         "seconds": round(result.seconds, 3),
         "bots": [

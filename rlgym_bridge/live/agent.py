@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import time
+from pathlib import Path
 
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
@@ -15,6 +16,7 @@ from rlgym_bridge.episode import Brain
 from rlgym_bridge.live.pilot import Faults, Override
 from rlgym_bridge.live.report import Report
 from rlgym_bridge.live.session import Session
+from rlgym_bridge.live.tape import tape_of
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0
@@ -35,6 +37,8 @@ class Agent:
         override: See `pilot.Override`.
         seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` goes before it.
         dialect: What is known of the server's dialect.
+        policy: See `play`; named in a recording.
+        record: File or folder to record to, if any; `RLGYM_BRIDGE_RECORD` goes before it.
 
     Attributes:
         server: Address and port.
@@ -51,6 +55,8 @@ class Agent:
         override: Override | None = None,
         seed: int | None = None,
         dialect: Dialect | None = None,
+        policy: str | Path = "",
+        record: str | Path | None = None,
     ) -> None:
         name = os.environ.get("RLBOT_AGENT_ID") or agent_id
         if not name:
@@ -63,6 +69,7 @@ class Agent:
         self._brain = brain
         self._override = override
         self._dialect = dialect
+        self._tape = tape_of(name, policy, record)
         named = _whole_number(SEED_VARIABLE)
         self._seed = seed if named is None else named
         timing = brain.timing
@@ -80,11 +87,20 @@ class Agent:
         Returns:
             0 when the server said goodbye, 1 when it could not be reached (again).
         """
+        try:
+            return self._run()
+        finally:
+            if self._tape is not None:
+                self._tape.close()
+
+    def _run(self) -> int:
         wait, silent = CONNECT_SECONDS, 0
         report = self.report
         while True:
             packets = report.packets
-            session = Session(self.server, self._brain, report, self._override, self._seed, self._dialect)
+            session = Session(
+                self.server, self._brain, report, self._override, self._seed, self._dialect, self._tape
+            )
             try:
                 session.connect(wait)
             except (OSError, TimeoutError) as error:

@@ -36,6 +36,7 @@ def play(
     allow_modules: Sequence[str] = (),
     override: Override | None = None,
     folder: str | Path | None = ".",
+    record: str | Path | None = None,
 ) -> int:
     """Play a match; returns when the server says goodbye.
 
@@ -50,6 +51,8 @@ def play(
             `(ticks, 8)`, are sent in place of the policy's, and it is asked again when they are used up: a
             hard-coded kickoff, for example. Where it takes two arguments it is called for each car of the
             bot, with the car's row in the state (`state.car_position[0, row]`).
+        record: File or folder to record the match to: packets, inputs, decisions. The environment variable
+            `RLGYM_BRIDGE_RECORD` goes before it.
         folder: The bot's folder; the current one is, where RLBot started the bot. None: it has none.
 
     Returns:
@@ -69,7 +72,7 @@ def play(
             _tell(file, dialect, latency)
             if latency is not None:
                 brain = replace(brain, timing=replace(brain.timing, input_latency=latency))
-        agent = Agent(brain, agent_id, override, dialect=dialect)
+        agent = Agent(brain, agent_id, override, dialect=dialect, policy=policy, record=record)
     except (OSError, ValueError) as error:
         _LOG.error("%s", error)
         return 2

@@ -54,6 +54,7 @@ class Pilot:
         override: See `Override`.
         dialect: What is known of the server's dialect.
         seed: Seed of the first episode, counted up at every reset; None leaves it to the policy.
+        on_decision: Called with frame, seats and episode of every decision.
 
     Attributes:
         decoder: What turns the packets into states.
@@ -71,8 +72,10 @@ class Pilot:
         override: Override | None = None,
         seed: int | None = None,
         dialect: Dialect | None = None,
+        on_decision: Callable[[int, Sequence[int], Episode], None] | None = None,
     ) -> None:
         self.decisions = 0
+        self._on_decision = on_decision
         self.resets = 0
         self.episode = Episode(brain)
         self.clock = Clock(brain.timing, len(player_ids))
@@ -217,6 +220,8 @@ class Pilot:
             else:
                 rows = self.episode.decide(state)
                 self.decisions += 1
+                if self._on_decision is not None:
+                    self._on_decision(self._frame, self._seats, self.episode)
         except ControlsError as error:
             self._faults.add("bad controls", f"neutral controls for this decision: {error}")
         except Exception as error:

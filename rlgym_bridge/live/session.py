@@ -18,6 +18,7 @@ from rlgym_bridge.live import overlay
 from rlgym_bridge.live.inputs import player_input
 from rlgym_bridge.live.pilot import Override, Pilot
 from rlgym_bridge.live.report import Report
+from rlgym_bridge.live.tape import Tape
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 _CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds
@@ -33,6 +34,7 @@ class Session:
         override: See `pilot.Override`.
         seed: See `Pilot`.
         dialect: See `Pilot`.
+        tape: Where all is written down; None where nothing is to be.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class Session:
         override: Override | None = None,
         seed: int | None = None,
         dialect: Dialect | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self._server = server
+        self._tape = tape
         self._dialect = dialect
         self._brain = brain
         self._report = report
@@ -155,6 +159,8 @@ class Session:
             handler = self._handlers.get(type(content))
             if handler is not None:
                 handler(content)
+                if self._tape is not None:
+                    self._tape.heard(content, message)
         except flat.InvalidFlatbuffer as error:
             self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
 
@@ -196,6 +202,7 @@ class Session:
         self._pilot = Pilot(
             self._brain, self._field, self._config, ids,
             self._report.faults, self._override, self._seed, self._dialect,
+            None if self._tape is None else self._tape.decided,
         )  # fmt: skip
         estimates = self._pilot.decoder.estimates
         if estimates and self._brain.shadow is not False:
@@ -219,6 +226,9 @@ class Session:
                 sent = self._sent[index] = (key, message)
             self._relay.send_bytes(sent[1])
         info = packet.match_info
+        if self._tape is not None:
+            for index, row in inputs:
+                self._tape.sent(info.frame_num, index, row)
         if inputs:
             self._report.count_answer(info.frame_num, self._answered_frame)
             self._answered_frame = info.frame_num

@@ -13,6 +13,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.lobby import Lobby
@@ -22,6 +23,7 @@ from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, Match
 from rlgym_bridge.server.roster import Seat, seat_players
 from rlgym_bridge.server.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.tape import Tape
 from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines, SlowInputs, World
 
@@ -49,6 +51,7 @@ class Settings:
     on_progress: Callable[[MatchStatus], None] | None
     on_kickoff: OnKickoff | None
     on_packet: Callable[[bytes], None] | None
+    recorder: Recorder | None
     log_dir: Path | None
     world: World
     dialect: Dialect
@@ -81,7 +84,8 @@ class HostedMatch:
         lobby.open_match(self._roster, None if world.sends_all else Lines(world, settings.seed))
         self._slow_inputs = SlowInputs(self._match, world.latency) if world.latency else None
         inputs = self._slow_inputs or self._match
-        lobby.take_input = inputs.hold
+        self._tape = None if settings.recorder is None else Tape(settings.recorder, self._match)
+        lobby.take_input = inputs.hold if self._tape is None else self._tape.inputs(inputs.hold)
         lobby.release = inputs.release
         lobby.take_state = self._match.set_state
 
@@ -177,6 +181,8 @@ class HostedMatch:
         referee, on_packet = match.referee, self._settings.on_packet
         world, slow_inputs = self._settings.world, self._slow_inputs
         ended_pace = RealTime()
+        if self._tape is not None:
+            self._tape.begin(self._roster.configuration)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():
@@ -186,6 +192,8 @@ class HostedMatch:
                 if data and on_packet is not None:
                     on_packet(data[2:])
                 sent_at = lobby.send_packet(data)
+                if data and self._tape is not None:
+                    self._tape.packet(data[2:])
                 if sent_at >= self._next_status[0]:
                     self._report(sent_at)
                 ended = referee.phase == Phase.ENDED

@@ -9,6 +9,7 @@ from typing import Literal, Self
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.errors import ConfigError, MatchCalledOff
 from rlgym_bridge.server.hosting import HostedMatch, Settings
@@ -49,6 +50,7 @@ class MatchServer:
         on_progress: Callable[[MatchStatus], None] | None = None,
         on_kickoff: OnKickoff | None = None,
         on_packet: Callable[[bytes], None] | None = None,
+        recorder: Recorder | None = None,
         log_dir: Path | None = None,
         world: World | None = None,
         dialect: Dialect | None = None,
@@ -72,6 +74,7 @@ class MatchServer:
                 GO, before the first Kickoff packet is built.
             on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`: also
                 of those that `world` loses on the way, not of frames that it does not render.
+            recorder: Writes down every packet that is made and every input that is taken.
             log_dir: Folder for the bots' logs; a new temporary one for each match when None.
             world: What happens to packets and inputs on their way; nothing when None.
             dialect: How packets speak where documents of the protocol disagree or are silent; the first
@@ -98,7 +101,7 @@ class MatchServer:
         self._lobby = Lobby(listener)
         self._settings = Settings(
             host, self.port, pace, seed, max_overtime, max_kickoff, seconds, connect_timeout,
-            on_progress, on_kickoff, on_packet, log_dir, world, (dialect or Dialect()).complete(),
+            on_progress, on_kickoff, on_packet, recorder, log_dir, world, (dialect or Dialect()).complete(),
         )  # fmt: skip
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:

@@ -1,0 +1,80 @@
+"""`rlgym-bridge match --record FILE`: the server and each bot write a file, and one is made of them."""
+
+import argparse
+import sys
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.live.tape import RECORD_VARIABLE
+from rlgym_bridge.recording.drawable import state_message
+from rlgym_bridge.recording.merge import merge
+from rlgym_bridge.recording.writer import Recorder, RecordingError
+from rlgym_bridge.server import World
+from rlgym_bridge.server.errors import ConfigError
+
+_PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
+
+
+class RecordedMatch:
+    """Where a match is recorded, if it is: a file, and one for each bot beside it until the match is over.
+
+    Args:
+        file: The recording; None where there is to be none.
+        bots: Players of the match.
+
+    Raises:
+        ConfigError: The file is no `.mcap`, or is there already.
+    """
+
+    def __init__(self, file: Path | None, bots: int) -> None:
+        self.file = None if file is None else file.absolute()
+        self._parts: list[Path] = []
+        self._recorder: Recorder | None = None
+        if self.file is None:
+            return
+        if self.file.suffix != ".mcap":
+            raise ConfigError(f"--record is {file}, expected a file whose name ends with .mcap")
+        if self.file.exists():
+            raise ConfigError(f"--record is {file}, which is there already; expected a new file")
+        shared.check_outputs(self.file)
+        self._parts = [self.file.with_suffix(f".{number}.part.mcap") for number in range(bots)]
+
+    def environment(self, player: int) -> dict[str, str]:
+        """Return what tells a bot's process to record."""
+        return {RECORD_VARIABLE: str(self._parts[player])} if self._parts else {}
+
+    def recorder(self, options: argparse.Namespace, world: World, dialect: Dialect) -> Recorder | None:
+        """Begin the server's file.
+
+        Raises:
+            ConfigError: It cannot be made.
+        """
+        if self.file is None:
+            return None
+        about = {
+            "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(world),
+            "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
+            "versions": {name: version(name) for name in _PACKAGES},
+        }  # fmt: skip
+        try:
+            self._recorder = Recorder(self.file, about, prepare=state_message)
+        except RecordingError as error:
+            raise ConfigError(str(error)) from error
+        return self._recorder
+
+    def finish(self) -> None:
+        """Make one file of all."""
+        if self.file is None:
+            return
+        if self._recorder is not None:
+            self._recorder.close()
+        try:
+            notes = merge(self.file, self._parts)
+        except OSError as error:
+            notes = [f"the bots' recordings stay beside {self.file}: {error}"]
+        for note in notes:
+            print(f"warning: {note}", file=sys.stderr)

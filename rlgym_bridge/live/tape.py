@@ -1,0 +1,109 @@
+"""What an agent writes into a recording: what came, what it decided, what it sent."""
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.episode import Episode
+from rlgym_bridge.recording.channels import (
+    FIELD_INFO,
+    INPUT,
+    MATCH_CONFIGURATION,
+    POLICY,
+    Decision,
+    agent_topic,
+)
+from rlgym_bridge.recording.drawable import state_message
+from rlgym_bridge.recording.writer import Recorder, RecordingError
+
+RECORD_VARIABLE: Final = "RLGYM_BRIDGE_RECORD"
+"""Environment variable with the file to record to, or a folder in which the bot names the file."""
+
+_LOG = logging.getLogger("rlgym_bridge.agent")
+
+
+class Tape:
+    """One agent's part of a recording.
+
+    Args:
+        recorder: Where it goes.
+        agent_id: Whose.
+    """
+
+    def __init__(self, recorder: Recorder, agent_id: str) -> None:
+        self._recorder = recorder
+        self._packets, self._inputs, self._decisions = (
+            agent_topic(agent_id, what) for what in ("packets", "inputs", "decisions")
+        )
+        self._frame = 0
+
+    def heard(self, content: object, message: bytes) -> None:
+        """Write down a message of the server, if it is one of those that tell of the match."""
+        if isinstance(content, flat.GamePacket):
+            self._frame = content.match_info.frame_num
+            self._recorder.put(self._packets, self._frame, message)
+        elif isinstance(content, flat.FieldInfo):
+            self._recorder.put(FIELD_INFO, 0, message, True)
+        elif isinstance(content, flat.MatchConfiguration):
+            self._recorder.put(MATCH_CONFIGURATION, 0, message, True)
+
+    def sent(self, frame: int, index: int, row: np.ndarray) -> None:
+        """Write down an input that answers a frame."""
+        self._recorder.put(self._inputs, frame, INPUT.pack(index, *row.tolist()))
+
+    def decided(self, frame: int, seats: Sequence[int], episode: Episode) -> None:
+        """Write down what was seen and chosen, and the reward of the step before."""
+        cars = len(seats)
+        rewards = episode.report.rewards
+        given = [rewards.get(agent, np.nan) for agent in episode.agents]
+        decision = Decision(
+            frame,
+            np.array(seats, np.int32),
+            np.zeros((cars, 0)) if episode.observation is None else episode.observation.reshape(cars, -1),
+            np.zeros((cars, 0)) if episode.actions is None else episode.actions.reshape(cars, -1),
+            np.array(given, np.float32),
+        )
+        self._recorder.put(self._decisions, frame, decision.to_bytes())
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._recorder.close()
+
+
+def tape_of(agent_id: str, policy: str | Path, record: str | Path | None) -> Tape | None:
+    """Begin an agent's recording, if one is asked for; a file that cannot be made is logged.
+
+    Args:
+        agent_id: Whose.
+        policy: Its policy folder, or a name; the folder's `policy.json` is kept in the recording.
+        record: File or folder; `RLGYM_BRIDGE_RECORD` goes before it.
+    """
+    named = os.environ.get(RECORD_VARIABLE) or record
+    if not named:
+        return None
+    path = Path(named)
+    if path.is_dir() or not path.suffix:
+        name = "".join(one if one.isalnum() or one in "-_." else "-" for one in agent_id)
+        path = path / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.mcap"
+    manifest = Path(policy) / "policy.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        recorder = Recorder(path, about(agent_id), prepare=state_message)
+        if manifest.is_file():
+            recorder.tell(POLICY + agent_id, {"policy.json": manifest.read_text(encoding="utf-8")})
+    except (OSError, UnicodeError, RecordingError) as error:
+        _LOG.warning("nothing is recorded: %s", error)
+        return None
+    _LOG.info("recording to %s", path)
+    return Tape(recorder, agent_id)
+
+
+def about(agent_id: str) -> dict[str, Any]:
+    """Return what an agent's recording says of itself."""
+    return {"by": "agent", "agent_id": agent_id}

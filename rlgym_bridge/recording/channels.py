@@ -1,0 +1,114 @@
+"""What lies where in a recording: an MCAP file, so that other programs can open it.
+
+    topic                    encoding                what
+    /field_info              rlbot.flat.CorePacket   once, as it came
+    /match_configuration     rlbot.flat.CorePacket   once, as it came
+    /packets                 rlbot.flat.CorePacket   every game packet that the server made
+    /inputs                  INPUT                   every input that the server took
+    /state                   json                    ball and cars ten times a second, to be drawn
+    /agents/<id>/packets     rlbot.flat.CorePacket   every game packet that one agent got
+    /agents/<id>/arrivals    nothing                 the same, where /packets holds what is in them
+    /agents/<id>/inputs      INPUT                   every input that it sent
+    /agents/<id>/decisions   DECISION and arrays     what it saw and did
+
+A message's sequence is the game's frame, its log time frame / 120 s, and its publish time when it came or
+was sent, in ns since 1970. Metadata `recording` says who made the file, `policy <id>` holds an agent's
+policy.json.
+"""
+
+import struct
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.game import TICKS_PER_SECOND
+
+PROFILE: Final = "rlgym_bridge"
+"""Of the MCAP files."""
+
+FIELD_INFO: Final = "/field_info"
+MATCH_CONFIGURATION: Final = "/match_configuration"
+PACKETS: Final = "/packets"
+INPUTS: Final = "/inputs"
+STATE: Final = "/state"
+AGENTS: Final = "/agents/"
+
+FLAT: Final = "rlbot.flat.CorePacket"
+ENCODINGS: Final = {
+    "field_info": FLAT, "match_configuration": FLAT, "packets": FLAT, "state": "json",
+    "inputs": "rlgym_bridge.input", "decisions": "rlgym_bridge.decision", "arrivals": "rlgym_bridge.arrival",
+}  # fmt: skip
+"""By the last part of a topic's name."""
+
+ABOUT: Final = "recording"
+POLICY: Final = "policy "
+
+INPUT: Final = struct.Struct("<i8f")
+"""Index of the car in the packet, and its controls in the order of `game.CONTROL_NAMES`."""
+
+DECISION: Final = struct.Struct("<iii")
+"""Cars, numbers in an observation, numbers in an action; behind it for each car in turn: row in the state
+(int32), observation, action and reward of the step before (float32; NaN without one)."""
+
+
+class Decision(NamedTuple):
+    """What an agent saw and did on one decision tick.
+
+    Attributes:
+        frame: The tick.
+        seats: `(cars,)` int32, rows in the state.
+        obs: `(cars, size)` float32.
+        actions: `(cars, k)` float32, as the policy chose them.
+        rewards: `(cars,)` float32, of the step that ended here; NaN without one.
+    """
+
+    frame: int
+    seats: np.ndarray
+    obs: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+
+    def to_bytes(self) -> bytes:
+        """Return the message."""
+        cars, obs, actions = len(self.seats), self.obs.shape[1], self.actions.shape[1]
+        parts = (
+            self.seats.astype("<i4"), self.obs.astype("<f4"), self.actions.astype("<f4"),
+            self.rewards.astype("<f4"),
+        )  # fmt: skip
+        return DECISION.pack(cars, obs, actions) + b"".join(part.tobytes() for part in parts)
+
+    @classmethod
+    def from_bytes(cls, frame: int, data: bytes) -> "Decision":
+        """Read a message.
+
+        Raises:
+            ValueError: It has not the length that its head says.
+        """
+        if len(data) < DECISION.size:
+            raise ValueError(f"a decision of {len(data)} bytes, expected {DECISION.size} or more")
+        cars, obs, actions = DECISION.unpack_from(data)
+        sizes = (cars, cars * obs, cars * actions, cars)
+        if min(cars, obs, actions) < 0 or len(data) != DECISION.size + 4 * sum(sizes):
+            raise ValueError(
+                f"a decision of {len(data)} bytes, expected {DECISION.size + 4 * sum(sizes)} for {cars} cars"
+            )
+        bounds = np.cumsum([0, *sizes])
+        numbers = np.frombuffer(data, "<f4", offset=DECISION.size)
+        seats = np.frombuffer(data, "<i4", cars, DECISION.size)
+        return cls(
+            frame,
+            seats,
+            numbers[bounds[1] : bounds[2]].reshape(cars, obs),
+            numbers[bounds[2] : bounds[3]].reshape(cars, actions),
+            numbers[bounds[3] :],
+        )
+
+
+def log_time(frame: int) -> int:
+    """Return the time in ns that stands for a frame."""
+    return frame * 1_000_000_000 // TICKS_PER_SECOND
+
+
+def agent_topic(agent_id: str, what: str) -> str:
+    """Return an agent's topic; ids may have slashes."""
+    return f"{AGENTS}{agent_id}/{what}"

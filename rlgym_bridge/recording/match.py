@@ -1,0 +1,225 @@
+"""A recorded match: the states of its packets, and what each agent saw, decided and sent."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import PLAYING_PHASES
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.recording.breaks import breaks
+from rlgym_bridge.recording.channels import (
+    AGENTS,
+    FIELD_INFO,
+    INPUT,
+    INPUTS,
+    MATCH_CONFIGURATION,
+    PACKETS,
+    Decision,
+)
+from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.writer import RecordingError
+from rlgym_bridge.state import MatchState
+
+_SECOND = 1e-9  # s in a ns
+
+
+@dataclass
+class InputTrack:
+    """Inputs on their way.
+
+    Attributes:
+        frame: `(n,)` int64, the frame they answered or came in.
+        seconds: `(n,)` float64, when, in seconds since 1970.
+        row: `(n,)` int64, the car's row in the state; -1 for one that is not there.
+        controls: `(n, 8)` float32.
+    """
+
+    frame: np.ndarray
+    seconds: np.ndarray
+    row: np.ndarray
+    controls: np.ndarray
+
+
+@dataclass
+class AgentTrack:
+    """What one agent recorded.
+
+    Attributes:
+        agent_id: RLBot's.
+        frame, seconds: `(n,)` int64 and float64: the packets that came, and when (since 1970).
+        inputs: What it sent.
+        decisions: What it saw and did, decision after decision.
+        policy: Its policy.json; None where it had none.
+    """
+
+    agent_id: str
+    frame: np.ndarray
+    seconds: np.ndarray
+    inputs: InputTrack
+    decisions: list[Decision]
+    policy: dict[str, Any] | None = None
+
+
+@dataclass
+class MatchRecording(Recording):
+    """A `Recording` of RLBot packets.
+
+    `state` holds every frame of which a packet was recorded, all fields filled in as live play has them; the
+    controls in a row are those that the game says it applied. `seconds` is game time, frame / 120.
+
+    Attributes:
+        about: What the recorder said of the match.
+        arrived: `(rows,)` float64, when the packet came or was made, in seconds since 1970.
+        inputs_taken: What the server took; empty where it did not record.
+        agents: What each agent recorded, by agent id.
+    """
+
+    about: dict[str, Any] = field(default_factory=dict)
+    arrived: np.ndarray = field(default_factory=lambda: np.empty(0))
+    inputs_taken: InputTrack | None = None
+    agents: dict[str, AgentTrack] = field(default_factory=dict)
+
+    @property
+    def lost_ticks(self) -> int:
+        """Ticks between packets of one stretch of play that no packet shows."""
+        steps = np.diff(self.tick)
+        together = np.diff(self.stretch) == 0
+        return int((steps[together] - 1).sum())
+
+
+def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
+    """Read a recording of ours.
+
+    Args:
+        path: An MCAP file, whole or cut off.
+        shadow: See `Decoder`: False reads twice as fast and knows wheels and the like less exactly.
+
+    Raises:
+        OSError: It cannot be opened.
+        RecordingError: It is no recording, or holds no packet.
+    """
+    path = Path(path)
+    contents = read_contents(path)
+    packets = contents.topics.get(PACKETS) or _longest(contents)
+    heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
+             for name in (FIELD_INFO, MATCH_CONFIGURATION)]  # fmt: skip
+    states, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
+    if not states:
+        raise RecordingError(f"{path} holds no packet of a match that can be read")
+    layout = Counter(one.layout for one in states).most_common(1)[0][0]
+    chosen = [number for number, one in enumerate(states) if one.layout is layout]
+    if len(chosen) < len(states):
+        notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
+    state = MatchState(
+        layout.blue, layout.orange, len(chosen), np.concatenate([states[one].buffer for one in chosen])
+    )
+    kept = [kept[one] for one in chosen]
+    tick = np.array([one.frame for one in kept], np.int64)
+    seats = [seatings[one] for one in chosen]
+    rows_of = {index: row for row, index in enumerate(seats[-1])}
+    playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
+    known = state.ball_known > 0
+    shown = state.car_is_demoed == 0
+    seated = np.array([False, *(a != b for a, b in pairwise(seats))])
+    stretch = np.cumsum(breaks(state, tick, known, shown) | seated | _changes(playing)).astype(np.int32)
+    recording = MatchRecording(
+        path.name, state, tick, tick / 120.0, stretch, known, shown,
+        notes=contents.notes + notes, about=contents.about,
+        arrived=np.array([one.time for one in kept]) * _SECOND,
+        inputs_taken=_inputs(contents.topics.get(INPUTS, []), rows_of),
+    )  # fmt: skip
+    for agent in sorted(
+        {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
+    ):
+        recording.agents[agent] = _agent(contents, agent, rows_of, recording.notes)
+    return recording
+
+
+def _decode(
+    packets: Sequence[Message], heads: Sequence[Any], shadow: bool | None, about: dict[str, Any]
+) -> tuple[list[MatchState], list[list[int]], list[Message], list[str]]:
+    """Return the state of each packet that is new, the packet indices of its rows, and the packet."""
+    field_info, configuration = heads
+    dialect = Dialect.parse(about.get("dialect", ()))
+    decoder = Decoder(field_info or flat.FieldInfo(), configuration, shadow, dialect)
+    states, seatings, kept, bad, last = [], [], [], 0, None
+    for message in packets:
+        packet = _message(message)
+        if not isinstance(packet, flat.GamePacket):
+            bad += 1
+            continue
+        state = decoder.update(packet)
+        if message.frame == last:  # shown again
+            continue
+        last = message.frame
+        states.append(state.copy())
+        seatings.append(list(decoder.rows))
+        kept.append(message)
+        decoder.clear_touches()
+    notes = [f"{bad:,} packets cannot be read"] if bad else []
+    return states, seatings, kept, notes
+
+
+def _message(message: Message) -> object:
+    try:
+        return flat.CorePacket.unpack(message.content).message
+    except flat.InvalidFlatbuffer:
+        return None
+
+
+def _longest(contents: Contents) -> list[Message]:
+    """Return the packets of the agent that got most: nobody else recorded any."""
+    every = [one for name, one in contents.topics.items() if name.endswith(PACKETS)]
+    return max(every, key=len, default=[])
+
+
+def _changes(flags: np.ndarray) -> np.ndarray:
+    return np.concatenate([[False], flags[1:] != flags[:-1]])
+
+
+def _inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
+    read = [INPUT.unpack(one.content) for one in messages if len(one.content) == INPUT.size]
+    return InputTrack(
+        np.array([one.frame for one in messages], np.int64),
+        np.array([one.time for one in messages], np.float64) * _SECOND,
+        np.array([rows_of.get(one[0], -1) for one in read], np.int64),
+        np.array([one[1:] for one in read], np.float32).reshape(-1, 8),
+    )
+
+
+def _agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: list[str]) -> AgentTrack:
+    def of(what: str) -> list[Message]:
+        return contents.topics.get(f"{AGENTS}{agent}/{what}", [])
+
+    came = of("arrivals") or of("packets")
+    decisions, bad = [], 0
+    for one in of("decisions"):
+        try:
+            decisions.append(Decision.from_bytes(one.frame, one.content))
+        except ValueError:
+            bad += 1
+    if bad:
+        notes.append(f"{bad:,} decisions of {agent} cannot be read")
+    policy = None
+    if text := contents.policies.get(agent):
+        try:
+            policy = json.loads(text)
+        except ValueError as error:
+            notes.append(f"the policy.json of {agent} cannot be read: {error}")
+    return AgentTrack(
+        agent,
+        np.array([one.frame for one in came], np.int64),
+        np.array([one.time for one in came], np.float64) * _SECOND,
+        _inputs(of("inputs"), rows_of),
+        decisions,
+        policy,
+    )
