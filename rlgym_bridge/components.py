@@ -21,6 +21,7 @@ from rlgym.api import (
 )  # fmt: skip
 
 from rlgym_bridge.signatures import check_signatures
+from rlgym_bridge.user_code import told
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that a policy folder may always name components of."""
@@ -225,11 +226,20 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
             )
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if module_name == missing or module_name.startswith(missing + "."):
+            raise ValueError(
+                f"{missing} (for {path}) cannot be imported: {error}; expected it in the current folder or "
+                "on PYTHONPATH"
+            ) from error
         raise ValueError(
-            f"{module_name} (for {path}) cannot be imported: {error}; is its folder on the Python path?"
+            f"{module_name} (for {path}) imports {missing}, which is not installed here; install it, or "
+            "import it where it is needed alone"
         ) from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{module_name} (for {path}) cannot be imported: {told(error)}") from error
     try:
         return getattr(module, name)
     except AttributeError:
-        raise ValueError(f"{module_name} has no {name}; was it renamed since the policy was saved?") from None
+        raise ValueError(f"{module_name} has no {name}, expected a function or class of that name") from None

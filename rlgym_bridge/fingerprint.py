@@ -4,7 +4,7 @@ It catches a builder that orders or scales its numbers differently without chang
 and a parser whose actions changed meaning.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from rlgym_bridge.calls import observe, works_in_batches
 from rlgym_bridge.components import Components
+from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.probe_states import probe_states
 from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.state import MatchState
@@ -155,11 +156,23 @@ class _Episode:
         """Parse one action for all agents; return ticks, first row and last row of the first agent."""
         actions = {agent: action.copy() for agent in self._agents}
         parsed = self._components.parser.parse_actions(actions, self._game, self._shared)
-        rows = np.asarray(parsed[self._agents[0]], np.float32)
-        if rows.ndim not in (1, 2) or rows.shape[-1] != 8 or rows.size == 0:
+        name = type(self._components.parser).__name__
+        if not isinstance(parsed, Mapping) or set(self._agents) - set(parsed):
+            raise ValueError(f"{name} gave {parsed!r:.80}, expected rows for each of {self._agents}")
+        every = [np.asarray(parsed[agent], np.float32) for agent in self._agents]
+        for rows in every:
+            if rows.ndim not in (1, 2) or rows.shape[-1] != 8 or rows.size == 0:
+                raise ValueError(
+                    f"{name} gave rows of shape {rows.shape} for action {action.tolist()}, expected (8,) or "
+                    "(ticks, 8)"
+                )
+            if action.dtype.kind != "f" or np.abs(action).max() <= 1:  # none clips beyond
+                checked_rows(rows, 1, f"{name}'s answer to action {action.tolist()}")
+        rows = every[0]
+        if len({one.shape for one in every}) > 1:
             raise ValueError(
-                f"{type(self._components.parser).__name__} gave rows of shape {rows.shape} for action "
-                f"{action.tolist()}, expected (8,) or (ticks, 8)"
+                f"{name} gave rows of shapes {[one.shape for one in every]} for the same action of "
+                f"{self._agents}, expected the same number of ticks"
             )
         ticks = float(len(rows)) if rows.ndim == 2 else 0.0
         table = rows.reshape(-1, 8)

@@ -6,6 +6,7 @@ Layer sizes are read off the tensors. Nothing is unpickled: torch loads weights 
 """
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +17,13 @@ import numpy as np
 
 from rlgym_bridge.policy_files import MANIFEST_FILE
 
+_LOG = logging.getLogger(__name__)
+
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
 LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 on
 _PPO_CLIP: Final = 5.0  # standardised observations are clipped to it [rlgym-ppo, batched_agent_manager.py]
+_MOST: Final = 1e12  # of means and variances: no observation has such numbers
 _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>\d+)\.(?P<part>weight|bias)")
 
 
@@ -97,7 +101,10 @@ def read_checkpoint(path: Path) -> ForeignNetwork:
         ValueError: The file cannot be read without running code, or is no perceptron.
     """
     file = find_checkpoint(path)
-    weights = _layers(_tensors(file), file)
+    tensors, script = _tensors(file)
+    weights = _layers(tensors, file)
+    if script is not None:
+        _check_activations(script, weights, file)
     if file.name == PPO_POLICY:
         books = _books(file.with_name(PPO_BOOKS))
         scale = _ppo_scale(books.get("obs_running_stats"), file.with_name(PPO_BOOKS))
@@ -108,7 +115,8 @@ def read_checkpoint(path: Path) -> ForeignNetwork:
     return ForeignNetwork(file, "torch", weights, None, None)
 
 
-def _tensors(file: Path) -> dict[str, np.ndarray]:
+def _tensors(file: Path) -> tuple[dict[str, np.ndarray], Any]:
+    """Return a file's tensors by name, and the module itself where it is TorchScript."""
     try:
         import torch
     except ImportError as error:
@@ -117,11 +125,14 @@ def _tensors(file: Path) -> dict[str, np.ndarray]:
             "pip install -c constraints.txt -e '.[train]'"
         ) from error
     try:
+        load: Any = torch.jit.load
         try:
             state: Any = torch.load(file, map_location="cpu", weights_only=True)
         except RuntimeError:  # an archive of TorchScript, or of libtorch: C++ trainers write them
-            load: Any = torch.jit.load
-            state = load(str(file), map_location="cpu").state_dict()
+            state = load(str(file), map_location="cpu")
+        script = state if isinstance(state, torch.jit.ScriptModule) else None
+        if script is not None:
+            state = script.state_dict()
     except Exception as error:  # torch raises what it likes over a file that is none of its own
         raise ValueError(
             f"{file} cannot be read by torch without running code from it: {type(error).__name__}: "
@@ -129,7 +140,54 @@ def _tensors(file: Path) -> dict[str, np.ndarray]:
         ) from error
     if not isinstance(state, Mapping) or not all(isinstance(one, torch.Tensor) for one in state.values()):
         raise ValueError(f"{file} holds {type(state).__name__}, expected a state_dict of tensors by name")
-    return {str(name): tensor.detach().to(torch.float32).numpy() for name, tensor in state.items()}
+    odd = [name for name, one in state.items() if one.layout != torch.strided or not one.is_floating_point()
+           or one.is_meta]  # fmt: skip
+    if odd:
+        raise ValueError(
+            f"{file} has a tensor {odd[0]} of {state[odd[0]].dtype}, expected plain real numbers"
+        )
+    tensors = {str(name): one.detach().to(torch.float32).numpy() for name, one in state.items()}
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise ValueError(f"{file}: {name} has numbers that are not finite, expected finite ones")
+    return tensors, script
+
+
+def _check_activations(script: Any, weights: Mapping[str, np.ndarray], file: Path) -> None:
+    """Make sure that a script computes what the linear layers do with ReLU between them.
+
+    Raises:
+        ValueError: It does not, or cannot be run.
+    """
+    import torch
+
+    shown = np.random.default_rng(0).normal(size=(32, weights["layers.0.weight"].shape[1]))
+    given = torch.as_tensor(shown, dtype=torch.float32)
+    try:
+        with torch.no_grad():
+            theirs = script(given)
+    except Exception as error:  # a libtorch archive has tensors and no code
+        _LOG.warning(
+            "%s does not run by itself, so that ReLU is taken for granted: %s", file, type(error).__name__
+        )
+        return
+    layers = len(weights) // 2
+    with torch.no_grad():
+        for number in range(layers):
+            weight, bias = (
+                torch.as_tensor(weights[f"layers.{number}.{part}"]) for part in ("weight", "bias")
+            )
+            given = given @ weight.T + bias
+            if number < layers - 1:
+                given = torch.relu(given)
+    ends = (given, torch.softmax(given, -1), torch.log_softmax(given, -1), torch.tanh(given))
+    if not isinstance(theirs, torch.Tensor) or not any(
+        one.shape == theirs.shape and torch.allclose(one, theirs.to(one.dtype), atol=1e-4) for one in ends
+    ):
+        raise ValueError(
+            f"{file} computes something else than its {layers} linear layers with ReLU between them, and "
+            "softmax or tanh behind them at most; expected those alone"
+        )
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
@@ -169,7 +227,7 @@ def _books(file: Path) -> dict[str, Any]:
         return {}
     try:
         books = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
     return books if isinstance(books, dict) else {}
 
@@ -185,11 +243,16 @@ def _ppo_scale(stats: Any, file: Path) -> tuple[float, float, float] | None:
     try:
         mean, spread, count = np.ravel(stats["mean"]), np.ravel(stats["var"]), int(stats["count"])
         first, squares = float(mean[0]), float(spread[0])
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{file}: obs_running_stats has no mean, var and count to read: {type(error).__name__}: {error}"
         ) from error
     if count < 2:
         return 0.0, 1.0, _PPO_CLIP
     variance = squares / (count - 1)
+    if not (abs(first) < _MOST and 0 <= variance < _MOST):
+        raise ValueError(
+            f"{file}: obs_running_stats has mean {first:g} and variance {variance:g} of the first number, "
+            f"expected finite ones below {_MOST:g}"
+        )
     return first, float(np.sqrt(variance)) if variance else 1.0, _PPO_CLIP

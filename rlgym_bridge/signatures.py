@@ -28,27 +28,27 @@ def check_signatures(component: Any) -> None:
     Raises:
         TypeError: A method takes other arguments; the message shows both signatures.
     """
-    kind: Any = type(component)
-    _check(kind)
-
-
-@cache
-def _check(cls: Any) -> None:
     for kind in KINDS:
-        if not issubclass(cls, kind):
+        if not isinstance(component, kind):
             continue
         for name, wanted in _methods(kind).items():
-            own = getattr(cls, name)
             try:
-                signature = inspect.signature(own)
-                signature.bind(*[None] * len(wanted.parameters))
-            except TypeError:
-                raise TypeError(
-                    f"{cls.__name__}.{name}{signature} does not take what RLGym 2 gives it, expected "
-                    f"{name}({', '.join(wanted.parameters)}) as in rlgym.api.{kind.__name__}"
-                ) from None
+                signature = inspect.signature(getattr(component, name))
             except ValueError:  # it is not written in Python and does not say
                 continue
+            except TypeError:
+                raise TypeError(
+                    f"{type(component).__name__}.{name} is {getattr(component, name)!r}, expected a method "
+                    f"{name}({', '.join(wanted.parameters)}) as in rlgym.api.{kind.__name__}"
+                ) from None
+            try:
+                signature.bind(*[None] * (len(wanted.parameters) - 1))  # without self
+            except TypeError:
+                written = str(signature).replace("(", "(self, " if signature.parameters else "(self", 1)
+                raise TypeError(
+                    f"{type(component).__name__}.{name}{written} does not take what RLGym 2 gives it, "
+                    f"expected {name}({', '.join(wanted.parameters)}) as in rlgym.api.{kind.__name__}"
+                ) from None
 
 
 @cache

@@ -3,7 +3,6 @@
 import io
 import math
 import os
-import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy import save_policy
+from rlgym_bridge.user_code import told
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, hitbox_number
 from training.environment import Task
@@ -267,22 +267,14 @@ def _fingerprint(settings: Settings, task: Task) -> Fingerprint:
         built = fingerprint(task.obs_and_parser(), (settings.team_sizes,), hitbox_number(settings))
     except ConfigError:
         raise
-    except Exception as error:  # whatever one's own components may raise
-        raise ConfigError(
-            f"the components of {task.name} do not fit: {type(error).__name__}: {error}{_place(error)}"
-        ) from error
+    except (Exception, SystemExit) as error:  # whatever one's own components may raise
+        raise ConfigError(f"the components of {task.name} do not fit: {told(error)}") from error
     if built.ticks not in (None, settings.tick_skip):
         raise ConfigError(
             f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
             f"action; expected the same: tick_skip = {built.ticks}"
         )
     return built
-
-
-def _place(error: Exception) -> str:
-    """Return where an error was raised, as far as that is not in an installed package."""
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if "site-packages" not in one.filename]
-    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
 def _device(settings: Settings) -> torch.device:

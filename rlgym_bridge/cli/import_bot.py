@@ -13,6 +13,7 @@ from rlgym_bridge.foreign_checkpoints import ForeignNetwork, read_checkpoint
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.manifest import SELECTIONS, Normalisation
 from rlgym_bridge.policy import save_policy
+from rlgym_bridge.user_code import told
 
 _RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
 
@@ -71,8 +72,8 @@ def run(options: argparse.Namespace) -> int:
                 "steps": network.steps,
             },
         )
-    except (OSError, ValueError, ImportError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (Exception, SystemExit) as error:  # whatever an environment of one's own raises
+        print(f"error: {told(error)}", file=sys.stderr)
         return 2
     module = options.env.partition(":")[0]
     found = {
@@ -114,7 +115,9 @@ def _cars(name: str) -> tuple[set[tuple[int, int]], str]:
     env.close()
     if len(boxes) != 1:
         names = ", ".join(HITBOXES[box].name for box in sorted(boxes))
-        raise ValueError(f"{name} plays cars with hitboxes {names or 'of no car'}, expected one for all")
+        if not names:
+            raise ValueError(f"{name} has no cars after reset, expected some: does a mutator make them?")
+        raise ValueError(f"{name} plays cars with hitboxes {names}, expected one for all")
     return teams, HITBOXES[boxes.pop()].name
 
 

@@ -17,6 +17,7 @@ from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.policy import load_policy
 from rlgym_bridge.policy_files import policy_path
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_code import told
 
 _OBS, _PARSER = "rlgym_bridge.observations:DefaultObs", "rlgym_bridge.actions:LookupTableAction"
 
@@ -37,7 +38,7 @@ def add_to(commands: Any) -> None:
     what.add_argument("--obs", metavar="MODULE:CLASS", help=f"observation builder (default: {_OBS})")
     parser.add_argument("--parser", metavar="MODULE:CLASS", help=f"action parser (default: {_PARSER})")
     parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M", help="a module that the policy may name"
+        "--allow-modules", nargs="+", default=[], metavar="M", help="modules that the policy may name"
     )
     parser.add_argument("--team-size", type=int, default=1, choices=(1, 2, 3, 4), help="default: %(default)s")
     parser.add_argument("--ticks", type=int, default=6000, metavar="N", help="of play (default: %(default)s)")
@@ -60,14 +61,24 @@ def run(options: argparse.Namespace) -> int:
         shared.check_outputs(options.json)
         if options.ticks < 1:
             raise ConfigError(f"--ticks is {options.ticks}, expected 1 or more")
+        if options.seed < 0:
+            raise ConfigError(f"--seed is {options.seed}, expected 0 or more")
+        if options.tick_skip is not None and not 1 <= options.tick_skip <= options.ticks:
+            raise ConfigError(f"--tick-skip is {options.tick_skip}, expected 1 to {options.ticks} (--ticks)")
         components, tick_skip, hitbox = _components(options)
         found = compare(
             components, options.team_size, options.ticks, options.seed, tick_skip=tick_skip, hitbox=hitbox
         )
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (Exception, SystemExit) as error:  # whatever components of one's own raise
+        print(f"error: {told(error)}", file=sys.stderr)
         return 2
     _print(console, found)
+    if not found.compared:
+        print(
+            "error: nothing was compared: the packets of so few ticks do not tell all; expected more --ticks",
+            file=sys.stderr,
+        )
+        return 2
     if not shared.write_json(options.json, found.as_json()):
         return 2
     return 1 if found.mismatches else 0

@@ -62,12 +62,14 @@ class Parity:
     Attributes:
         samples: Observations and control rows compared.
         numbers: Numbers in them.
+        compared: Decisions whose observations were compared.
         unknown: Decisions left out, because the decoder says of a field that it cannot know it then.
         mismatches: What differs, the most frequent first.
     """
 
     samples: int = 0
     numbers: int = 0
+    compared: int = 0
     unknown: int = 0
     _found: dict[str, Mismatch] = field(default_factory=dict)
 
@@ -163,6 +165,7 @@ class _Side:
         if parts.obs_builder is None:
             raise ValueError("there is no observation builder to compare")
         self.parts = parts
+        self._size: int | None = None
         self.shared: dict[str, Any] = {}
         if parts.shared_info_provider is not None:
             self.shared = parts.shared_info_provider.create({})
@@ -180,7 +183,17 @@ class _Side:
         elif provider is not None:
             self.shared = provider.step(agents, game, self.shared)
         assert parts.obs_builder is not None
-        return observe(parts.obs_builder, range(len(agents)), state, game, self.shared)[0], game
+        shown = observe(parts.obs_builder, range(len(agents)), state, game, self.shared)[0]
+        name = type(parts.obs_builder).__name__
+        if not np.isfinite(shown).all():
+            seat, number = np.argwhere(~np.isfinite(shown))[0].tolist()
+            raise ValueError(
+                f"{name} shows {agents[seat]} {shown[seat, number]} as number {number}, expected a finite one"
+            )
+        if self._size not in (None, shown.shape[1]):
+            raise ValueError(f"{name} gave {self._size} numbers and then {shown.shape[1]}, expected as many")
+        self._size = shown.shape[1]
+        return shown, game
 
 
 def _decide(
@@ -192,6 +205,7 @@ def _decide(
     if (seen.car_known < 1).any():
         found.unknown += 1
     else:
+        found.compared += 1
         _compare_observations(found, names, ours, theirs, state, seen)
     action = next(actions)
     seats = range(state.layout.cars)

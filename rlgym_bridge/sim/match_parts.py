@@ -11,6 +11,7 @@ from rlgym_bridge.batched import foreign_part
 from rlgym_bridge.calls import control_rows, observe
 from rlgym_bridge.components import Components
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.mutator_base import BatchMutator, blank_state
 from rlgym_bridge.reward_base import name_of_bad
 from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
@@ -60,9 +61,14 @@ class MatchParts:
                 made.append(one.buffer)
                 continue
             parts.state_mutator.apply(game, info)
-            if self._hitbox:
-                for car in game.cars.values():
-                    car.hitbox_type = self._hitbox
+            for car in game.cars.values():
+                if car.hitbox_type not in (0, self._hitbox):
+                    raise ValueError(
+                        f"{type(parts.state_mutator).__name__} made a car with the hitbox "
+                        f"{HITBOXES[int(car.hitbox_type)].name}, expected {HITBOXES[self._hitbox].name} "
+                        "(the setting hitbox)"
+                    )
+                car.hitbox_type = self._hitbox
             one = from_rlgym(game)
             sizes = (one.layout.blue, one.layout.orange)
             if sizes != self._sizes:

@@ -194,6 +194,78 @@ def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> Non
         np.testing.assert_array_equal(weights._network._layers[0][0], model[0].weight.detach().numpy().T)
 
 
+@pytest.mark.parametrize("between", [nn.Tanh(), nn.Identity(), nn.LeakyReLU()])
+def test_a_script_that_computes_something_else_is_refused(
+    between: nn.Module, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.jit.script(nn.Sequential(nn.Linear(OBS, 8), between, nn.Linear(8, 90))).save("odd.pt")
+    assert main(["import", "odd.pt", "--env", "my_env:discrete", "--out", "bot"]) == 2
+    assert "something else than its 2 linear layers with ReLU" in capsys.readouterr().err
+
+
+ODD_ENVS = """
+import my_env
+from rlgym.api import RewardFunction
+def raising(): raise KeyError("boost")
+def needing(size): return my_env.discrete()
+def leaving(): raise SystemExit(3)
+def big():
+    env = my_env.discrete()
+    env.action_parser.parse_actions = lambda actions, state, shared_info: {a: [5.0] * 8 for a in actions}
+    return env
+def two_lengths():
+    env = my_env.discrete()
+    env.action_parser.parse_actions = lambda actions, state, shared_info: {
+        agent: [[0.0] * 8] * (3 + number) for number, agent in enumerate(actions)
+    }
+    return env
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "message"),
+    [
+        ("import", "raising", r"error: KeyError: 'boost' \(.*odd_env.py, line 4\)"),
+        ("parity", "raising", r"error: KeyError: 'boost' \(.*odd_env.py, line 4\)"),
+        ("import", "needing", r"error: TypeError: needing\(\) missing 1 required"),
+        ("import", "leaving", r"error: SystemExit: it ended the program with sys.exit\(3\) \(.*line 6\)"),
+        ("import", "big", r"throttle = 5.0 in row 0"),
+        ("parity", "big", r"throttle = 5.0 in row 0"),
+        ("import", "two_lengths", r"rows of shapes \[\(3, 8\), \(4, 8\)\] .* expected the same number"),
+    ],
+)
+def test_what_an_environment_does_wrong_is_told_in_a_line(
+    command: str, env: str, message: str, here: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    make_module(here, monkeypatch, "odd_env", ODD_ENVS)
+    save_ppo(here / "5", network(90))
+    words = ["import", "5", "--out", "bot"] if command == "import" else ["parity", "--ticks", "300"]
+    assert main([*words, "--env", f"odd_env:{env}"]) == 2
+    said = capsys.readouterr()
+    assert re.search(message, said.err) and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "import nowhere_at_all",
+            "odd_env (for odd_env:build) imports nowhere_at_all, which is not installed",
+        ),
+        ("def build(:", "odd_env (for odd_env:build) cannot be imported: SyntaxError"),
+        ("raise RuntimeError('no')", "odd_env (for odd_env:build) cannot be imported: RuntimeError: no ("),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_told_in_a_line(
+    text: str, message: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_module(here, monkeypatch, "odd_env", text)
+    save_ppo(here / "5", network(90))
+    assert main(["import", "5", "--env", "odd_env:build", "--out", "bot"]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_the_newest_number_is_taken(here: Path) -> None:
     for run, steps in (("rlgym-ppo-run-9", 900), ("rlgym-ppo-run-10", 70), ("rlgym-ppo-run-10", 1000)):
         save_ppo(here / "data" / run / str(steps), network(90))
