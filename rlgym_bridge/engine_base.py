@@ -1,13 +1,24 @@
 """What the engines over a simulator and over a match share: how an episode is asked for, and a step."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rlgym.rocket_league.api import GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import BOOST_PER_SECOND, PAD_COUNT, RLGYM_BOOST_PER_SECOND
+from rlgym_bridge.game import BOOST_PER_SECOND, HITBOXES, PAD_COUNT, RLGYM_BOOST_PER_SECOND
+from rlgym_bridge.rlgym_view import from_rlgym
+from rlgym_bridge.state import MatchState
+
+_MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
+"""Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""
+
+_RANGES: Final = (
+    ("team_num", 0, 1), ("hitbox_type", 0, len(HITBOXES) - 1), ("boost_amount", 0, 100),
+    ("demo_respawn_timer", 0, 10),
+)  # fmt: skip
+_MOST_GRAVITY: Final = 10.0  # times the game's
 
 
 def base_state() -> GameState[Any]:
@@ -24,6 +35,37 @@ def base_state() -> GameState[Any]:
     state.ball = PhysicsObject()
     state.cars = {}
     state.boost_pad_timers = np.zeros(PAD_COUNT, np.float32)
+    return state
+
+
+def checked_state(game: GameState[Any]) -> MatchState:
+    """Return a state that mutators have made, if it can be set.
+
+    Raises:
+        ValueError: Ball or a car has no place, or numbers that are not finite or beyond what a match has; the
+            message names which.
+    """
+    bodies = {"the ball": game.ball} | {str(agent): car.physics for agent, car in game.cars.items()}
+    for who, body in bodies.items():
+        for what, most in _MOST.items():
+            value = getattr(body, what)
+            if value is None or np.shape(value) != (3,) or not (np.abs(np.asarray(value)) <= most).all():
+                raise ValueError(
+                    f"{what} of {who} is {value}, expected three numbers up to {most:g}: who sets it?"
+                )
+    for agent, car in game.cars.items():
+        for name, low, high in _RANGES:
+            value = getattr(car, name)
+            if not low <= value <= high:
+                raise ValueError(f"{name} of {agent} is {value}, expected {low:g} to {high:g}")
+    if not abs(game.config.gravity) <= _MOST_GRAVITY:
+        raise ValueError(
+            f"gravity is {game.config.gravity}, expected up to {_MOST_GRAVITY:g} (1: the game's)"
+        )
+    state = from_rlgym(game)
+    for name in ("ball_rotation", "car_rotation", "pad_timer"):
+        if not np.isfinite(getattr(state, name)).all():
+            raise ValueError(f"{name} has numbers that are not finite, expected finite ones")
     return state
 
 

@@ -97,6 +97,11 @@ def run(options: argparse.Namespace) -> int:
                 "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
                 "none of them with --server rlbot: the real game is as it is"
             )
+        if real_game and (options.seconds is not None or options.max_overtime != 300.0):
+            raise ConfigError(
+                "--seconds and --max-overtime end matches of the embedded server, expected neither with "
+                "--server rlbot: there the match file says how long is played ([mutators] match_length)"
+            )
         dialect = _dialect_of(options)
         configuration = with_line_up(
             _match_of(options), options.blue, options.orange, real_game, options.allow_modules

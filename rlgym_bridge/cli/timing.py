@@ -88,6 +88,8 @@ def _exchanges(seats: Seats, seconds: float) -> list[list[Exchange]]:
     """Answer packets until a car has been in play for so long; return stretches of play."""
     session: list[list[Exchange]] = [[]]
     number, played, before = 0, 0, 0
+    seen = time.perf_counter()  # our cars, last
+    own: list[int] = []
     while played < seconds * TICKS_PER_SECOND:
         packets = seats.packets(_SILENCE)
         received = time.perf_counter()
@@ -95,6 +97,13 @@ def _exchanges(seats: Seats, seconds: float) -> list[list[Exchange]]:
             raise NoServer(f"no packet for {_SILENCE:g} s")
         for packet in packets:
             slots = {player.player_id: slot for slot, player in enumerate(packet.players)}
+            if not set(seats.ids) <= set(slots):  # the cars have yet to come, or one has left
+                if time.perf_counter() - seen > _SILENCE:
+                    raise NoServer(f"no packet has the cars {seats.ids} for {_SILENCE:g} s")
+                if session[-1]:
+                    session.append([])
+                continue
+            seen = received
             own = [slots[one] for one in seats.ids]
             frame = packet.match_info.frame_num
             if int(packet.match_info.match_phase) not in PLAYING_PHASES:
@@ -104,6 +113,8 @@ def _exchanges(seats: Seats, seconds: float) -> list[list[Exchange]]:
             played += max(0, frame - before) if session[-1] else 0
             before = frame
             session[-1].append(Exchange(frame, received, number_of(packet.players[own[0]].last_input)))
+        if not own:
+            continue
         inputs = [numbered(number), *(_NEUTRAL for _ in own[1:])]
         seats.answer([flat.PlayerInput(slot, one) for slot, one in zip(own, inputs, strict=True)])
         if session[-1] and session[-1][-1].frame == frame:

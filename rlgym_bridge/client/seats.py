@@ -14,6 +14,7 @@ from rlgym_bridge.client.connection import Connection
 _LOG = logging.getLogger(__name__)
 
 _OCTANE: Final = 23  # `car_id` of a loadout
+_AT_ONCE: Final = 1000  # packets: whoever sends more has them taken in later
 _RETRY_SECONDS: Final = 0.2
 _GOODBYE_SECONDS: Final = 2.0
 
@@ -161,7 +162,8 @@ class Seats:
         identifier: int | None = None
         field = False
         while identifier is None or not field:
-            payload = line.receive(max(0.0, deadline - time.monotonic()))
+            left = deadline - time.monotonic()
+            payload = line.receive(left) if left > 0.0 else None
             if payload is None:
                 raise EOFError(
                     "the server gave it no car" if identifier is None else "the server sent no field info"
@@ -207,7 +209,7 @@ class Seats:
         """Add all packets that the first seat has been sent by now."""
         if self._goodbye:
             raise EOFError("it said goodbye")
-        while (payload := self._lines[0].receive(0.0)) is not None:
+        while len(found) < _AT_ONCE and (payload := self._lines[0].receive(0.0)) is not None:
             if self._log is not None:
                 self._log(payload)
             message = message_of(payload)

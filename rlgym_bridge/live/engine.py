@@ -9,7 +9,9 @@ with the packet that the last row answers. So actions act one tick after their s
 `rlbot_delay`, and the next ones may take a tick to be thought of.
 """
 
+import itertools
 import logging
+import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
@@ -21,18 +23,19 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.client.seats import Seats, own_players, start_match
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.engine_base import base_state, rows_of_actions
+from rlgym_bridge.engine_base import base_state, checked_state, rows_of_actions
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.live.inputs import player_input
 from rlgym_bridge.live.set_state import LeftOut, can_be_set, shows, state_message
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.settable import WantedMatch, wanted
 from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
 
+_NUMBERS = itertools.count()  # of the engines of this process
 _SET_TICKS: Final = 120  # in which a state that was asked for has to show
 _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
 
@@ -47,7 +50,12 @@ def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
     Args:
         blue: Cars in the blue team.
         orange: Cars in the orange team.
+
+    Raises:
+        ValueError: There are none, or more than four in a team.
     """
+    if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
+        raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
     players = [
         (f"{name} {number}", f"rlgym_bridge/engine-{name}-{number}", team)
         for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
@@ -68,6 +76,21 @@ def agents_of(match: flat.MatchConfiguration) -> list[str]:
     """Return the agent ids of the bots in a match that nobody starts."""
     bots = [player.variety for player in match.player_configurations]
     return [bot.agent_id for bot in bots if isinstance(bot, flat.CustomBot) and not bot.run_command]
+
+
+def _of_this_engine(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
+    """Return a match whose bots without a run command have agent ids that no other match has.
+
+    A match that nobody plays any more goes on until the next one begins; its seats would be taken for ours.
+    """
+    made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
+    assert isinstance(made, flat.MatchConfiguration)  # what was packed
+    token = f"{os.getpid()}-{next(_NUMBERS)}"
+    for player in made.player_configurations:
+        bot = player.variety
+        if isinstance(bot, flat.CustomBot) and bot.agent_id and not bot.run_command:
+            bot.agent_id = f"{bot.agent_id}-{token}"
+    return made
 
 
 class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
@@ -104,7 +127,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         dialect: Dialect | None = None,
         shadow: bool | None = None,
     ) -> None:
-        configuration = match_of(*match) if isinstance(match, tuple) else match
+        configuration = _of_this_engine(match_of(*match) if isinstance(match, tuple) else match)
         agents = agents_of(configuration)
         if not agents:
             raise ValueError("no car of the match is the engine's, expected a bot without a run command")
@@ -123,6 +146,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         self._shown: MatchState | None = None
         self._state: GameState[Any] | None = None
         self._over = False  # a goal has ended the episode
+        self._closed = False
         try:
             self._await([NEUTRAL] * len(agents))
         except BaseException:
@@ -179,11 +203,11 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
             The state as the first packet shows it.
 
         Raises:
-            ValueError: The state has other cars than the match.
+            ValueError: The state has other cars than the match, or numbers that no match can have.
             LiveEngineError: The game does not take the state, or does not get back into play.
             EOFError, OSError: The server is gone.
         """
-        asked = from_rlgym(desired_state)
+        asked = checked_state(desired_state)
         assert self._shown is not None
         mine, theirs = self._shown.layout, asked.layout
         if mine is not theirs:
@@ -243,17 +267,28 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         return self._show()
 
     def close(self) -> None:
-        """End the match and hang up."""
-        self._seats.stop_match()
-        self._seats.close()
+        """End the match and hang up; again is fine."""
+        if not self._closed:
+            self._closed = True
+            self._seats.stop_match()
+            self._seats.close()
 
     # --- packets ---------------------------------------------------------------------------------
 
     def _receive(self) -> MatchState:
         """Take in what packets there are, at least one."""
-        packets = self._seats.packets(self._patience)
+        if self._closed:
+            raise ValueError("the engine is closed, expected a new LiveEngine")
+        where = "{}:{}".format(*self._server)
+        try:
+            packets = self._seats.packets(self._patience)
+        except (EOFError, OSError) as error:
+            raise EOFError(
+                f"the match on {where} is over: {error}. Was it stopped, the server ended, or another match "
+                "started there?"
+            ) from error
         if not packets:
-            raise LiveEngineError(f"no packet for {self._patience:g} s")
+            raise LiveEngineError(f"no packet from {where} for {self._patience:g} s")
         for packet in packets:
             state = self._decoder.update(packet)
             self._frame, self._phase = packet.match_info.frame_num, int(packet.match_info.match_phase)

@@ -14,7 +14,7 @@ import RocketSim as rsim
 from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.engine_base import base_state, rows_of_actions
+from rlgym_bridge.engine_base import base_state, checked_state, rows_of_actions
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
     GOAL_THRESHOLD_Y,
@@ -25,7 +25,7 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.mutator_base import blank_state
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.settable import WantedObject, wanted
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState, derive
@@ -101,9 +101,9 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
             The state as it was set.
 
         Raises:
-            ValueError: There are more than four cars in a team.
+            ValueError: There are more than four cars in a team, or numbers that no match can have.
         """
-        match = from_rlgym(desired_state)
+        match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
         if self._arenas is None or self._arenas.state.layout is not match.layout:
             self._arenas = Arenas(1, *sizes, seed=self._seed)

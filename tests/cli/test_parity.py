@@ -115,6 +115,22 @@ def test_an_observation_of_orange_that_is_not_mirrored_is_named(tmp_path: Path) 
     assert names_of(tmp_path, "--obs", HERE + "Unmirrored")[0].startswith("mirrored: ball/position")
 
 
+class NotANumber(Unpadded):
+    def build_batch(self, state: MatchState, seats: Any = None) -> np.ndarray:
+        seen = super().build_batch(state, seats)
+        seen[..., 3] = np.nan
+        return seen
+
+
+class Growing(Unpadded):
+    asked = 0
+
+    def build_batch(self, state: MatchState, seats: Any = None) -> np.ndarray:
+        self.asked += 1
+        seen = super().build_batch(state, seats)
+        return seen if self.asked < 4 else np.concatenate([seen, seen[..., :1]], -1)
+
+
 def test_a_tick_skip_that_is_off_by_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "from rlgym_bridge.actions import LookupTableAction, RepeatAction\n"
     text += "class Nine(RepeatAction):\n def __init__(self): super().__init__(LookupTableAction(), 9)\n"
@@ -139,6 +155,11 @@ def test_a_button_that_is_forgotten_is_named(tmp_path: Path, monkeypatch: pytest
         (["--obs", "json:dumps"], "expected a subclass of rlgym.api.ObsBuilder"),
         (["--policy", "nothing"], "nothing is no folder; expected a policy folder"),
         (["--ticks", "0"], "--ticks is 0, expected 1 or more"),
+        (["--ticks", "1"], "nothing was compared"),
+        (["--seed", "-1"], "--seed is -1, expected 0 or more"),
+        (["--tick-skip", "0"], "--tick-skip is 0, expected 1 to 6000"),
+        (["--obs", HERE + "NotANumber"], "shows blue-0 nan as number 3, expected a finite one"),
+        (["--obs", HERE + "Growing"], "Growing gave 92 numbers and then 93"),
         (["--env", "json:dumps", "--parser", "a:B"], "--parser goes with --obs"),
     ],
 )

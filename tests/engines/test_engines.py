@@ -284,3 +284,80 @@ def test_only_the_bots_that_nobody_starts_are_the_engines(server: tuple[str, int
         for _ in range(60):
             env.step({"blue-0": np.array([18])})
         assert np.linalg.norm(env.state.cars["orange-0"].physics.linear_velocity) > 500
+
+
+class SetsOdd(KickoffMutator):
+    """Sets one number of a car or of the ball to something odd."""
+
+    def __init__(self, what: str, value: Any) -> None:
+        super().__init__(seed=0)
+        self.what, self.value = what, value
+
+    def apply(self, state: Any, shared_info: dict[str, Any]) -> None:
+        super().apply(state, shared_info)
+        car = state.cars["orange-0"]
+        if self.what == "ball":
+            state.ball.position = np.array(self.value, np.float32)
+        elif self.what == "speed":
+            car.physics.linear_velocity = np.array(self.value, np.float32)
+        elif self.what == "gravity":
+            state.config.gravity = self.value
+        else:
+            setattr(car, self.what, self.value)
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "message"),
+    [
+        (
+            "ball",
+            [0, np.nan, 100],
+            r"position of the ball is \[.*nan.*\], expected three numbers up to 10000",
+        ),
+        ("ball", [0, 1e9, 100], "position of the ball"),
+        ("speed", [0, np.inf, 0], "linear_velocity of orange-0"),
+        ("boost_amount", -50.0, "boost_amount of orange-0 is -50.0, expected 0 to 100"),
+        ("demo_respawn_timer", np.nan, "demo_respawn_timer of orange-0 is nan"),
+        ("gravity", np.nan, "gravity is nan"),
+    ],
+)
+def test_a_state_that_no_match_can_have_is_refused_by_name(
+    engine: TransitionEngine[Any, Any, Any], what: str, value: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        env_of(engine, SetsOdd(what, value)).reset()
+
+
+def test_an_engine_that_was_closed_says_so(server: tuple[str, int]) -> None:
+    with live(server) as engine:
+        env = env_of(engine, KickoffMutator())
+        env.reset()
+        engine.close()
+        with pytest.raises(ValueError, match="the engine is closed"):
+            env.step({agent: np.array([0]) for agent in ("blue-0", "orange-0")})
+
+
+def test_a_match_begins_anew_after_one_whose_player_died(server: tuple[str, int]) -> None:
+    for _ in range(3):
+        engine = LiveEngine((1, 1), server, dialect=STANDARD, patience=20.0)
+        env = env_of(engine, KickoffMutator())
+        env.reset()
+        env.step({agent: np.array([18]) for agent in env.agents})
+        engine._seats.close()  # as a script that raised: nobody tells the server to stop
+    with live(server) as engine:
+        env_of(engine, KickoffMutator()).reset()
+
+
+def test_a_match_that_somebody_else_replaces_is_named(server: tuple[str, int]) -> None:
+    with live(server) as first:
+        env = env_of(first, KickoffMutator())
+        env.reset()
+        with live(server), pytest.raises(EOFError, match=rf"the match on {server[0]}:{server[1]} is over"):
+            for _ in range(1000):
+                env.step({agent: np.array([18]) for agent in env.agents})
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (0, 0), (-1, 1)])
+def test_team_sizes_that_no_match_has_are_refused(sizes: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="expected 1 to 4 in a team"):
+        LiveEngine(sizes)
