@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,11 @@ class Cells:
             cell = _value(cells, str(at), where) if self.names is None else cells[at]
             found[row] = _number(cell, where, row == 0 and not self.names)
         return found
+
+    def where(self, chosen: np.ndarray) -> "Cells":
+        """Return the rows that are chosen, `(rows,)` bool."""
+        at = np.flatnonzero(chosen)
+        return replace(self, lines=[self.lines[row] for row in at], rows=[self.rows[row] for row in at])
 
     def _index(self, column: int | str, what: str) -> int:
         assert self.names is not None  # JSON lines have no indices

@@ -52,7 +52,6 @@ class Trial:
     """One trial a row: how it begins, what is held, and how it ends; see `trials.py`."""
 
     ticks: Number
-    begin: int
     held: Number
     always: Mapping[str, float]
     while_held: Mapping[str, float]
@@ -152,13 +151,10 @@ def _time(values: Any) -> tuple[str, Number]:
 
 
 def _trial(values: Any) -> Trial:
-    known(values, "[trial]", ("ticks", "begin", "held", "always", "while_held", "start", "end"))
+    known(values, "[trial]", ("ticks", "held", "always", "while_held", "start", "end"))
     for name in ("ticks", "held", "start", "end"):
         if name not in values:
             raise ValueError(f"[trial] has no {name}")
-    begin = values.get("begin", 0)
-    if type(begin) is not int or begin < 0:
-        raise ValueError(f"begin in [trial] is {begin!r}, expected a row, 0 or more")
     always, held = (
         _constants(values.get(name, {}), f"{name} in [trial]") for name in ("always", "while_held")
     )
@@ -166,7 +162,7 @@ def _trial(values: Any) -> Trial:
     if start.controls or end.controls:
         raise ValueError("[trial] has controls in start or end, expected them in always and while_held")
     return Trial(
-        number(values["ticks"], "ticks in [trial]"), begin, number(values["held"], "held in [trial]"),
+        number(values["ticks"], "ticks in [trial]"), number(values["held"], "held in [trial]"),
         always, held, start, end,
     )  # fmt: skip
 
