@@ -76,11 +76,12 @@ def _parse(path: Path) -> dict[str, Any]:
         ) from error
     content = path.read_bytes()
     try:
-        return subtr_actor.parse_replay(content)
+        replay: dict[str, Any] = subtr_actor.parse_replay(content)
     except Exception as error:  # the parser knows no errors of its own
         raise ValueError(
             f"{path} cannot be read as a replay: {' '.join(str(error).split())}; is the file whole?"
         ) from error
+    return replay
 
 
 class _Row(NamedTuple):
