@@ -1,0 +1,38 @@
+"""Rotations as tables and replays write them, to the matrices that a state holds.
+
+All matrices have the columns forward, right, up in world axes; right of +x is +y, as in the game.
+"""
+
+import numpy as np
+
+
+def from_euler(angles: np.ndarray) -> np.ndarray:
+    """Return matrices `(rows, 3, 3)` of Euler angles.
+
+    Args:
+        angles: `(rows, 3)` in radians: pitch (nose up positive), yaw (from +x towards +y), roll (right side
+            down positive).
+    """
+    (cp, cy, cr), (sp, sy, sr) = np.cos(angles).T, np.sin(angles).T
+    rows = (
+        (cp * cy, cy * sp * sr - cr * sy, -cr * cy * sp - sr * sy),
+        (cp * sy, sy * sp * sr + cr * cy, -cr * sy * sp + sr * cy),
+        (sp, -cp * sr, cp * cr),
+    )
+    return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def from_quaternions(quaternions: np.ndarray) -> np.ndarray:
+    """Return matrices `(rows, 3, 3)` of quaternions `(rows, 4)` in the order w, x, y, z, of any length.
+
+    Where a quaternion is 0 the matrix is too.
+    """
+    lengths = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    w, x, y, z = (quaternions / np.where(lengths > 0, lengths, 1)).T
+    one = w * w + x * x + y * y + z * z
+    rows = (
+        (one - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), one - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), one - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, -1) for row in rows], -2)
