@@ -133,6 +133,13 @@ def dialect_of(options: argparse.Namespace) -> Dialect:
         raise ConfigError(f"--dialect: {error}") from None
 
 
+def add_columns_option(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a table is to be read."""
+    parser.add_argument(
+        "--columns", type=Path, metavar="MAP.toml", help="what the columns of a table hold; see docs/columns"
+    )
+
+
 def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> None:
     """Add what says how much is printed, and where to."""
     if json:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import PLAYING_PHASES
+from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.recording.breaks import breaks
 from rlgym_bridge.recording.channels import (
     AGENTS,
     FIELD_INFO,
@@ -26,6 +26,7 @@ from rlgym_bridge.recording.channels import (
 )
 from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
 from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.stretches import Track, jumps
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 
@@ -130,9 +131,10 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
-    stretch = np.cumsum(breaks(state, tick, known, shown) | seated | _changes(playing)).astype(np.int32)
+    begins = seated | _changes(playing) | _broken(state, tick, known, shown)
+    stretch = np.cumsum(begins).astype(np.int32)
     recording = MatchRecording(
-        path.name, state, tick, tick / 120.0, stretch, known, shown,
+        path.name, state, tick, tick / TICKS_PER_SECOND, stretch, known, shown,
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * _SECOND,
         inputs_taken=_inputs(contents.topics.get(INPUTS, []), rows_of),
@@ -180,6 +182,18 @@ def _longest(contents: Contents) -> list[Message]:
     """Return the packets of the agent that got most: nobody else recorded any."""
     every = [one for name, one in contents.topics.items() if name.endswith(PACKETS)]
     return max(every, key=len, default=[])
+
+
+def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndarray) -> np.ndarray:
+    """Return which rows do not follow from the row before: frames leap, a body is put elsewhere or gone."""
+    found = np.zeros(len(tick), bool)
+    steps = np.diff(tick)
+    found[1:] = (steps <= 0) | (steps > GAP_TICKS) | (cars[1:] != cars[:-1]).any(1)
+    tracks = [Track(state.ball_position, state.ball_linear_velocity, ball)]
+    for car in range(state.layout.cars):
+        tracks.append(Track(state.car_position[:, car], state.car_linear_velocity[:, car], cars[:, car]))
+    found |= jumps(tick / TICKS_PER_SECOND, tracks)
+    return found
 
 
 def _changes(flags: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ Entry = tuple[str, Message] | Metadata
 
 
 def merge(path: Path, parts: Sequence[Path]) -> list[str]:
-    """Put the agents' recordings into the server's, ordered by frame, and remove theirs.
+    """Put the agents' recordings into the server's, ordered by frame, and remove those that were read whole.
 
     Where the server's has the packets, an agent's are reduced to when they came.
 
@@ -68,7 +68,7 @@ def merge(path: Path, parts: Sequence[Path]) -> list[str]:
         writer.finish()  # type: ignore[no-untyped-call]
     unfinished.replace(path)
     for source in sources:
-        if source != path:
+        if source != path and not any(source.name in note for note in notes):
             source.unlink()
     return notes
 

@@ -33,7 +33,7 @@ PARTS: Final = 16
 """Files of one recording that are kept; the oldest goes first."""
 
 
-class RecordingError(Exception):
+class RecordingError(ValueError):
     """A recording cannot be begun, or read; the message names the file."""
 
 

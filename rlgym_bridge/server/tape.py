@@ -26,9 +26,14 @@ class Tape:
         self._match = match
 
     def begin(self, configuration: flat.MatchConfiguration) -> None:
-        """Write down what every client is told first."""
+        """Write down what every client is told first, but for how and where the bots are started."""
         self._put(FIELD_INFO, 0, framed(field_info())[2:], True)
-        self._put(MATCH_CONFIGURATION, 0, framed(configuration)[2:], True)
+        told = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
+        assert isinstance(told, flat.MatchConfiguration)  # what was packed
+        for one in (*(player.variety for player in told.player_configurations), *told.script_configurations):
+            if isinstance(one, flat.CustomBot | flat.ScriptConfiguration):
+                one.environment, one.root_dir, one.run_command = [], "", ""
+        self._put(MATCH_CONFIGURATION, 0, framed(told)[2:], True)
 
     def packet(self, payload: bytes) -> None:
         """Write down the packet of this frame."""

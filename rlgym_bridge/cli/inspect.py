@@ -1,0 +1,143 @@
+"""`rlgym-bridge inspect`: what a recording holds."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.recording.export import write_csv, write_parquet
+from rlgym_bridge.recording.match import AgentTrack, MatchRecording
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.user_code import told
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "inspect",
+        help="what a recording holds",
+        description="Print what is in a recording: a match of ours (.mcap), a replay, or a table. Exit "
+        "status: 0 read, 2 it cannot be read.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
+    shared.add_columns_option(parser)
+    parser.add_argument("--csv", type=Path, metavar="OUT", help="write every row and field as CSV")
+    parser.add_argument("--parquet", type=Path, metavar="OUT", help="write them as Parquet")
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, print, and export."""
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        shared.check_outputs(options.json, options.csv, options.parquet)
+        recording = open_recording(options.file, options.columns)
+        found = summary(recording)
+        if options.csv is not None:
+            write_csv(recording, options.csv)
+        if options.parquet is not None:
+            write_parquet(recording, options.parquet)
+    except Exception as error:
+        print(f"error: {told(error)}", file=sys.stderr)
+        return 2
+    _print(console, recording, found)
+    for path in (options.csv, options.parquet):
+        if path is not None:
+            console.print(f"written to {escape(str(path))}", soft_wrap=True)
+    return 0 if shared.write_json(options.json, found) else 2
+
+
+def summary(recording: Recording) -> dict[str, Any]:
+    """Return what a recording holds, as JSON values."""
+    state, layout = recording.state, recording.state.layout
+    lengths = [
+        recording.seconds[one.stop - 1] - recording.seconds[one.start] for one in recording.stretches()
+    ]
+    found: dict[str, Any] = {
+        "source": recording.source,
+        "clock": recording.clock.value,
+        "inputs": recording.inputs.value,
+        "inputs_recorded": [
+            [name for name, there in zip(CONTROL_NAMES, row, strict=True) if there]
+            for row in recording.inputs_recorded.tolist()
+        ],
+        "team_sizes": [layout.blue, layout.orange],
+        "rows": state.matches,
+        "rows_with_ball": int(recording.ball_shown.sum()),
+        "rows_with_car": recording.car_shown.sum(0).tolist(),
+        "stretches": len(lengths),
+        "seconds": round(float(sum(lengths)), 3),
+        "longest_seconds": round(float(max(lengths, default=0.0)), 3),
+        "notes": recording.notes,
+    }
+    if isinstance(recording, MatchRecording):
+        playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
+        found |= {
+            "score": state.score[-1].astype(int).tolist(),
+            "playing_seconds": round(float(playing.sum()) / TICKS_PER_SECOND, 3),
+            "lost_ticks": recording.lost_ticks,
+            "about": recording.about,
+            "agents": [_agent(recording, one) for one in recording.agents.values()],
+        }
+    return found
+
+
+def _agent(recording: MatchRecording, track: AgentTrack) -> dict[str, Any]:
+    rewards = np.array([one.rewards.sum() for one in track.decisions], np.float64)
+    rewarded = np.isfinite(rewards)
+    return {
+        "agent_id": track.agent_id,
+        "cars": sorted({recording.state.agents[row] for row in track.inputs.row.tolist() if row >= 0}),
+        "packets": len(track.frame),
+        "inputs": len(track.inputs.frame),
+        "decisions": len(track.decisions),
+        "reward": round(float(rewards[rewarded].sum()), 3) if rewarded.any() else None,
+        "policy": track.policy is not None,
+    }
+
+
+def _print(console: Console, recording: Recording, found: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("")
+    table.add_column("", overflow="fold")
+    blue, orange = found["team_sizes"]
+    ball = " and the ball" if found["rows_with_ball"] else ""
+    table.add_row("holds", f"{blue} blue and {orange} orange cars{ball}, {found['rows']:,} rows")
+    table.add_row(
+        "time",
+        f"{found['seconds']:,.1f} s in {found['stretches']:,} stretches, the longest "
+        f"{found['longest_seconds']:,.1f} s; clock: {found['clock']}",
+    )
+    if recording.inputs is Inputs.NONE:
+        table.add_row("inputs", "none")
+    else:
+        missing = sorted(
+            {name for row in found["inputs_recorded"] for name in CONTROL_NAMES if name not in row}
+        )
+        table.add_row(
+            "inputs", found["inputs"] + (f"; not recorded: {', '.join(missing)}" if missing else "")
+        )
+    if "score" in found:
+        table.add_row("score", f"blue {found['score'][0]} : {found['score'][1]} orange")
+        table.add_row(
+            "play", f"{found['playing_seconds']:,.1f} s, {found['lost_ticks']:,} ticks without a packet"
+        )
+        for agent in found["agents"]:
+            reward = "" if agent["reward"] is None else f", reward {agent['reward']:+,.2f}"
+            table.add_row(
+                ", ".join(agent["cars"]) or "agent",
+                f"{escape(agent['agent_id'])}: {agent['packets']:,} packets, {agent['inputs']:,} inputs, "
+                f"{agent['decisions']:,} decisions{reward}",
+            )
+    console.print(table)
+    for note in recording.notes:
+        console.print(escape(note), soft_wrap=True)

@@ -1,0 +1,78 @@
+"""A recording as a table of numbers: CSV and Parquet."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, Field
+
+
+def columns_of(recording: Recording) -> dict[str, np.ndarray]:
+    """Return the columns of the table, by name.
+
+    `tick`, `seconds`, `stretch`, `ball_shown`, then every field of the state: `ball_position_0` and so on,
+    cars as `blue-0_position_0`, and for each car `shown`.
+    """
+    state = recording.state
+    found = {
+        "tick": recording.tick,
+        "seconds": recording.seconds,
+        "stretch": recording.stretch,
+        "ball_shown": recording.ball_shown,
+    }
+    for field in MATCH_FIELDS:
+        _add(found, field.name, getattr(state, field.name), field)
+    for row, agent in enumerate(state.agents):
+        found[f"{agent}_shown"] = recording.car_shown[:, row]
+        for field in CAR_FIELDS:
+            _add(found, f"{agent}_{field.name}", getattr(state, "car_" + field.name)[:, row], field)
+    return found
+
+
+def _add(found: dict[str, np.ndarray], name: str, values: np.ndarray, field: Field) -> None:
+    if not field.shape:
+        found[name] = values
+        return
+    for number, column in enumerate(values.reshape(len(values), -1).T):
+        found[f"{name}_{number}"] = column
+
+
+def write_csv(recording: Recording, path: Path) -> None:
+    """Write the table as CSV, with a line of names.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    table = columns_of(recording)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        lists = [_short(one) for one in table.values()]
+        writer.writerows(zip(*lists, strict=True))
+
+
+def _short(column: np.ndarray) -> list[object]:
+    """Return a column's values with the digits that they have."""
+    if column.dtype == np.float32:
+        return [f"{one:.9g}" for one in column.tolist()]
+    return list((column.astype(np.int8) if column.dtype == bool else column).tolist())
+
+
+def write_parquet(recording: Recording, path: Path) -> None:
+    """Write the table as Parquet.
+
+    Raises:
+        ImportError: pyarrow is not installed.
+        OSError: It cannot be written.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet needs pyarrow: pip install -c constraints.txt -e '.[view]'; --csv does without"
+        ) from error
+    table = pyarrow.table({name: np.ascontiguousarray(one) for name, one in columns_of(recording).items()})
+    pyarrow.parquet.write_table(table, path)

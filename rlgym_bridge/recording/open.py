@@ -1,0 +1,39 @@
+"""One function for every kind of recording."""
+
+from pathlib import Path
+
+from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.recording.mcap_file import MAGIC
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.replays import read_replay
+from rlgym_bridge.recording.tables import read_table
+from rlgym_bridge.recording.writer import RecordingError
+
+
+def open_recording(path: str | Path, columns: str | Path | None = None) -> Recording:
+    """Read a recording: a match of ours, a replay of the game, or a table of somebody else's.
+
+    Args:
+        path: `.mcap`, which gives a `MatchRecording`; `.replay`; or CSV, text or JSON lines.
+        columns: The TOML file that says what is in a table's columns; see `docs/columns/`.
+
+    Raises:
+        OSError: The file cannot be opened.
+        RecordingError: It cannot be read.
+        ValueError: A table or a replay cannot be read.
+        ImportError: What replays need is not installed; the message says what to do.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder, expected a recording in it: give its name")
+    if columns is not None:
+        return read_table(path, Path(columns))
+    with path.open("rb") as file:
+        begins = file.read(len(MAGIC))
+    if begins == MAGIC or path.suffix == ".mcap":
+        return read_match(path)
+    if path.suffix == ".replay":
+        return read_replay(path)
+    raise RecordingError(
+        f"{path} is no .mcap and no .replay; a table needs --columns MAP.toml: what its columns hold"
+    )

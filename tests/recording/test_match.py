@@ -1,0 +1,281 @@
+"""A match that was recorded is read back as it was played."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.calls import observe
+from rlgym_bridge.cli import main
+from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.policy import load_policy
+from rlgym_bridge.recording.channels import AGENTS, PACKETS
+from rlgym_bridge.recording.match import MatchRecording, read_match
+from rlgym_bridge.recording.mcap_file import Contents, read_contents
+from rlgym_bridge.state import MatchState
+
+POLICY = Path(__file__).parents[2] / "bot" / "policy"
+
+
+def record(file: Path, *words: str) -> None:
+    command = ["match", "--blue", "chaser", "--orange", str(POLICY), "--pace", "lockstep", "--seconds", "6",
+               "--max-overtime", "0", "-q", "--seed", "3", "--record", str(file), *words]  # fmt: skip
+    assert main(command) == 0
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        record(folder / "match.mcap")
+    finally:
+        os.chdir(before)
+    return folder / "match.mcap"
+
+
+@pytest.fixture(scope="module")
+def contents(file: Path) -> Contents:
+    return read_contents(file)
+
+
+@pytest.fixture(scope="module")
+def recording(file: Path) -> MatchRecording:
+    return read_match(file)
+
+
+def test_nothing_is_left_beside_the_file(file: Path) -> None:
+    assert [one.name for one in file.parent.iterdir() if one.name != "logs"] == ["match.mcap"]
+
+
+def test_every_tick_has_a_row_and_every_row_is_what_live_play_makes_of_its_packet(
+    contents: Contents, recording: MatchRecording
+) -> None:
+    assert recording.notes == [] and recording.lost_ticks == 0
+    assert (np.diff(recording.tick) == 1).all()
+    head = {name: flat.CorePacket.unpack(contents.topics[name][0].content).message
+            for name in ("/field_info", "/match_configuration")}  # fmt: skip
+    field, match = head.values()
+    assert isinstance(field, flat.FieldInfo) and isinstance(match, flat.MatchConfiguration)
+    decoder = Decoder(field, match)
+    for row, one in enumerate(contents.topics[PACKETS]):
+        packet = flat.CorePacket.unpack(one.content).message
+        assert isinstance(packet, flat.GamePacket)
+        state = decoder.update(packet)
+        shown = np.delete(recording.state.buffer[row], _settled_later(recording.state))
+        expected = np.delete(state.buffer[0], _settled_later(recording.state))
+        np.testing.assert_array_equal(shown, expected)
+        decoder.clear_touches()
+
+
+def _settled_later(state: MatchState) -> list[int]:
+    """Columns that depend on the server's dialect, which the recording says and a bot has to hear."""
+    layout = state.layout
+    return [
+        *(layout.column("pad_timer", number) for number in range(34)),
+        *(layout.column(name, car=car) for car in range(layout.cars)
+          for name in ("air_time_since_jump", "is_demoed", "has_flip", "can_flip")),
+    ]  # fmt: skip
+
+
+def test_an_input_that_answers_a_tick_is_what_the_game_applies_on_the_next(recording: MatchRecording) -> None:
+    for track in recording.agents.values():
+        sent = track.inputs
+        assert (len(sent.frame) == len(recording.tick) and track.policy is None) or track.policy
+        row_of = {int(tick): row for row, tick in enumerate(recording.tick)}
+        compared = 0
+        for frame, car, controls in zip(sent.frame, sent.row, sent.controls, strict=True):
+            row = row_of.get(int(frame) + 1)
+            if row is None or recording.state.phase[row] != recording.state.phase[row - 1]:
+                continue
+            np.testing.assert_allclose(recording.state.car_controls[row, car], controls, atol=1e-6)
+            compared += 1
+        assert compared > 500
+
+
+def test_what_the_server_took_is_what_the_agents_sent(recording: MatchRecording) -> None:
+    taken = recording.inputs_taken
+    assert taken is not None
+    for track in recording.agents.values():
+        mine = taken.row == track.inputs.row[0]
+        np.testing.assert_array_equal(taken.frame[mine], track.inputs.frame)
+        np.testing.assert_array_equal(taken.controls[mine], track.inputs.controls)
+
+
+def test_what_a_policy_saw_follows_from_the_recorded_states(recording: MatchRecording) -> None:
+    (track,) = (one for one in recording.agents.values() if one.policy is not None)
+    loaded = load_policy(POLICY)
+    builder = loaded.components().obs_builder
+    assert builder is not None and track.policy is not None
+    assert track.policy["weights_sha256"] == loaded.manifest.weights_sha256
+    rows = {int(tick): row for row, tick in enumerate(recording.tick)}
+    assert len(track.decisions) > 80
+    for one in track.decisions:
+        row = rows[one.frame]
+        state = MatchState(1, 1, 1, recording.state.buffer[row : row + 1])
+        np.testing.assert_allclose(observe(builder, one.seats.tolist(), state)[0], one.obs, atol=1e-6)
+        assert one.actions.shape == (1, 1) and np.isnan(one.rewards).all()
+
+
+def test_equal_matches_give_equal_files_but_for_the_times(
+    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record(tmp_path / "again.mcap")
+    again = read_contents(tmp_path / "again.mcap")
+    assert again.about == contents.about
+    assert list(again.topics) == list(contents.topics)
+    for name, messages in contents.topics.items():
+        # Within a tick the bots answer in any order.
+        assert sorted((one.frame, one.content) for one in again.topics[name]) == sorted(
+            (one.frame, one.content) for one in messages
+        )
+
+
+def test_an_agent_keeps_when_its_packets_came_and_not_their_contents_twice(contents: Contents) -> None:
+    topics = [name for name in contents.topics if name.startswith(AGENTS)]
+    assert {name.rpartition("/")[2] for name in topics} == {"arrivals", "inputs", "decisions"}
+    for name in topics:
+        if name.endswith("arrivals"):
+            assert all(one.content == b"" for one in contents.topics[name])
+
+
+def test_inspect_tells_what_is_in_it_and_exports_it(
+    file: Path, recording: MatchRecording, tmp_path: Path
+) -> None:
+    outputs = {name: tmp_path / f"found.{name}" for name in ("json", "csv", "parquet")}
+    pytest.importorskip("pyarrow")
+    words = [word for name, path in outputs.items() for word in (f"--{name}", str(path))]
+    assert main(["inspect", str(file), "-q", *words]) == 0
+    found = json.loads(outputs["json"].read_text())
+    assert found["rows"] == len(recording.tick) and found["lost_ticks"] == 0
+    assert [one["cars"] for one in found["agents"]] == [["blue-0"], ["orange-0"]]
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(outputs["parquet"])
+    np.testing.assert_array_equal(
+        table["orange-0_position_2"].to_numpy(), recording.state.car_position[:, 1, 2]
+    )
+    with outputs["csv"].open() as lines:
+        names = lines.readline().strip().split(",")
+        first = dict(zip(names, lines.readline().strip().split(","), strict=True))
+    assert np.float32(first["ball_position_2"]) == recording.state.ball_position[0, 2]
+    assert names == table.column_names
+
+
+def test_a_bot_that_is_started_alone_records_into_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RLGYM_BRIDGE_RECORD", str(tmp_path / "recordings"))
+    words = ["--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "2"]
+    assert main(["match", *words, "--max-overtime", "0", "-q"]) == 0
+    files = sorted((tmp_path / "recordings").iterdir())
+    assert len(files) == 2
+    for one in files:
+        found = read_match(one)
+        assert found.lost_ticks == 0 and len(found.tick) > 500 and len(found.agents) == 1
+        assert found.inputs_taken is not None and not len(found.inputs_taken.frame)
+
+
+def test_a_file_that_is_there_or_has_another_name_is_refused(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--record"]
+    assert main([*words, str(file)]) == 2
+    assert main([*words, str(tmp_path / "match.json")]) == 2
+    assert main([*words, str(tmp_path / "nowhere" / "match.mcap")]) == 2
+    said = capsys.readouterr().err
+    assert "which is there already; expected a new file" in said
+    assert "expected a file whose name ends with .mcap" in said
+    assert "nowhere" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
+def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
+               "--pace", "lockstep", "-q", "--record", "match.mcap"]  # fmt: skip
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60.0
+        file = tmp_path / "match.mcap"
+        while time.monotonic() < deadline and not (file.is_file() and file.stat().st_size > 400_000):
+            time.sleep(0.1)
+        process.send_signal(signal.SIGKILL)
+    found = read_match(file, shadow=False)
+    assert len(found.tick) > 1000 and (np.diff(found.tick) == 1).all()
+    (note,) = found.notes
+    assert "was its recorder killed" in note
+    for part in tmp_path.glob("*.part.mcap"):
+        assert len(read_match(part, shadow=False).tick) > 500
+
+
+def damaged(file: Path, tmp_path: Path, name: str) -> Path:
+    data = bytearray(file.read_bytes())
+    if name == "cut":
+        data = data[: len(data) // 2]
+    elif name == "holed":
+        data[len(data) // 2 : len(data) // 2 + 64] = bytes(64)
+    elif name == "long":
+        data += bytes(100)
+    elif name == "without an end":
+        data = data[:-8]
+    target = tmp_path / "damaged.mcap"
+    target.write_bytes(data)
+    return target
+
+
+@pytest.mark.parametrize("name", ["cut", "holed", "without an end"])
+def test_a_damaged_file_is_read_up_to_the_damage(
+    name: str, file: Path, recording: MatchRecording, tmp_path: Path
+) -> None:
+    found = read_match(damaged(file, tmp_path, name), shadow=False)
+    assert len(found.notes) == 1 and "can be read up to byte" in found.notes[0]
+    rows = len(found.tick)
+    assert 100 < rows <= len(recording.tick)
+    np.testing.assert_array_equal(found.state.ball_position, recording.state.ball_position[:rows])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty, expected a recording"),
+        (b"PK\x03\x04 something else", "it is no MCAP file"),
+        (b"\x89MCAP0\r\n", "holds no message of a match"),
+        (b"\x89MCAP0\r\n" + b"\xff" * 400, "holds no message of a match"),
+    ],
+)
+def test_what_is_no_recording_is_refused(
+    content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd.mcap").write_bytes(content)
+    assert main(["inspect", str(tmp_path / "odd.mcap")]) == 2
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+
+
+def test_whatever_byte_is_wrong_reading_ends_with_a_result_or_a_clear_error(
+    file: Path, tmp_path: Path
+) -> None:
+    data = file.read_bytes()
+    random = np.random.default_rng(0)
+    target = tmp_path / "wrong.mcap"
+    for place in random.integers(len(data), size=30).tolist() + list(range(8, 60, 3)):
+        wrong = bytearray(data)
+        wrong[place] ^= int(random.integers(1, 256))
+        target.write_bytes(wrong)
+        found: Any
+        try:
+            found = read_contents(target)
+        except ValueError as error:
+            assert str(target) in str(error)
+        else:
+            assert found.topics

@@ -1,0 +1,111 @@
+"""The recorder writes in a thread of its own, and whatever fails ends the recording alone."""
+
+import errno
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgym_bridge.recording import writer as recording_writer
+from rlgym_bridge.recording.channels import INPUTS, MATCH_CONFIGURATION, PACKETS
+from rlgym_bridge.recording.mcap_file import read_contents
+from rlgym_bridge.recording.merge import merge
+from rlgym_bridge.recording.writer import Recorder, RecordingError
+
+
+def noise(frame: int) -> bytes:
+    """What no compression makes small."""
+    return bytes((frame * 7919 + i * i * 31 + i * frame) % 251 for i in range(1000))
+
+
+def test_a_recording_goes_on_in_another_file_and_keeps_the_newest(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder(tmp_path / "long.mcap", {"by": "test"}, part_bytes=300_000, parts=2)
+    recorder.put(MATCH_CONFIGURATION, 0, b"the match", head=True)
+    for frame in range(6000):
+        recorder.put(PACKETS, frame, noise(frame))
+        if frame % 500 == 0:  # as a match does, not all at once
+            while recorder._queue.qsize():
+                pass
+    recorder.close()
+    names = sorted(one.name for one in tmp_path.iterdir())
+    assert len(names) == 2 and "long.mcap" not in names
+    assert "is removed: a recording keeps 2 files" in caplog.text
+    newest = read_contents(recorder.path)
+    assert newest.about == {"by": "test"}
+    assert [one.content for one in newest.topics[MATCH_CONFIGURATION]] == [b"the match"]
+    assert newest.topics[PACKETS][-1].frame == 5999
+
+
+def test_a_full_disk_ends_the_recording_with_a_warning_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = recording_writer._Stream.write
+
+    def full(self: Any, data: bytes) -> int:
+        if self.written + len(data) > 600_000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(recording_writer._Stream, "write", full)
+    recorder = Recorder(tmp_path / "full.mcap")
+    for frame in range(4000):
+        recorder.put(PACKETS, frame, noise(frame))
+    recorder.close()
+    warnings = [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert len(warnings) == 1 and "full.mcap ends here: [Errno 28]" in warnings[0].getMessage()
+    recorder.put(PACKETS, 4000, b"")  # costs nothing any more
+    frames = [one.frame for one in read_contents(tmp_path / "full.mcap").topics[PACKETS]]
+    assert frames == list(range(len(frames))) and len(frames) > 200
+
+
+def test_a_disk_that_is_too_slow_costs_messages_and_they_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    go_on = threading.Event()
+    write = recording_writer._Stream.write
+
+    def slow(self: Any, data: bytes) -> int:
+        if self.written > 1000:
+            go_on.wait(20.0)
+        return write(self, data)
+
+    monkeypatch.setattr(recording_writer._Stream, "write", slow)
+    monkeypatch.setattr(recording_writer, "_QUEUED", 500)
+    recorder = Recorder(tmp_path / "slow.mcap")
+    for frame in range(3000):
+        recorder.put(PACKETS, frame, noise(frame))
+    assert recorder.dropped > 1000
+    go_on.set()
+    recorder.close()
+    assert f"{recorder.dropped} messages are missing in" in caplog.text
+    assert len(read_contents(tmp_path / "slow.mcap").topics[PACKETS]) == 3000 - recorder.dropped
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"cannot record to .*nowhere"):
+        Recorder(tmp_path / "nowhere" / "match.mcap")
+
+
+def test_agents_parts_are_merged_by_frame_and_a_broken_one_stays(tmp_path: Path) -> None:
+    server = Recorder(tmp_path / "match.mcap", {"by": "server"})
+    agent = Recorder(tmp_path / "agent.mcap", {"by": "agent"})
+    for frame in range(10):
+        server.put(PACKETS, frame, b"packet %d" % frame)
+        agent.put("/agents/me/packets", frame, b"packet %d" % frame)
+        agent.put("/agents/me/inputs", frame, b"input %d" % frame)
+    server.close()
+    agent.close()
+    broken = tmp_path / "broken.mcap"
+    broken.write_bytes(b"nothing of the kind")
+    notes = merge(tmp_path / "match.mcap", [tmp_path / "agent.mcap", broken, tmp_path / "missing.mcap"])
+    assert len(notes) == 1 and "broken.mcap" in notes[0]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["broken.mcap", "match.mcap"]
+    found = read_contents(tmp_path / "match.mcap")
+    assert found.about == {"by": "server"}
+    assert [one.content for one in found.topics["/agents/me/arrivals"]] == [b""] * 10
+    assert [one.content for one in found.topics["/agents/me/inputs"]] == [b"input %d" % n for n in range(10)]
+    assert INPUTS not in found.topics
