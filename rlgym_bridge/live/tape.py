@@ -13,7 +13,6 @@ from rlbot import flat
 from rlgym_bridge.episode import Episode
 from rlgym_bridge.recording.channels import (
     FIELD_INFO,
-    INPUT,
     MATCH_CONFIGURATION,
     POLICY,
     Decision,
@@ -54,8 +53,8 @@ class Tape:
             self._recorder.put(MATCH_CONFIGURATION, 0, message, True)
 
     def sent(self, frame: int, index: int, row: np.ndarray) -> None:
-        """Write down an input that answers a frame."""
-        self._recorder.put(self._inputs, frame, INPUT.pack(index, *row.tolist()))
+        """Write down an input that answers a frame: `channels.INPUT`, row `(8,)` float32."""
+        self._recorder.put(self._inputs, frame, index.to_bytes(4, "little") + row.tobytes())
 
     def decided(self, frame: int, seats: Sequence[int], episode: Episode) -> None:
         """Write down what was seen and chosen, and the reward of the step before."""

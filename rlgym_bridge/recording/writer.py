@@ -8,9 +8,9 @@ fails ends the recording with a warning, never the match.
 
 import json
 import logging
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ _LOG = logging.getLogger(__name__)
 
 CHUNK_BYTES: Final = 1 << 18  # 1.7 s of a 1v1 before compression
 _QUEUED: Final = 20_000  # messages, about a minute of 1v1
+_LOOK_SECONDS: Final = 0.05  # between two looks at the queue
 _CLOSE_SECONDS: Final = 10.0
 _FRAMES: Final = 1 << 32  # sequences are unsigned
 
@@ -74,7 +75,8 @@ class Recorder:
         self._numbered = 1
         self._kept: list[tuple[str, Mapping[str, str]]] = []  # metadata, of every part
         self._head: dict[str, tuple[int, int, bytes]] = {}  # by topic: what every part begins with
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._queue: deque[Any] = deque()
+        self._closed = threading.Event()
         self._open()
         if about is not None:
             self.tell(ABOUT, {name: json.dumps(value) for name, value in about.items()})
@@ -92,18 +94,19 @@ class Recorder:
         """
         if self.failed is not None:
             return
-        if self._queue.qsize() >= _QUEUED:
+        if len(self._queue) >= _QUEUED:
             self.dropped += 1
             return
-        self._queue.put((topic, frame, time.time_ns(), content, head))
+        # Nobody is woken: a system call would cost the tick more than all the rest.
+        self._queue.append((topic, frame, time.time_ns(), content, head))
 
     def tell(self, name: str, values: Mapping[str, str]) -> None:
         """Have metadata written, in every part."""
-        self._queue.put((name, values))
+        self._queue.append((name, values))
 
     def close(self) -> None:
         """Write what is left, and the index; never raises."""
-        self._queue.put(None)
+        self._closed.set()
         self._thread.join(_CLOSE_SECONDS)
         if self._thread.is_alive():
             _LOG.warning("%s is not finished after %g s: its index is missing", self.path, _CLOSE_SECONDS)
@@ -113,13 +116,17 @@ class Recorder:
     # --- in the writer thread --------------------------------------------------------------------
 
     def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            if self.failed is not None:
-                continue
-            try:
-                self._take(item)
-            except Exception as error:  # a full disk, or a folder that has gone: the match goes on
-                self._fail(error)
+        closed = False
+        while not closed:
+            closed = self._closed.wait(_LOOK_SECONDS)  # before the queue is emptied for the last time
+            while self._queue:
+                item = self._queue.popleft()
+                if self.failed is not None:
+                    continue
+                try:
+                    self._take(item)
+                except Exception as error:  # a full disk, or a folder that has gone: the match goes on
+                    self._fail(error)
         try:
             if self.failed is None:
                 self._writer.finish()  # type: ignore[no-untyped-call]

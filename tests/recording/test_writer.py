@@ -3,6 +3,7 @@
 import errno
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ def test_a_recording_goes_on_in_another_file_and_keeps_the_newest(
     for frame in range(6000):
         recorder.put(PACKETS, frame, noise(frame))
         if frame % 500 == 0:  # as a match does, not all at once
-            while recorder._queue.qsize():
-                pass
+            while recorder._queue:
+                time.sleep(0.01)
     recorder.close()
     names = sorted(one.name for one in tmp_path.iterdir())
     assert len(names) == 2 and "long.mcap" not in names

@@ -1,0 +1,85 @@
+"""`python -m tests.benchmarks.recording`: what recording costs the thread that plays, the disk and the CPU.
+
+A bot's packets come 120 times a second, as in a match in real time, and are written down as the agent does
+it: every packet, every input, every eighth tick a decision. Nothing else runs in the process but the writer.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rlgym_bridge.brains import brain_of
+from rlgym_bridge.cli import main as bridge
+from rlgym_bridge.episode import Episode
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.live.tape import Tape
+from rlgym_bridge.recording.channels import PACKETS
+from rlgym_bridge.recording.drawable import state_message
+from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.recording.mcap_file import read_contents
+from rlgym_bridge.recording.writer import Recorder
+from rlgym_bridge.state import MatchState
+
+_TICK_SKIP = 8
+
+
+def measure(team_size: int, seconds: float) -> dict[str, float]:
+    """Play a match once as fast as it goes, then record its packets in real time.
+
+    Returns:
+        Microseconds that recording adds to a tick (`p50`, `p99`), megabytes of a minute, percent of one CPU.
+    """
+    from rlbot import flat
+
+    with tempfile.TemporaryDirectory() as folder:
+        played = Path(folder) / "played.mcap"
+        words = ["--blue", *["chaser"] * team_size, "--orange", *["chaser"] * team_size, "--seconds", "15"]
+        bridge(["match", *words, "--max-overtime", "0", "--pace", "lockstep", "-q", "--record", str(played)])
+        packets = [one.content for one in read_contents(played).topics[PACKETS]]
+        states = read_match(played, shadow=False).state
+        contents = [flat.CorePacket.unpack(one).message for one in packets]
+        episode = Episode(brain_of("bot/policy")) if team_size == 1 else None
+        row = np.array([1, 0.5, 0, 0, 0, 0, 1, 0], np.float32)
+        target = Path(folder) / "recorded.mcap"
+        recorder = Recorder(target, prepare=state_message)
+        tape = Tape(recorder, "benchmark")
+        costs, cpu = [], time.process_time()
+        spent_here = 0.0
+        due = time.perf_counter()
+        for tick in range(int(seconds * TICKS_PER_SECOND)):
+            due += 1 / TICKS_PER_SECOND
+            if episode is not None and tick % _TICK_SKIP == 0:
+                one = MatchState(1, 1, 1, states.buffer[tick % len(packets)][None].copy())
+                began = time.process_time()
+                if tick == 0:
+                    episode.reset(one, [0], 0)
+                episode.step(one)
+                episode.decide(one)
+                spent_here += time.process_time() - began
+            number = tick % len(packets)
+            start = time.perf_counter()
+            tape.heard(contents[number], packets[number])
+            tape.sent(tick, 0, row)
+            if episode is not None and tick % _TICK_SKIP == 0:
+                tape.decided(tick, [0], episode)
+            costs.append(time.perf_counter() - start)
+            time.sleep(max(0.0, due - time.perf_counter()))
+        used = time.process_time() - cpu - spent_here
+        tape.close()
+        p50, p99 = np.percentile(costs, [50, 99]) * 1e6
+        size = target.stat().st_size / 1e6
+    return {
+        "p50_us": round(float(p50), 1),
+        "p99_us": round(float(p99), 1),
+        "megabytes_a_minute": round(size * 60 / seconds, 2),
+        "cpu_percent": round(100 * used / seconds, 1),
+    }
+
+
+if __name__ == "__main__":
+    found = {f"{size}v{size}": measure(size, float((sys.argv[1:] or ["60"])[0])) for size in (1, 3)}
+    print(json.dumps(found, indent=1))
