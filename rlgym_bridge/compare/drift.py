@@ -69,9 +69,9 @@ class Errors:
     def empty(windows: int) -> "Errors":
         """Return room for windows."""
         shape = (windows, len(HORIZONS))
-        numbers = [np.full(shape, np.nan) for _ in range(4)]
+        one, two, three, four, five = (np.full(shape, np.nan) for _ in range(5))
         return Errors(
-            np.full(shape, "", dtype="<U24"), *numbers, np.full((*shape, 6), np.nan), np.full(shape, np.nan)
+            np.full(shape, "", dtype="<U24"), one, two, three, four, np.full((*shape, 6), np.nan), five
         )
 
     @staticmethod
@@ -79,11 +79,9 @@ class Errors:
         """Return all windows of several."""
         if not parts:
             return Errors.empty(0)
-        arrays = [
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("names", "position", "velocity", "angle", "spin", "vectors", "moments")
-        ]
-        return Errors(*arrays, [origin for part in parts for origin in part.origins])
+        names = ("names", "position", "velocity", "angle", "spin", "vectors", "moments")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return Errors(**joined, origins=[origin for part in parts for origin in part.origins])
 
 
 @dataclass
@@ -136,7 +134,7 @@ class Scene:
         times = self.timeline.inputs
         latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
         ago = np.where(latest >= 0, times - times[latest], np.inf)
-        return np.maximum(ago - self.lag, 0.0)
+        return np.asarray(np.maximum(ago - self.lag, 0.0))
 
 
 def measure(
@@ -265,9 +263,9 @@ def between(values: np.ndarray, after: float) -> np.ndarray:
     tick = min(int(after + 1e-9), len(values) - 1)
     part = after - tick
     if part < 1e-6 or tick + 1 >= len(values):
-        return values[tick]
+        return np.asarray(values[tick])
     one, two = values[tick], values[tick + 1]
-    blend = one + part * (two - one)
+    blend: np.ndarray = one + part * (two - one)
     step = TICK_SECONDS
     first, second = one[VELOCITY] * step, two[VELOCITY] * step
     square, cube = part * part, part * part * part

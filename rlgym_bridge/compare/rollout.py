@@ -95,47 +95,36 @@ class Stage:
         first = max(min(first, start - 1), 0)
         # Fresh cars: used ones carry what is hidden from the window before.
         self._cars = place_cars(self._arena, *self._line_up) if self._cars else []
+        apart = np.maximum(np.round(np.diff(track.times[first : start + 1])), 1).astype(int).tolist()
+        pieces = [*zip(track.times[first:start].tolist(), apart, strict=True), (track.times[start], ticks)]
+        ends = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
+        changes = _changes(drives[: len(self._cars)], int(track.rows[start]), ends)
         states = [self._begin(track, first, place) for place in range(len(self.bodies))]
-        for moment in range(first, start):
-            apart = track.times[moment + 1] - track.times[moment]
-            self._run(track.rows[moment], track.times[moment], max(round(apart), 1), drives, None)
-            states = [self._set(track, moment + 1, place) for place in range(len(self.bodies))]
+        done = 0
+        for moment, length in enumerate(apart, first + 1):
+            for tick in range(done, done + length):
+                self._step(changes.get(tick, ()))
+            done += length
+            states = [self._set(track, moment, place) for place in range(len(self.bodies))]
         jumped = np.array([isinstance(one, rsim.CarState) and _has_jumped(one) for one in states])
         values = np.empty((ticks + 1, len(self.bodies), BODY_SIZE))
         wheels = np.zeros((ticks + 1, len(self.bodies)), int)
         values[0] = track.values[start]
         wheels[0] = [_wheels(one) for one in states]
-        self._run(track.rows[start], track.times[start], ticks, drives, (values, wheels))
+        for tick in range(ticks):
+            self._step(changes.get(done + tick, ()))
+            states = [self._owner(place).get_state() for place in range(len(self.bodies))]
+            values[tick + 1] = [_numbers(one) for one in states]
+            wheels[tick + 1] = [_wheels(one) for one in states]
         return Path(values, wheels, jumped)
 
-    def _run(
-        self,
-        row: int,
-        time: float,
-        ticks: int,
-        drives: Sequence[Drive | None],
-        into: tuple[np.ndarray, np.ndarray] | None,
-    ) -> None:
-        """Step, each tick with its inputs, and keep what comes out where somebody wants it."""
-        ends = time + np.arange(1, ticks + 1)
-        changes: dict[int, list[tuple[int, list[float]]]] = {}
-        for car, drive in enumerate(drives[: len(self._cars)]):
-            if drive is not None:
-                controls = drive.during(row, ends)
-                new = np.flatnonzero((controls[1:] != controls[:-1]).any(1)) + 1
-                for tick in (0, *new.tolist()):
-                    changes.setdefault(tick, []).append((car, controls[tick].tolist()))
-        step, arena = self._arena.step, self._arena
-        for tick in range(ticks):
-            for car, controls in changes.get(tick, ()):
-                self._cars[car].set_controls(control_of(controls))
-            step(1)
-            if into is not None:
-                values, wheels = into
-                for place, body in enumerate(self.bodies):
-                    state = arena.ball.get_state() if body == BALL else self._cars[place].get_state()
-                    values[tick + 1, place] = _numbers(state)
-                    wheels[tick + 1, place] = _wheels(state)
+    def _owner(self, place: int) -> rsim.Ball | rsim.Car:
+        return self._arena.ball if self.bodies[place] == BALL else self._cars[place]
+
+    def _step(self, changes: Sequence[tuple[int, rsim.CarControls]]) -> None:
+        for car, controls in changes:
+            self._cars[car].set_controls(controls)
+        self._arena.step(1)
 
     def _begin(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track starts, with all that the recording knows of it."""
@@ -152,7 +141,7 @@ class Stage:
 
     def _set(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track is at a moment; what the track does not say stays."""
-        owner = self._arena.ball if self.bodies[place] == BALL else self._cars[place]
+        owner = self._owner(place)
         values = track.values[moment, place]
         state = owner.get_state()
         velocity = values[VELOCITY]
@@ -166,6 +155,21 @@ class Stage:
         state.rot_mat = rsim.RotMat(*values[ROTATION].reshape(3, 3).T.ravel().tolist())
         owner.set_state(state)
         return state
+
+
+def _changes(
+    drives: Sequence[Drive | None], row: int, ends: np.ndarray
+) -> dict[int, list[tuple[int, rsim.CarControls]]]:
+    """Return which cars get new controls before which of the ticks that end at `ends`."""
+    changes: dict[int, list[tuple[int, rsim.CarControls]]] = {}
+    for car, drive in enumerate(drives):
+        if drive is None:
+            continue
+        rows = drive.during(row, ends)
+        new = np.flatnonzero((rows[1:] != rows[:-1]).any(1)) + 1
+        for tick in (0, *new.tolist()):
+            changes.setdefault(tick, []).append((car, control_of(rows[tick].tolist())))
+    return changes
 
 
 def _settled(recorded: np.ndarray, simulated: np.ndarray, up: np.ndarray) -> np.ndarray:

@@ -84,8 +84,8 @@ def fit_timeline(recording: Recording) -> Timeline:
         clock, times = _fit_seconds(recording, bodies)
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
     times = recording.tick.astype(float)
-    clock = _measure(recording, bodies, times * TICK_SECONDS)[0]
     if recording.clock is Clock.TICKS:
+        clock = _measure(recording, bodies, times * TICK_SECONDS)[0]
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
     columns, ages, explained = [], [], []
     for body in bodies:
@@ -101,7 +101,7 @@ def fit_timeline(recording: Recording) -> Timeline:
         float(share.mean()) if len(share) else 0.0,
         tuple(counts.tolist()),
     )
-    return Timeline(np.stack(columns, 1), times, clock, offset)
+    return Timeline(np.stack(columns, 1), times, ClockFit(1.0, np.inf, 0), offset)
 
 
 def raw_timeline(recording: Recording) -> Timeline:

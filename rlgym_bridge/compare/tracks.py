@@ -54,22 +54,13 @@ class Track:
 def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray:
     """Return `(rows, 18)` float64 of one body at some rows of a recording."""
     state = recording.state
-    if body == BALL:
-        parts = (
-            state.ball_position, state.ball_linear_velocity, state.ball_angular_velocity, state.ball_rotation,
-        )  # fmt: skip
-    else:
-        parts = tuple(
-            part[:, body]
-            for part in (
-                state.car_position,
-                state.car_linear_velocity,
-                state.car_angular_velocity,
-                state.car_rotation,
-            )  # fmt: skip
-        )
-    flat = [part[rows].reshape(len(rows), width) for part, width in zip(parts, (3, 3, 3, 9), strict=True)]
-    values = np.concatenate(flat, axis=1).astype(float)
+    prefix, own = ("ball_", ()) if body == BALL else ("car_", (body,))
+    parts = [
+        getattr(state, prefix + name)[(rows, *own)]
+        for name in ("position", "linear_velocity", "angular_velocity", "rotation")
+    ]
+    flat = [part.reshape(len(rows), width) for part, width in zip(parts, (3, 3, 3, 9), strict=True)]
+    values: np.ndarray = np.concatenate(flat, axis=1).astype(float)
     if not values[:, ROTATION].any():  # not recorded: any will do for a ball
         values[:, ROTATION] = np.eye(3).ravel()
     return values
@@ -102,8 +93,7 @@ def make_tracks(
         for number in np.unique(run[stretch]):
             rows = np.flatnonzero(there[stretch] & (run[stretch] == number)) + stretch.start
             own = times[rows, bodies[0]]
-            rising = np.concatenate([[True], np.diff(np.maximum.accumulate(own)) > 0]) if len(own) else []
-            rows = rows[rising]
+            rows = rows[np.diff(np.maximum.accumulate(own), prepend=-np.inf) > 0]
             if len(rows) >= least:
                 values = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
                 tracks.append(Track(tuple(bodies), rows, times[rows, bodies[0]], values))
@@ -147,7 +137,7 @@ class Drive:
         start, times = self._stretches[int(self._of_row[row])]
         due = ends - self._back - self.lag + _JUST_BEFORE
         found = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(times) - 1)
-        return self.rows[start + found]
+        return np.asarray(self.rows[start + found])
 
 
 def _has_boost(amount: np.ndarray) -> np.ndarray:

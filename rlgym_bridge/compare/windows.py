@@ -61,7 +61,8 @@ def targets(track: Track, start: int) -> np.ndarray:
     found = track.nearest(wanted)
     beside = np.abs(track.times[found] - wanted)
     fits = (beside <= np.maximum(_BESIDE, _NEXT_TO * np.array(HORIZONS))) & (found > start)
-    return np.where(fits, found, -1)
+    ends: np.ndarray = np.where(fits, found, -1)
+    return ends
 
 
 def lead_ticks(track: Track, start: int, place: int) -> float:
