@@ -1,276 +1,200 @@
-"""How far RocketSim and a recording part: errors of many windows, for each horizon and situation."""
+"""How far RocketSim and a recording part: errors of many windows, for each horizon and situation.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+The noise floor is measured in the same way, on a recording of RocketSim itself: it is let go some way before
+each window, and what it then does is taken for the recording, seen at the moments at which that shows rows.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.compare.errors import Errors, between, enter
 from rlgym_bridge.compare.rollout import Adjust, Path, Stage
-from rlgym_bridge.compare.timeline import Timeline
-from rlgym_bridge.compare.tracks import (
-    BALL,
-    POSITION,
-    ROTATION,
-    SPIN,
-    VELOCITY,
-    Drive,
-    Track,
-    make_tracks,
-    shown,
-)
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.tracks import BALL, Track
 from rlgym_bridge.compare.windows import (
     BALL_TOUCHED,
     CAR_CONTACT,
     HORIZONS,
     lead_ticks,
-    near_others,
     situation,
     starts,
     targets,
 )
-from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Clock, Inputs
 
 WINDOWS: Final = 240
 """Windows of each body, at most: their percentiles are steady, and a match takes seconds."""
 
+FLOOR_WINDOWS: Final = 80
+"""The same for the noise floor, whose windows are simulated twice."""
+
 CLOSEST: Final = 30.0  # ticks between the starts of windows, at least
-_CONTACTS: Final = 40  # windows with contact that are simulated with everybody in them: they cost most
-_JUMP: Final = CONTROL_NAMES.index("jump")
+_CONTACTS: Final = 60  # windows of a body that are simulated with everybody in them, at most: they cost most
 _BESIDE: Final = 2  # ticks simulated beyond the horizon: a row may lie there
 
 
-@dataclass
-class Errors:
-    """Errors of windows at their horizons, all `(windows, horizons)`.
-
-    Attributes:
-        names: Situation of each, "" where nothing was measured.
-        position: uu.
-        velocity: uu/s; of a car on its wheels along the ground alone.
-        angle: rad between the two orientations.
-        spin: rad/s.
-        vectors: `(windows, horizons, 6)` recorded minus simulated position and velocity.
-        moments: `(windows, horizons)` ticks that really went by.
-        origins: `(windows,)` (recording, body, row) of each window's start.
-    """
-
-    names: np.ndarray
-    position: np.ndarray
-    velocity: np.ndarray
-    angle: np.ndarray
-    spin: np.ndarray
-    vectors: np.ndarray
-    moments: np.ndarray
-    origins: list[tuple[int, int, int]] = field(default_factory=list)
-
-    @staticmethod
-    def empty(windows: int) -> "Errors":
-        """Return room for windows."""
-        shape = (windows, len(HORIZONS))
-        one, two, three, four, five = (np.full(shape, np.nan) for _ in range(5))
-        return Errors(
-            np.full(shape, "", dtype="<U24"), one, two, three, four, np.full((*shape, 6), np.nan), five
-        )
-
-    @staticmethod
-    def join(parts: Sequence["Errors"]) -> "Errors":
-        """Return all windows of several."""
-        if not parts:
-            return Errors.empty(0)
-        names = ("names", "position", "velocity", "angle", "spin", "vectors", "moments")
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return Errors(**joined, origins=[origin for part in parts for origin in part.origins])
-
-
-@dataclass
-class Scene:
-    """A recording with its times, ready to be simulated.
-
-    Attributes:
-        recording: The recording.
-        timeline: When its rows were.
-        lag: Ticks by which its inputs act late.
-        number: Which recording of those compared.
-    """
-
-    recording: Recording
-    timeline: Timeline
-    lag: float = 0.0
-    number: int = 0
-
-    def __post_init__(self) -> None:
-        """Work out what every measurement needs."""
-        self.near = near_others(self.recording)
-        self.bodies = [
-            body
-            for body in (*range(self.recording.state.layout.cars), BALL)
-            if shown(self.recording, body).any()
-        ]
-        self._tracks: dict[tuple[int, ...], list[Track]] = {}
-
-    @property
-    def driven(self) -> bool:
-        """Whether there are inputs, so that cars can be simulated."""
-        return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
-
-    def tracks(self, bodies: Sequence[int]) -> list[Track]:
-        """Return the tracks of bodies together."""
-        key = tuple(bodies)
-        if key not in self._tracks:
-            self._tracks[key] = make_tracks(self.recording, self.timeline.times, key)
-        return self._tracks[key]
-
-    def drive(self, car: int, lag: float | None = None) -> Drive | None:
-        """Return the inputs of a car, acting `lag` ticks late; the scene's own where it is None."""
-        if car == BALL or not self.driven:
-            return None
-        return Drive(self.recording, car, self.timeline.inputs, self.lag if lag is None else lag)
-
-    def since_jump(self, car: int) -> np.ndarray:
-        """Return `(rows,)` ticks since a car last pressed or let go of jump, as far as is known."""
-        pressed = self.recording.state.car_controls[:, car, _JUMP] > 0
-        times = self.timeline.inputs
-        latest = np.maximum.accumulate(np.where(pressed, np.arange(len(times)), -1))
-        ago = np.where(latest >= 0, times - times[latest], np.inf)
-        return np.asarray(np.maximum(ago - self.lag, 0.0))
-
-
-def measure(
-    scene: Scene, windows: int = WINDOWS, adjust: Adjust | None = None, contacts: bool = True,
-    only: int | None = None, longest: int = HORIZONS[-1],
-) -> Errors:  # fmt: skip
+def measure(scene: Scene, windows: int = WINDOWS) -> Errors:
     """Simulate windows of every body and return their errors.
 
     Args:
         scene: The recording.
         windows: Most windows of each body.
-        adjust: Changes RocketSim's constants.
-        contacts: Whether to simulate windows in which bodies meet.
-        only: A body, where the others are not wanted.
-        longest: Ticks to simulate; longer horizons are left out.
     """
+    return _measure(scene, windows, of_itself=False)
+
+
+def measure_floor(scene: Scene, windows: int = FLOOR_WINDOWS) -> Errors:
+    """Do the same with RocketSim in the place of the recording: what it is off itself.
+
+    Args:
+        scene: The recording whose windows, rows and inputs are taken.
+        windows: Most windows of each body.
+    """
+    return _measure(scene, windows, of_itself=True)
+
+
+def measure_again(scene: Scene, body: int, rows: Collection[int], longest: int, adjust: Adjust) -> Errors:
+    """Simulate some windows of a body once more, alone and in a changed world.
+
+    Args:
+        scene: The recording.
+        body: The body.
+        rows: Rows of the recording in which the windows start.
+        longest: Ticks to simulate; longer horizons are left out.
+        adjust: Changes RocketSim's constants.
+    """
+    cast = _Cast(scene, (body,), adjust)
+    chosen = []
+    for track in cast.tracks:
+        places = np.flatnonzero(np.isin(track.rows, list(rows)))
+        chosen += [(track, int(place)) for place in places if 0 < place < len(track.rows) - 1]
+    return Errors.join(list(_windows(cast, None, body, chosen, longest)))
+
+
+def _measure(scene: Scene, windows: int, of_itself: bool) -> Errors:
+    together = None
+    # A replay shows bodies of different moments: they cannot be put there together.
+    if scene.driven and len(scene.bodies) > 1 and scene.recording.clock is not Clock.FRAMES:
+        together = _Cast(scene, tuple(scene.bodies), None, of_itself)
     parts = []
     for body in scene.bodies:
-        if (body != BALL and not scene.driven) or only not in (None, body):
-            continue
-        parts.append(_measure_body(scene, body, windows, adjust, contacts, longest))
+        if body == BALL or scene.driven:
+            alone = _Cast(scene, (body,), None, of_itself)
+            every = _spacing(alone.tracks, windows)
+            chosen = [(track, start) for track in alone.tracks for start in starts(track, every).tolist()]
+            parts += list(_windows(alone, together, body, chosen, HORIZONS[-1]))
     return Errors.join(parts)
 
 
-def spacing(tracks: Sequence[Track], windows: int) -> float:
+@dataclass
+class _Rolled:
+    """A window as it was simulated."""
+
+    track: Track
+    start: int
+    path: Path
+
+
+class _Cast:
+    """Some bodies of a scene, and the arena that plays them."""
+
+    def __init__(
+        self, scene: Scene, bodies: tuple[int, ...], adjust: Adjust | None, of_itself: bool = False
+    ) -> None:
+        self.scene, self.bodies, self._of_itself = scene, bodies, of_itself
+        self.tracks = scene.tracks(bodies)
+        self._stage = Stage(scene.recording, bodies, adjust)
+        self._drives = [scene.drive(body) for body in bodies]
+        if of_itself:
+            unsure = _unsure(scene)
+            self._real = [scene.drive(body, times=unsure) for body in bodies]
+
+    def roll(self, track: Track, start: int, last: int) -> _Rolled:
+        """Simulate from a moment of a track to another, and a little beyond."""
+        lead = max(lead_ticks(track, start, place) for place in range(len(self.bodies)))
+        if self._of_itself:
+            track, start, last = self._simulated(track, start, last, lead)
+        ticks = int(np.ceil(track.times[last] - track.times[start])) + _BESIDE
+        return _Rolled(track, start, self._stage.roll(track, start, ticks, lead, self._drives))
+
+    def _simulated(self, track: Track, start: int, last: int, lead: float) -> tuple[Track, int, int]:
+        """Return what RocketSim makes of a piece of a track, from `lead` ticks before the window on."""
+        first = max(int(np.searchsorted(track.times, track.times[start] - lead - 0.01)), 0)
+        first = max(min(first, start - 1), 0)
+        times = track.times[first : last + 1]
+        ticks = int(np.ceil(times[-1] - times[0])) + _BESIDE
+        path = self._stage.roll(track, first, ticks, lead, self._real)
+        values = np.stack([
+            np.stack([between(path.values[:, place], time - times[0]) for time in times])
+            for place in range(len(self.bodies))
+        ], axis=1)  # fmt: skip
+        piece = replace(track, rows=track.rows[first : last + 1], times=times, values=values)
+        return piece, start - first, last - first
+
+
+def _unsure(scene: Scene) -> np.ndarray:
+    """Return `(rows,)` when inputs may have changed: applied ones at any tick since the row before."""
+    times = scene.timeline.inputs
+    if scene.recording.inputs is not Inputs.APPLIED:
+        return times
+    gap = np.diff(times, prepend=times[:1])
+    gap[np.diff(scene.recording.stretch, prepend=scene.recording.stretch[:1]) != 0] = 1.0
+    spare = np.maximum(np.round(gap) - 1, 0)
+    return np.asarray(times - np.floor(np.random.default_rng(0).random(len(times)) * (spare + 1)))
+
+
+def _windows(
+    alone: _Cast, together: _Cast | None, body: int, chosen: Sequence[tuple[Track, int]], longest: int
+) -> Iterator[Errors]:
+    """Yield the errors of each window of a body that begins at one of the chosen moments of its tracks."""
+    scene = alone.scene
+    near = scene.near[:, body]  # the ball is the last column
+    since = scene.since_jump(body) if body != BALL else np.full(len(near), np.inf)
+    meetings = 0
+    for track, start in chosen:
+        ends = targets(track, start)
+        ends[np.array(HORIZONS) > longest] = -1
+        if (ends < 0).all():
+            continue
+        found = Errors.empty(1)
+        row = int(track.rows[start])
+        found.origins = [(scene.number, body, row)]
+        rolled = alone.roll(track, start, int(ends.max()))
+        moved = rolled.start - start  # a simulated recording begins where it has to
+        meets = {}
+        for column in np.flatnonzero(ends >= 0).tolist():
+            end = int(ends[column]) + moved
+            name = situation(rolled.track, 0, rolled.path, rolled.start, end, near, float(since[row]))
+            if name in (BALL_TOUCHED, CAR_CONTACT):
+                meets[column] = name
+            else:
+                enter(found, column, name, rolled.track, 0, rolled.path, rolled.start, end)
+        if meets and together is not None and meetings < _CONTACTS:
+            meetings += 1
+            _meet(found, meets, together, body, row)
+        yield found
+
+
+def _meet(found: Errors, meets: dict[int, str], together: _Cast, body: int, row: int) -> None:
+    """Fill in the horizons up to which a body meets another: everybody takes part."""
+    place = together.bodies.index(body)
+    for track in together.tracks:
+        start = int(np.searchsorted(track.rows, row))
+        if not 0 < start < len(track.rows) or track.rows[start] != row:
+            continue
+        ends = targets(track, start)
+        wanted = {column: int(ends[column]) for column in meets if ends[column] >= 0}
+        if wanted:
+            rolled = together.roll(track, start, max(wanted.values()))
+            for column, end in wanted.items():
+                moved = end + rolled.start - start
+                enter(found, column, meets[column], rolled.track, place, rolled.path, rolled.start, moved)
+
+
+def _spacing(tracks: Sequence[Track], windows: int) -> float:
     """Return ticks between starts so that tracks give about so many windows."""
     total = sum(float(track.times[-1] - track.times[0]) for track in tracks)
     return max(CLOSEST, total / max(windows, 1))
-
-
-def _measure_body(
-    scene: Scene, body: int, windows: int, adjust: Adjust | None, contacts: bool, longest: int
-) -> Errors:
-    tracks = scene.tracks((body,))
-    every = spacing(tracks, windows)
-    alone = Stage(scene.recording, (body,), adjust)
-    together = _Together(scene, adjust) if contacts else None
-    near = scene.near[:, body]  # the ball is the last column
-    since = scene.since_jump(body) if body != BALL else np.full(len(near), np.inf)
-    drives = [scene.drive(body)]
-    parts = []
-    for track in tracks:
-        for start in starts(track, every).tolist():
-            ends = targets(track, start)
-            ends[np.array(HORIZONS) > longest] = -1
-            if (ends < 0).all():
-                continue
-            last = float(track.times[ends.max()] - track.times[start])
-            path = alone.roll(track, start, int(np.ceil(last)) + _BESIDE, lead_ticks(track, start, 0), drives)
-            row = int(track.rows[start])
-            found = Errors.empty(1)
-            found.origins = [(scene.number, body, row)]
-            meets = []
-            for column, end in enumerate(ends.tolist()):
-                if end < 0:
-                    continue
-                name = situation(track, 0, path, start, end, near, float(since[row]))
-                if name in (BALL_TOUCHED, CAR_CONTACT):
-                    meets.append((column, name))
-                else:
-                    _enter(found, column, name, track, 0, path, start, end)
-            if meets and together is not None:
-                together.enter(found, meets, body, row)
-            parts.append(found)
-    return Errors.join(parts)
-
-
-class _Together:
-    """Windows in which bodies meet: everybody takes part."""
-
-    def __init__(self, scene: Scene, adjust: Adjust | None) -> None:
-        self._bodies = tuple(scene.bodies)
-        self._left = _CONTACTS
-        self._stage = None
-        # A replay shows bodies of different moments: they cannot be put there together.
-        if scene.recording.clock is Clock.FRAMES or not scene.driven or len(self._bodies) < 2:
-            return
-        self._stage = Stage(scene.recording, self._bodies, adjust)
-        self._tracks = scene.tracks(self._bodies)
-        self._drives = [scene.drive(body) for body in self._bodies]
-
-    def enter(self, found: Errors, meets: list[tuple[int, str]], body: int, row: int) -> None:
-        """Fill in the horizons up to which a body meets another."""
-        if self._stage is None or not self._left:
-            return
-        for track in self._tracks:
-            start = int(np.searchsorted(track.rows, row))
-            if not 0 < start < len(track.rows) or track.rows[start] != row:
-                continue
-            self._left -= 1
-            ends = targets(track, start)
-            place = track.bodies.index(body)
-            lead = max(lead_ticks(track, start, one) for one in range(len(track.bodies)))
-            wanted = [(column, name, int(ends[column])) for column, name in meets if ends[column] >= 0]
-            if not wanted:
-                return
-            last = max(float(track.times[end] - track.times[start]) for _, _, end in wanted)
-            path = self._stage.roll(track, start, int(np.ceil(last)) + _BESIDE, lead, self._drives)
-            for column, name, end in wanted:
-                _enter(found, column, name, track, place, path, start, end)
-
-
-def _enter(
-    found: Errors, column: int, name: str, track: Track, place: int, path: Path, start: int, end: int
-) -> None:
-    """Compare the simulation with one moment of the recording."""
-    after = float(track.times[end] - track.times[start])
-    ours, theirs = between(path.values[:, place], after), track.values[end, place]
-    off = theirs - ours
-    speed = off[VELOCITY]
-    if path.wheels[round(after), place] >= 3:  # see `_settled` in rollout.py
-        up = theirs[ROTATION][2::3]
-        speed = speed - (speed @ up) * up
-    found.names[0, column] = name
-    found.position[0, column] = np.linalg.norm(off[POSITION])
-    found.velocity[0, column] = np.linalg.norm(speed)
-    chord = np.linalg.norm(off[ROTATION]) / np.sqrt(8.0)
-    found.angle[0, column] = 2 * np.arcsin(min(chord, 1.0))
-    found.spin[0, column] = np.linalg.norm(off[SPIN])
-    found.vectors[0, column] = np.concatenate([off[POSITION], speed])
-    found.moments[0, column] = after
-
-
-def between(values: np.ndarray, after: float) -> np.ndarray:
-    """Return a path `(ticks + 1, 18)` at a moment: between ticks the position is a cubic (Hermite's)."""
-    tick = min(int(after + 1e-9), len(values) - 1)
-    part = after - tick
-    if part < 1e-6 or tick + 1 >= len(values):
-        return np.asarray(values[tick])
-    one, two = values[tick], values[tick + 1]
-    blend: np.ndarray = one + part * (two - one)
-    step = TICK_SECONDS
-    first, second = one[VELOCITY] * step, two[VELOCITY] * step
-    square, cube = part * part, part * part * part
-    blend[POSITION] = (
-        (2 * cube - 3 * square + 1) * one[POSITION] + (cube - 2 * square + part) * first
-        + (3 * square - 2 * cube) * two[POSITION] + (cube - square) * second
-    )  # fmt: skip
-    return blend

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.drift import Scene, between
+from rlgym_bridge.compare.errors import between
 from rlgym_bridge.compare.rollout import Stage
+from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.tracks import BALL, SPIN, VELOCITY, Drive, Track
-from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs
 
 _MOST: Final = 8  # ticks scanned at first; twice that where the best is near the end
@@ -28,7 +28,7 @@ class LagFit:
 
     Attributes:
         ticks: With lag L the controls of a row drive the tick that begins L ticks after it; where a recording
-            holds applied inputs, L is how much later than that they act, 0 if they are what they are said to be.
+            holds applied inputs, L is how much later than that they act.
         sure: Share of resampled sets of windows that give the same lag; 0 where nothing tells.
         windows: Windows that tell lags apart.
         curve: Typical error in uu/s for each lag scanned, with `_ARM` for turning.
@@ -106,8 +106,3 @@ def _choose(scene: Scene, body: int) -> list[tuple[Track, int, int]]:
                 last = track.times[start]
     every = max(1.0, len(found) / _WINDOWS)
     return [found[int(index)] for index in np.arange(0, len(found), every)]
-
-
-def lag_seconds(fit: LagFit) -> float:
-    """Return a lag in seconds."""
-    return fit.ticks / TICKS_PER_SECOND

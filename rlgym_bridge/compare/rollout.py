@@ -76,6 +76,7 @@ class Stage:
         mutators.boost_used_per_second = 0.0
         if adjust is not None:
             adjust(mutators)
+        self._hang_ball()  # gravity does not reach a ball at rest
         self._arena.set_mutator_config(mutators)
 
     def roll(self, track: Track, start: int, ticks: int, lead: float, drives: Sequence[Drive | None]) -> Path:
@@ -134,10 +135,14 @@ class Stage:
         car = self._cars[place]
         car.set_state(car_state(self._state, int(track.rows[moment]), body))
         if BALL not in self.bodies and place == 0:
-            ball = rsim.BallState()
-            ball.pos = rsim.Vec(*_FAR)
-            self._arena.ball.set_state(ball)
+            self._hang_ball()
         return self._set(track, moment, place)
+
+    def _hang_ball(self) -> None:
+        """Put the ball into the air, where it moves."""
+        ball = rsim.BallState()
+        ball.pos, ball.vel = rsim.Vec(*_FAR), rsim.Vec(0, 0, 1)
+        self._arena.ball.set_state(ball)
 
     def _set(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track is at a moment; what the track does not say stays."""

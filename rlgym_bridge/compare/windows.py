@@ -52,7 +52,8 @@ def starts(track: Track, every: float) -> np.ndarray:
     if len(track.times) < 3:
         return np.empty(0, int)
     wanted = np.arange(track.times[1], track.times[-2] + 1e-6, every)
-    return np.unique(np.clip(track.nearest(wanted), 1, len(track.times) - 2))
+    found: np.ndarray = np.unique(np.clip(track.nearest(wanted), 1, len(track.times) - 2))
+    return found
 
 
 def targets(track: Track, start: int) -> np.ndarray:
@@ -61,8 +62,7 @@ def targets(track: Track, start: int) -> np.ndarray:
     found = track.nearest(wanted)
     beside = np.abs(track.times[found] - wanted)
     fits = (beside <= np.maximum(_BESIDE, _NEXT_TO * np.array(HORIZONS))) & (found > start)
-    ends: np.ndarray = np.where(fits, found, -1)
-    return ends
+    return np.asarray(np.where(fits, found, -1))
 
 
 def lead_ticks(track: Track, start: int, place: int) -> float:

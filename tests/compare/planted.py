@@ -1,4 +1,4 @@
-"""Recordings of RocketSim itself, and the ways in which a recording can differ from it, planted one by one."""
+"""Recordings of RocketSim itself, and the ways in which one can differ from it, planted one by one."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,6 +74,7 @@ def play(
     random = np.random.default_rng(seed)
     arena, cars = make_arena([0, 1])
     if mutate is not None:
+        _scatter(arena, cars, np.random.default_rng(0))  # gravity does not reach a ball at rest
         mutators = arena.get_mutator_config()
         mutate(mutators)
         arena.set_mutator_config(mutators)
