@@ -28,9 +28,6 @@ from rlgym_bridge.recording.recording import Clock, Inputs
 WINDOWS: Final = 240
 """Windows of each body, at most: their percentiles are steady, and a match takes seconds."""
 
-FLOOR_WINDOWS: Final = 80
-"""The same for the noise floor, whose windows are simulated twice."""
-
 CLOSEST: Final = 30.0  # ticks between the starts of windows, at least
 _CONTACTS: Final = 60  # windows of a body that are simulated with everybody in them, at most: they cost most
 _BESIDE: Final = 2  # ticks simulated beyond the horizon: a row may lie there
@@ -46,7 +43,7 @@ def measure(scene: Scene, windows: int = WINDOWS) -> Errors:
     return _measure(scene, windows, of_itself=False)
 
 
-def measure_floor(scene: Scene, windows: int = FLOOR_WINDOWS) -> Errors:
+def measure_floor(scene: Scene, windows: int) -> Errors:
     """Do the same with RocketSim in the place of the recording: what it is off itself.
 
     Args:

@@ -12,7 +12,9 @@ from rlgym_bridge.compare.tracks import BALL, SPIN, VELOCITY, Drive, Track
 from rlgym_bridge.recording.recording import Inputs
 
 _MOST: Final = 8  # ticks scanned at first; twice that where the best is near the end
-_WINDOWS: Final = 80  # windows of each car: enough that the best lag of real flights wins by far
+WINDOWS: Final = 60
+"""Windows of each car: enough that the best lag of real flights wins by far."""
+
 _AFTER: Final = 30  # ticks of a window: a tick of lag shows, chance does not yet
 _LEAD: Final = 60.0  # ticks followed before
 _ARM: Final = 100.0  # uu: what a spin error of 1 rad/s moves at a car's nose, to add it to speeds
@@ -40,22 +42,22 @@ class LagFit:
     curve: dict[int, float]
 
 
-def fit_lag(scene: Scene, seed: int = 0) -> LagFit:
-    """Find the lag of a recording's inputs."""
+def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
+    """Find the lag of a recording's inputs, from so many windows of each car."""
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
     first = 0 if scene.recording.inputs is Inputs.APPLIED else -1
     lags = list(range(first, _MOST + 1))
-    errors = _errors(scene, lags)
+    errors = _errors(scene, lags, windows)
     if len(errors) and lags[int(errors.sum(0).argmin())] >= _MOST - 1:
         more = list(range(_MOST + 1, 2 * _MOST + 1))
-        errors = np.concatenate([errors, _errors(scene, more)], axis=1)
+        errors = np.concatenate([errors, _errors(scene, more, windows)], axis=1)
         lags += more
     errors = errors[np.ptp(errors, axis=1) > _TELLING] if len(errors) else errors
     if len(errors) < _LEAST:
         return LagFit(0, 0.0, len(errors), {})
     best = int(errors.sum(0).argmin())
-    draws = np.random.default_rng(seed).integers(len(errors), size=(_DRAWS, len(errors)))
+    draws = np.random.default_rng(0).integers(len(errors), size=(_DRAWS, len(errors)))
     again = errors[draws].sum(1).argmin(1)
     typical = np.exp(np.median(errors, axis=0)) - _SMALL
     return LagFit(
@@ -64,7 +66,7 @@ def fit_lag(scene: Scene, seed: int = 0) -> LagFit:
     )  # fmt: skip
 
 
-def _errors(scene: Scene, lags: list[int]) -> np.ndarray:
+def _errors(scene: Scene, lags: list[int], windows: int) -> np.ndarray:
     """Return the log of the error of every window with every lag, `(windows, lags)`."""
     rows = []
     for body in scene.bodies:
@@ -72,7 +74,7 @@ def _errors(scene: Scene, lags: list[int]) -> np.ndarray:
             continue
         stage = Stage(scene.recording, (body,))
         drives = [scene.drive(body, lag) for lag in lags]
-        for track, start, end in _choose(scene, body):
+        for track, start, end in _choose(scene, body, windows):
             after = float(track.times[end] - track.times[start])
             rows.append([_error(stage, track, start, end, after, drive) for drive in drives])
     return np.array(rows).reshape(-1, len(lags))
@@ -84,7 +86,7 @@ def _error(stage: Stage, track: Track, start: int, end: int, after: float, drive
     return float(np.log(np.linalg.norm(off[VELOCITY]) + _ARM * np.linalg.norm(off[SPIN]) + _SMALL))
 
 
-def _choose(scene: Scene, body: int) -> list[tuple[Track, int, int]]:
+def _choose(scene: Scene, body: int, windows: int) -> list[tuple[Track, int, int]]:
     """Return windows in which inputs change and nothing is touched: (track, first moment, last moment)."""
     controls = scene.recording.state.car_controls[:, body]
     changes = np.concatenate([[False], (controls[1:] != controls[:-1]).any(1)])
@@ -104,5 +106,5 @@ def _choose(scene: Scene, body: int) -> list[tuple[Track, int, int]]:
             if track.times[start] >= last + _AFTER / 2:
                 found.append((track, start, int(ends[start])))
                 last = track.times[start]
-    every = max(1.0, len(found) / _WINDOWS)
+    every = max(1.0, len(found) / windows)
     return [found[int(index)] for index in np.arange(0, len(found), every)]

@@ -4,7 +4,7 @@ Positions tell the time: between two rows a body moves by its velocity times the
 constant of the physics is in that, so a gap in the physics cannot be taken for one of the clock.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,7 @@ _LONGEST_STEP: Final = 12.5  # ticks: over longer ones a path bends too much
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
 _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
+_ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
 _DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
 _AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
 
@@ -130,7 +131,12 @@ def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.
     for stretch, step in zip(stretches, steps, strict=True):
         whole = np.maximum(np.round(step), 1) if on_ticks else step
         times[stretch] = recording.tick[stretch.start] + np.concatenate([[0.0], np.cumsum(whole)])
-    return ClockFit(fit.scale, fit.error, fit.samples, fit.spread, on_ticks), times
+    if on_ticks:  # then ticks tell the scale better than speeds do
+        told = [np.ptp(recording.seconds[stretch]) for stretch in stretches]
+        passed = [np.ptp(times[stretch]) * TICK_SECONDS for stretch in stretches]
+        error = _ROUNDING / max(sum(told), TICK_SECONDS)
+        fit = replace(fit, scale=float(sum(passed) / sum(told)), error=error)
+    return replace(fit, on_ticks=on_ticks), times
 
 
 def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tuple[ClockFit, list[float]]:
@@ -194,8 +200,6 @@ def _slope(expected: np.ndarray, found: np.ndarray) -> tuple[float, float]:
         slope = float((found[kept] @ expected[kept]) / (expected[kept] @ expected[kept]))
     off = found[kept] - slope * expected[kept]
     error = np.sqrt((off @ off) / max(kept.sum() - 1, 1) / (expected[kept] @ expected[kept]))
-    # The recorder's times are rounded, and what one step gets too much the next gets too little: this is the
-    # error that independent steps would have, and more than that.
     return slope, float(error)
 
 

@@ -4,6 +4,7 @@ Recording -> timeline (when each row was, in ticks) -> Track (bodies at their ti
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,6 +117,7 @@ class Drive:
         self.lag = lag
         # Row k of applied inputs drove the tick before it; of sent ones, with lag 0, the tick after it.
         self._back = 0.0 if recording.inputs is Inputs.APPLIED else 1.0
+        self._times = times
         self._stretches = {}
         boost = recording.state.car_boost_amount[:, car]
         if boost.any():  # an empty tank burns nothing
@@ -138,6 +140,22 @@ class Drive:
         due = ends - self._back - self.lag + _JUST_BEFORE
         found = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(times) - 1)
         return np.asarray(self.rows[start + found])
+
+    def held(self, control: int, value: float, since: float | None = None) -> "Drive":
+        """Return the same inputs with a control held at a value.
+
+        Args:
+            control: Its column.
+            value: The value.
+            since: Tick at whose end it begins to act; it is 0 before. None for always.
+        """
+        other = copy(self)
+        other.rows = self.rows.copy()
+        other.rows[:, control] = value
+        if since is not None:
+            early = self._times <= since - self._back - self.lag
+            other.rows[early, control] = 0.0
+        return other
 
 
 def _has_boost(amount: np.ndarray) -> np.ndarray:
