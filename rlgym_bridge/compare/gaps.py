@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from operator import add, sub
 
 import numpy as np
@@ -78,13 +79,12 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
             f"frames of {_named(old)} show states of up to {OLDEST} ticks before, {middle:.0f} in the "
             f"median: {cost}; this is not a physics gap",
         ))  # fmt: skip
-    late = [
-        (scene, lag.ticks) for scene, lag in zip(scenes, lags, strict=True) if lag.ticks and lag.sure >= SURE
-    ]
+    sure = [bool(lag.ticks) and lag.sure >= SURE for lag in lags]
+    late = list(compress(scenes, sure))
     if late:
-        cost = _cost([replace(scene, lag=0.0) for scene, _ in late], found)
-        ticks = [lag for _, lag in late]
-        applied = any(scene.recording.inputs is Inputs.APPLIED for scene, _ in late)
+        cost = _cost([replace(scene, lag=0.0) for scene in late], found)
+        ticks = [lag.ticks for lag in compress(lags, sure)]
+        applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
         gaps.append(Gap(
             Verdict.TIMING, "input lag", float(np.median(ticks)), min(ticks), max(ticks), "ticks",

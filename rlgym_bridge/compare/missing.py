@@ -14,6 +14,7 @@ from rlgym_bridge.compare.errors import between
 from rlgym_bridge.compare.rollout import Stage
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.tracks import BALL, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.windows import thinned
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs
 
@@ -186,5 +187,4 @@ def _choose(scene: Scene, car: int, windows: int) -> list[tuple[Track, int, int]
             if track.times[start] >= last + _AFTER / 2:
                 found.append((track, start, int(ends[start])))
                 last = track.times[start]
-    every = max(1.0, len(found) / windows)
-    return [found[int(index)] for index in np.arange(0, len(found), every)]
+    return thinned(found, windows)

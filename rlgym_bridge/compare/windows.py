@@ -1,6 +1,6 @@
 """Where windows of a comparison start, how far they reach, and what situation each is in."""
 
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from rlgym_bridge.game import (
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.recording.recording import Recording
+
+T = TypeVar("T")
 
 HORIZONS: Final = (1, 12, 60, 120, 240)
 """Ticks after the start at which errors are measured."""
@@ -54,6 +56,12 @@ def starts(track: Track, every: float) -> np.ndarray:
     wanted = np.arange(track.times[1], track.times[-2] + 1e-6, every)
     found: np.ndarray = np.unique(np.clip(track.nearest(wanted), 1, len(track.times) - 2))
     return found
+
+
+def thinned(found: list[T], most: int) -> list[T]:
+    """Return at most so many of some windows, evenly."""
+    kept = np.linspace(0, len(found) - 1, min(len(found), most)).astype(int)
+    return [found[index] for index in kept.tolist()]
 
 
 def targets(track: Track, start: int) -> np.ndarray:
