@@ -4,7 +4,7 @@ Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,8 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         missing += absent
         worth += present
         gaps += input_gaps(fit.source, absent, present)
+    if any(one.shown for one in missing):  # what the input did would be taken for the physics
+        sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += physics_gaps(sizes)
     unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in fits)
     situations = judge(together, floor, sizes, missing, unsure)

@@ -67,7 +67,7 @@ def measure_again(scene: Scene, body: int, rows: Collection[int], longest: int, 
     chosen = []
     for track in cast.tracks:
         places = np.flatnonzero(np.isin(track.rows, list(rows)))
-        chosen += [(track, int(place)) for place in places if 0 < place < len(track.rows) - 1]
+        chosen += [(track, int(place)) for place in places]
     return Errors.join(list(_windows(cast, None, body, chosen, longest)))
 
 
@@ -180,7 +180,7 @@ def _meet(found: Errors, meets: dict[int, str], together: _Cast, body: int, row:
     place = together.bodies.index(body)
     for track in together.tracks:
         start = int(np.searchsorted(track.rows, row))
-        if not 0 < start < len(track.rows) or track.rows[start] != row:
+        if start >= len(track.rows) - 1 or track.rows[start] != row:
             continue
         ends = targets(track, start)
         wanted = {column: int(ends[column]) for column in meets if ends[column] >= 0}

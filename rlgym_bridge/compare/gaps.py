@@ -149,7 +149,7 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     gaps = []
     for one in missing:
         if one.shown:
-            asked = "it was not recorded" if one.said else "is it recorded?"
+            asked = "it was not recorded." if one.said else "is it recorded?"
             gaps.append(Gap(
                 Verdict.MISSING, one.control, one.explained, one.explained, one.far_off, "windows",
                 f"the {one.control} column of {source} explains nothing: {asked} Held down, it explains "

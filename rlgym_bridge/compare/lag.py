@@ -8,8 +8,9 @@ import numpy as np
 from rlgym_bridge.compare.errors import between
 from rlgym_bridge.compare.rollout import Stage
 from rlgym_bridge.compare.scene import Scene
-from rlgym_bridge.compare.tracks import BALL, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import thinned
+from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
 _MOST: Final = 8  # ticks scanned at first; twice that where the best is near the end
@@ -84,7 +85,12 @@ def _errors(scene: Scene, lags: list[int], windows: int) -> np.ndarray:
 def _error(stage: Stage, track: Track, start: int, end: int, after: float, drive: Drive | None) -> float:
     path = stage.roll(track, start, int(after) + 2, _LEAD, [drive])
     off = track.values[end, 0] - between(path.values[:, 0], after)
-    return float(np.log(np.linalg.norm(off[VELOCITY]) + _ARM * np.linalg.norm(off[SPIN]) + _SMALL))
+    # All as speeds: where something was not recorded, it is equally far off with every lag, or nearly so.
+    moved = np.linalg.norm(off[POSITION]) + _ARM * np.linalg.norm(off[ROTATION])
+    speed = np.linalg.norm(off[VELOCITY])
+    if track.values[:, 0, SPIN].any():
+        speed += _ARM * np.linalg.norm(off[SPIN])
+    return float(np.log(speed + moved / (after * TICK_SECONDS) + _SMALL))
 
 
 def _choose(scene: Scene, body: int, windows: int) -> list[tuple[Track, int, int]]:
@@ -98,7 +104,10 @@ def _choose(scene: Scene, body: int, windows: int) -> list[tuple[Track, int, int
         ends = track.nearest(track.times + _AFTER)
         after = track.times[ends] - track.times
         middle = track.nearest(track.times + _AFTER / 2)
-        fits = (np.abs(after - _AFTER) < _AFTER / 5) & (np.arange(len(ends)) > 0)
+        trial = len(track.times) == 2  # it begins where inputs do
+        if trial:
+            middle = ends
+        fits = (np.abs(after - _AFTER) < _AFTER / 5) & (trial | (np.arange(len(ends)) > 0))
         # What is pressed late in a window shows little of when it acts.
         fits &= total[track.rows[middle]] > total[track.rows]
         fits &= touched[track.rows[ends]] == touched[track.rows]

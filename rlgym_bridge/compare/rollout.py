@@ -12,7 +12,17 @@ from typing import Final
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.compare.tracks import BALL, BODY_SIZE, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.tracks import (
+    BALL,
+    BODY_SIZE,
+    POSITION,
+    ROTATION,
+    SPIN,
+    VELOCITY,
+    Drive,
+    Track,
+    stands,
+)
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
@@ -132,8 +142,10 @@ class Stage:
         body = self.bodies[place]
         if body == BALL:
             return self._set(track, moment, place)
-        car = self._cars[place]
-        car.set_state(car_state(self._state, int(track.rows[moment]), body))
+        state = car_state(self._state, int(track.rows[moment]), body)
+        if stands(track.values[moment, place]):  # where wheels were not recorded they are not known to touch
+            state.is_on_ground, state.wheels_with_contact = True, (True,) * 4
+        self._cars[place].set_state(state)
         if BALL not in self.bodies and place == 0:
             self._hang_ball()
         return self._set(track, moment, place)

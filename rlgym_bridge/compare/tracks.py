@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
 from rlgym_bridge.recording.recording import Inputs, Recording
 
 BALL: Final = -1
@@ -67,6 +67,11 @@ def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray
     return values
 
 
+def stands(values: np.ndarray) -> bool:
+    """Tell whether a car, `(18,)`, is on its wheels on the floor."""
+    return bool(values[2] < STANDING_MOST_Z and values[ROTATION][8] > STANDING_LEAST_UP)
+
+
 def shown(recording: Recording, body: int) -> np.ndarray:
     """Return `(rows,)` bool: rows that show a body; a demolished car is not shown."""
     if body == BALL:
@@ -75,7 +80,7 @@ def shown(recording: Recording, body: int) -> np.ndarray:
 
 
 def make_tracks(
-    recording: Recording, times: np.ndarray, bodies: Sequence[int], least: int = 4
+    recording: Recording, times: np.ndarray, bodies: Sequence[int], least: int = 2
 ) -> list[Track]:
     """Return the tracks of some bodies, one for each run of rows in which none of them is gone.
 

@@ -9,7 +9,7 @@ import numpy as np
 from rlgym_bridge.compare.errors import Errors
 from rlgym_bridge.compare.missing import Missing
 from rlgym_bridge.compare.sizes import Size
-from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, tolerance
+from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
 from rlgym_bridge.compare.windows import (
     BALL_TOUCHED,
     CAR_CONTACT,
@@ -92,7 +92,7 @@ def judge(
             out = row.p50 > limit
             if row.windows < LEAST_WINDOWS:
                 verdict = Verdict.FEW
-            elif lacking and (out or row.p90 > max(limit, FLOORS * row.floor_p90)):
+            elif lacking and (out or row.p90 > TAIL * max(limit, row.floor_p90)):
                 verdict = Verdict.MISSING
             elif different and row.p50 > max(SHOWS, FLOORS * row.floor):
                 verdict = Verdict.PHYSICS

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from rlgym_bridge.compare.rollout import Path
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY, Track, body_values, shown
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY, Track, body_values, shown, stands
 from rlgym_bridge.game import (
     BALL_RADIUS,
     GRAVITY,
@@ -50,9 +50,12 @@ _BESIDE: Final = 0.5  # ticks, the same for short ones
 
 
 def starts(track: Track, every: float) -> np.ndarray:
-    """Return moments of a track, `every` ticks apart, that have one before them and one after."""
+    """Return moments of a track, `every` ticks apart, that have one before them and one after.
+
+    A track of two moments is a trial: its first is the only start.
+    """
     if len(track.times) < 3:
-        return np.empty(0, int)
+        return np.zeros(1, int)
     wanted = np.arange(track.times[1], track.times[-2] + 1e-6, every)
     found: np.ndarray = np.unique(np.clip(track.nearest(wanted), 1, len(track.times) - 2))
     return found
@@ -65,7 +68,16 @@ def thinned(found: list[T], most: int) -> list[T]:
 
 
 def targets(track: Track, start: int) -> np.ndarray:
-    """Return the moments at which a window ends, `(horizons,)`; -1 where none lies near the horizon."""
+    """Return the moments at which a window ends, `(horizons,)`; -1 where none lies near the horizon.
+
+    The end of a trial, a track of two moments, counts for the first horizon that is not before it.
+    """
+    if len(track.times) == 2:
+        ends = np.full(len(HORIZONS), -1)
+        column = int(np.searchsorted(HORIZONS, track.times[1] - track.times[0] - _BESIDE))
+        if column < len(HORIZONS):
+            ends[column] = 1
+        return ends
     wanted = track.times[start] + np.array(HORIZONS)
     found = track.nearest(wanted)
     beside = np.abs(track.times[found] - wanted)
@@ -77,9 +89,7 @@ def lead_ticks(track: Track, start: int, place: int) -> float:
     """Return how long the simulation follows a body before a window, in ticks."""
     if track.bodies[place] == BALL:
         return 1.0
-    values = track.values[start, place]
-    stands = values[2] < STANDING_MOST_Z and values[ROTATION][8] > STANDING_LEAST_UP
-    return _GROUND_LEAD if stands else _AIR_LEAD
+    return _GROUND_LEAD if stands(track.values[start, place]) else _AIR_LEAD
 
 
 def near_others(recording: Recording) -> np.ndarray:
