@@ -20,6 +20,7 @@ from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL
 from rlgym_bridge.compare.verdict import Situation, Verdict, judge
+from rlgym_bridge.compare.worst import WorstWindow, worst_windows
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
 
@@ -46,6 +47,7 @@ class Comparison:
         missing: Controls that are absent throughout.
         worth: What the other controls explain.
         notes: What people should know besides.
+        worst: Where recording and simulator part most.
     """
 
     fits: list[Fit]
@@ -55,6 +57,7 @@ class Comparison:
     missing: list[Missing]
     worth: list[Worth]
     notes: list[str] = field(default_factory=list)
+    worst: list[WorstWindow] = field(default_factory=list)
 
     @property
     def input_lag_ticks(self) -> int:
@@ -98,6 +101,7 @@ class Comparison:
             "sizes": [_plain(size) for size in self.sizes],
             "missing": [_plain(one) | {"shown": one.shown} for one in self.missing],
             "controls": [_plain(one) for one in self.worth],
+            "worst": [_plain(one) for one in self.worst],
             "notes": self.notes,
             "agrees": self.agrees,
         }  # fmt: skip
@@ -146,7 +150,8 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     gaps += physics_gaps(sizes)
     unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in fits)
     situations = judge(together, floor, sizes, missing, unsure)
-    return Comparison(fits, situations, gaps, sizes, missing, worth, notes)
+    worst = worst_windows(together, scenes)
+    return Comparison(fits, situations, gaps, sizes, missing, worth, notes, worst)
 
 
 def _notes(scene: Scene, lag: LagFit) -> list[str]:
