@@ -11,12 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.compare.against import LEVEL, against
 from rlgym_bridge.compare.comparison import Comparison, compare
 from rlgym_bridge.compare.drift import WINDOWS
-from rlgym_bridge.compare.report import report
+from rlgym_bridge.compare.report import report, report_against
 from rlgym_bridge.compare.told import told_fit
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import HORIZONS
+from rlgym_bridge.recording.match import read_match
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.user_code import told
 
@@ -34,11 +36,16 @@ def add_to(commands: Any) -> None:
         help="where simulator and recorded game part, and whether it is physics",
         description="Put RocketSim in the recorded state over and over, let it go with the recorded inputs, "
         "and measure how far the two part. The clock, the input lag and the tick offset are fitted first. "
-        "Exit status: 0 physics and inputs agree, 1 they do not, 2 bad usage or input.",
+        "With --against, see instead whether two sets of matches were played alike. Exit status: 0 they "
+        "agree, 1 they do not, 2 bad usage or input.",
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help=".mcap, .replay, or tables with --columns"
     )
+    parser.add_argument(
+        "--against", type=Path, nargs="+", metavar="FILE",
+        help="matches of the same cars, of the same policy in another world or later: do they play alike?",
+    )  # fmt: skip
     shared.add_columns_option(parser)
     parser.add_argument(
         "--windows", type=int, default=WINDOWS, metavar="N",
@@ -56,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
         shared.check_outputs(options.json, options.html)
         if options.windows < 1:
             raise ValueError(f"--windows is {options.windows}, expected 1 or more")
+        if options.against is not None:
+            return _against(options, console)
         recordings = [open_recording(file, options.columns) for file in options.files]
         found = compare(*recordings, windows=options.windows)
     except Exception as error:
@@ -69,6 +78,36 @@ def run(options: argparse.Namespace) -> int:
     if not shared.write_json(options.json, found.as_json()):
         return 2
     return 0 if found.agrees else 1
+
+
+def _against(options: argparse.Namespace, console: Console) -> int:
+    if options.columns is not None:
+        raise ValueError("--against compares matches of ours (.mcap), expected no --columns with it")
+    here, there = ([read_match(file) for file in files] for files in (options.files, options.against))
+    found = against(here, there)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("differs", overflow="fold")
+    for name in ("FILE", "--against", "difference, 95 %", "distance", "chance"):
+        table.add_column(name, justify="right", no_wrap=True)
+    differing = [one for one in found.differences if one.differs]
+    for one in differing:
+        table.add_row(
+            escape(one.name), f"{one.here:.4g}", f"{one.there:.4g}", f"{one.low:+.3g} .. {one.high:+.3g}",
+            f"{one.distance:.3f}", f"{one.chance:.4f}",
+        )  # fmt: skip
+    if differing:
+        console.print(table)
+    said = f"{len(differing):,} differ" if differing else "none differs"
+    console.print(
+        f"{len(found.differences):,} features over {found.pieces[0]} and {found.pieces[1]} pieces of play: "
+        f"{said} (chance of any false alarm: {100 * LEVEL:g} %)",
+        soft_wrap=True,
+    )
+    if not shared.write_json(options.json, {"against": found.as_json()}):
+        return 2
+    if options.html is not None and not shared.write(options.html, report_against(found)):
+        return 2
+    return 0 if found.alike else 1
 
 
 def _print(console: Console, found: Comparison) -> None:

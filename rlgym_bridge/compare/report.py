@@ -6,6 +6,7 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
+from rlgym_bridge.compare.against import LEVEL, Against
 from rlgym_bridge.compare.comparison import Comparison
 from rlgym_bridge.compare.plots import drift_plot, lag_plot
 from rlgym_bridge.compare.told import told_fit
@@ -65,10 +66,34 @@ def report(found: Comparison) -> str:
         *(("<h2>Notes</h2>", _list(found.notes)) if found.notes else ()),
         f'<script type="application/json" id="comparison">{_json(found.as_json())}</script>',
     ]  # fmt: skip
+    return _page("Simulator against recording", sections)
+
+
+def report_against(found: Against) -> str:
+    """Return the page of two sets of matches: what differs, all features, and all of it as JSON."""
+    differing = [one for one in found.differences if one.differs]
+    heads = ("feature", "mean", "mean of --against", "95 % from", "to", "distance", "chance", "")
+    rows = [
+        (
+            one.name, *(f"{value:.4g}" for value in (one.here, one.there, one.low, one.high)),
+            f"{one.distance:.3f}", f"{one.chance:.4f}", "differs" if one.differs else "",
+        )
+        for one in found.differences
+    ]  # fmt: skip
+    sections = [
+        f"<h1>{'The matches are alike' if found.alike else 'The matches differ'}</h1>",
+        f"<p>{len(differing):,} of {len(found.differences):,} features differ, over {found.pieces[0]} and "
+        f"{found.pieces[1]} pieces of play. Chance of any false alarm: {100 * LEVEL:g} %.</p>",
+        _table(heads, rows),
+        f'<script type="application/json" id="against">{_json(found.as_json())}</script>',
+    ]
+    return _page("Two sets of matches", sections)
+
+
+def _page(title: str, sections: Sequence[str]) -> str:
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>Simulator against recording</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(sections)}</body></html>\n"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body>{''.join(sections)}</body></html>\n"
     )
 
 
