@@ -83,7 +83,9 @@ def run(options: argparse.Namespace) -> int:
 def _against(options: argparse.Namespace, console: Console) -> int:
     if options.columns is not None:
         raise ValueError("--against compares matches of ours (.mcap), expected no --columns with it")
-    here, there = ([read_match(file) for file in files] for files in (options.files, options.against))
+    here, there = (
+        [read_match(file, shadow=False) for file in files] for files in (options.files, options.against)
+    )
     found = against(here, there)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("differs", overflow="fold")

@@ -138,8 +138,8 @@ def _add_decisions(
     """Add the distributions of what a policy saw and chose."""
     if not track.decisions:
         return
-    seats = track.decisions[0].seats.tolist()
-    decisions = [one for one in track.decisions if one.seats.tolist() == seats]
+    seats, shape = track.decisions[0].seats.tolist(), track.decisions[0].actions.shape
+    decisions = [one for one in track.decisions if one.seats.tolist() == seats and one.actions.shape == shape]
     here = np.array([one.frame for one in decisions])
     names = None if track.policy is None else track.policy.get("obs_names")
     for place, seat in enumerate(seats):
