@@ -82,7 +82,7 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
     sure = [bool(lag.ticks) and lag.sure >= SURE for lag in lags]
     late = list(compress(scenes, sure))
     if late:
-        cost = _cost([replace(scene, lag=0.0) for scene in late], found)
+        cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
         ticks = [lag.ticks for lag in compress(lags, sure)]
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
@@ -165,12 +165,13 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     return gaps
 
 
-def _cost(wrong: Sequence[Scene], found: Errors) -> str:
+def _cost(wrong: Sequence[Scene], found: Errors, bodies: Sequence[str] = ("ball", "car")) -> str:
     """Say what errors after a second are with another time, against those found."""
     windows = max(_RAW_WINDOWS // len(wrong), 10)
     other = Errors.join([measure(scene, windows) for scene in wrong])
     parts = []
-    for body, chosen in (("ball", _of_ball(other)), ("car", ~_of_ball(other))):
+    for body in bodies:
+        chosen = _of_ball(other) == (body == "ball")
         ours = _free(found) & (_of_ball(found) == (body == "ball"))
         theirs = _free(other) & chosen
         if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.timeline import fit_timeline
-from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Recording
+from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.state import MatchState
 from tests.compare.planted import as_replay, as_table, heavier, play, timed
 
 
@@ -25,14 +26,22 @@ def test_a_clock_that_runs_fast_is_measured(rate, fast):
 
 
 def test_rows_between_ticks_are_measured_by_what_moved_alone():
-    recording = timed(as_table(play(seconds=16)))
-    state = recording.state.copy()
-    for name in ("ball", "car"):  # rows a hundredth of a tick later each: between ticks, all of them
-        after = (np.arange(len(recording.tick)) * 0.01 / TICKS_PER_SECOND).astype(np.float32)
-        speed = getattr(state, f"{name}_linear_velocity")
-        getattr(state, f"{name}_position")[:] += speed * after.reshape(-1, *[1] * (speed.ndim - 1))
-    timeline = fit_timeline(replace(recording, state=state))
-    assert timeline.clock.scale == pytest.approx(1.01, abs=5e-4)
+    ticks = np.arange(100) * 1.967  # 61 rows a second
+    seconds = ticks / TICKS_PER_SECOND
+    state = MatchState(0, 0, len(ticks))
+    state.ball_linear_velocity[:] = np.array([900, 300, 400]) - GRAVITY * np.outer(seconds, [0, 0, 1])
+    # RocketSim and the game move by the speed after the tick: half a tick more of gravity.
+    fall = GRAVITY * (seconds**2 / 2 + seconds * TICK_SECONDS / 2)
+    state.ball_position[:] = np.outer(seconds, [900, 300, 400]) - np.outer(fall, [0, 0, 1]) + [0, 0, 800]
+    there = np.ones(len(ticks), bool)
+    recording = Recording(
+        "ball", state, np.round(ticks).astype(np.int64), seconds / 1.002, np.zeros(len(ticks), np.int32),
+        there, np.zeros((len(ticks), 0), bool), Clock.SECONDS, Inputs.NONE,
+    )  # fmt: skip
+    timeline = fit_timeline(recording)
+    assert not timeline.clock.on_ticks
+    assert timeline.clock.scale == pytest.approx(1.002, abs=2e-5)
+    np.testing.assert_allclose(timeline.inputs, ticks, atol=0.01)
 
 
 def test_a_gap_of_the_physics_is_not_taken_for_one_of_the_clock():
