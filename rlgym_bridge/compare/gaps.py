@@ -84,11 +84,12 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
     if late:
         cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
         ticks = [lag.ticks for lag in compress(lags, sure)]
+        when = "late" if np.median(ticks) > 0 else "early"
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
         gaps.append(Gap(
             Verdict.TIMING, "input lag", float(np.median(ticks)), min(ticks), max(ticks), "ticks",
-            f"inputs of {_named(late)} act {np.median(ticks):.0f} ticks late{said}: {cost}",
+            f"inputs of {_named(late)} act {abs(np.median(ticks)):.0f} ticks {when}{said}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)

@@ -11,6 +11,8 @@ from rlgym_bridge.compare.missing import Missing
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
 from rlgym_bridge.compare.windows import (
+    BALL_BOUNCED,
+    BALL_GROUND,
     BALL_TOUCHED,
     CAR_CONTACT,
     CAR_JUMPED,
@@ -29,6 +31,9 @@ class Verdict(enum.Enum):
     HIDDEN = "hidden state"
     MISSING = "missing input"
     FEW = "too few windows"
+
+
+_SPIN_MATTERS = (BALL_BOUNCED, BALL_GROUND, BALL_TOUCHED)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,12 @@ class Situation:
 
 
 def judge(
-    found: Errors, floor: Errors, sizes: Sequence[Size], missing: Sequence[Missing], unsure: bool
+    found: Errors,
+    floor: Errors,
+    sizes: Sequence[Size],
+    missing: Sequence[Missing],
+    unsure: bool,
+    spinless: bool = False,
 ) -> list[Situation]:
     """Judge every situation at every horizon that has a window.
 
@@ -75,6 +85,7 @@ def judge(
         sizes: Constants that were fitted.
         missing: Controls that may be missing.
         unsure: Whether the lag of the inputs could not be told.
+        spinless: Whether nobody knows how the ball spins.
     """
     rows = []
     for name in SITUATIONS:
@@ -100,7 +111,7 @@ def judge(
                 verdict = Verdict.AGREES
             elif (body == "car" and unsure) or (short is not None and row.p50 < 2 * short):
                 verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
-            elif name in (CAR_JUMPED, CAR_LEAVES):
+            elif name in (CAR_JUMPED, CAR_LEAVES) or (spinless and name in _SPIN_MATTERS):
                 verdict = Verdict.HIDDEN
             else:
                 verdict = Verdict.PHYSICS

@@ -1,6 +1,7 @@
 """A whole comparison: nothing is found where nothing was planted, and what was planted is named."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -126,9 +127,17 @@ def test_several_recordings_are_put_together():
     assert len(found.fits) == 2
     assert [gap.name for gap in found.gaps] == ["tick offset"]
     assert "2 recordings" in found.gaps[0].text
-    assert set(found.notes) == {
-        f"match {seed} has no inputs: only its ball is compared" for seed in (0, 1)
-    }
+    assert set(found.notes) == {f"match {seed} has no inputs: only its ball is compared" for seed in (0, 1)}
+
+
+def test_how_cars_turn_is_taken_from_their_orientation_where_it_was_not_recorded():
+    match = as_table(play(seconds=SECONDS))
+    state = match.state.copy()
+    state.car_angular_velocity[:] = state.ball_angular_velocity[:] = 0
+    found = _compared(replace(match, state=state))
+    assert _at(found, "car").p50 < 0.01
+    assert Verdict.PHYSICS not in {row.verdict for row in found.situations}
+    assert any("how the ball spins" in note for note in found.notes)
 
 
 def test_no_recording_is_refused():
