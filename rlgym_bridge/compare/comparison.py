@@ -18,7 +18,7 @@ from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size, fit_sizes
 from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
-from rlgym_bridge.compare.tracks import BALL
+from rlgym_bridge.compare.tracks import BALL, knows_spin
 from rlgym_bridge.compare.verdict import Situation, Verdict, judge
 from rlgym_bridge.compare.worst import WorstWindow, worst_windows
 from rlgym_bridge.game import CONTROL_NAMES
@@ -141,15 +141,15 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     worth: list[Worth] = []
     gaps = timing_gaps(scenes, [fit.lag for fit in fits], together)
     for scene, fit in zip(scenes, fits, strict=True):
-        absent, present = find_missing(scene, windows // 2)
+        absent, present = find_missing(scene, 2 * windows)
         missing += absent
         worth += present
         gaps += input_gaps(fit.source, absent, present)
-    if any(one.shown for one in missing):  # what the input did would be taken for the physics
+    if any(one.shown or one.said for one in missing):  # what the input did would be taken for the physics
         sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += physics_gaps(sizes)
     unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in fits)
-    situations = judge(together, floor, sizes, missing, unsure)
+    situations = judge(together, floor, sizes, missing, unsure, any(_spinless(scene) for scene in scenes))
     worst = worst_windows(together, scenes)
     return Comparison(fits, situations, gaps, sizes, missing, worth, notes, worst)
 
@@ -159,6 +159,8 @@ def _notes(scene: Scene, lag: LagFit) -> list[str]:
     recording = scene.recording
     notes = list(recording.notes)
     cars = [body for body in scene.bodies if body != BALL]
+    if _spinless(scene):
+        notes.append(f"{recording.source} does not tell how the ball spins: bounces may differ")
     if cars and not scene.driven:
         notes.append(f"{recording.source} has no inputs: only its ball is compared")
     elif cars:
@@ -179,6 +181,14 @@ def _notes(scene: Scene, lag: LagFit) -> list[str]:
                     f"{recording.source} does not record {', '.join(names)} of car {car}: taken as 0"
                 )
     return notes
+
+
+def _spinless(scene: Scene) -> bool:
+    """Tell whether nothing says how the ball spins: neither its spin nor its orientation."""
+    if BALL not in scene.bodies or knows_spin(scene.recording, BALL):
+        return False
+    turns = scene.recording.state.ball_rotation[scene.recording.ball_shown]
+    return not np.ptp(turns, axis=0).any()
 
 
 def _not_recorded(recording: Recording, car: int) -> list[str]:

@@ -82,13 +82,14 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
     sure = [bool(lag.ticks) and lag.sure >= SURE for lag in lags]
     late = list(compress(scenes, sure))
     if late:
-        cost = _cost([replace(scene, lag=0.0) for scene in late], found)
+        cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
         ticks = [lag.ticks for lag in compress(lags, sure)]
+        when = "late" if np.median(ticks) > 0 else "early"
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
         gaps.append(Gap(
             Verdict.TIMING, "input lag", float(np.median(ticks)), min(ticks), max(ticks), "ticks",
-            f"inputs of {_named(late)} act {np.median(ticks):.0f} ticks late{said}: {cost}",
+            f"inputs of {_named(late)} act {abs(np.median(ticks)):.0f} ticks {when}{said}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)
@@ -165,12 +166,13 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     return gaps
 
 
-def _cost(wrong: Sequence[Scene], found: Errors) -> str:
+def _cost(wrong: Sequence[Scene], found: Errors, bodies: Sequence[str] = ("ball", "car")) -> str:
     """Say what errors after a second are with another time, against those found."""
     windows = max(_RAW_WINDOWS // len(wrong), 10)
     other = Errors.join([measure(scene, windows) for scene in wrong])
     parts = []
-    for body, chosen in (("ball", _of_ball(other)), ("car", ~_of_ball(other))):
+    for body in bodies:
+        chosen = _of_ball(other) == (body == "ball")
         ours = _free(found) & (_of_ball(found) == (body == "ball"))
         theirs = _free(other) & chosen
         if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:

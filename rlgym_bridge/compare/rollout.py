@@ -30,6 +30,7 @@ from rlgym_bridge.sim.reader import car_state, control_of
 
 Adjust = Callable[[rsim.MutatorConfig], None]
 
+_EVERY: Final = 4.0  # ticks; the simulation stays within a hundredth of a uu of what it follows
 _FULL_TANK: Final = 100.0
 _MUTATED_GRAVITY: Final = 0.1
 """Share by which a recorded gravity has to differ from 1 to be the match's rule and no gap: the game's own
@@ -102,17 +103,17 @@ class Stage:
         Returns:
             The path.
         """
-        first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
-        first = max(min(first, start - 1), 0)
         # Fresh cars: used ones carry what is hidden from the window before.
         self._cars = place_cars(self._arena, *self._line_up) if self._cars else []
-        apart = np.maximum(np.round(np.diff(track.times[first : start + 1])), 1).astype(int).tolist()
-        pieces = [*zip(track.times[first:start].tolist(), apart, strict=True), (track.times[start], ticks)]
+        moments = _followed(track, start, lead)
+        times = track.times[moments]
+        apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
+        pieces = zip(times.tolist(), [*apart, ticks], strict=True)
         ends = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
         changes = _changes(drives[: len(self._cars)], int(track.rows[start]), ends)
-        states = [self._begin(track, first, place) for place in range(len(self.bodies))]
+        states = [self._begin(track, moments[0], place) for place in range(len(self.bodies))]
         done = 0
-        for moment, length in enumerate(apart, first + 1):
+        for moment, length in zip(moments[1:], apart, strict=True):
             for tick in range(done, done + length):
                 self._step(changes.get(tick, ()))
             done += length
@@ -172,6 +173,20 @@ class Stage:
         state.rot_mat = rsim.RotMat(*values[ROTATION].reshape(3, 3).T.ravel().tolist())
         owner.set_state(state)
         return state
+
+
+def _followed(track: Track, start: int, lead: float) -> list[int]:
+    """Return the moments before a window that the simulation is set to, and its start.
+
+    The last two as they come, so that the simulation is primed; before that now and then is enough.
+    """
+    first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
+    first = max(min(first, start - 1), 0)
+    moments = [first]
+    for moment in range(first + 1, start - 1):
+        if track.times[moment] - track.times[moments[-1]] > _EVERY - 0.01:
+            moments.append(moment)
+    return [*moments, *range(max(start - 1, first + 1), start + 1)] if start else [start]
 
 
 def _changes(

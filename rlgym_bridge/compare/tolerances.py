@@ -47,9 +47,9 @@ LEAST_WINDOWS: Final = 8
 FLOORS: Final = 1.5
 """A median within so many noise floors may be noise: the floor is itself a median of few windows."""
 
-TAIL: Final = 5.0
+TAIL: Final = 2.5
 """A 90th percentile so many times the tolerance of a median comes from a missing input, where one is known to
-be missing: what is pressed now and then shows in the tail alone. In agreement it is 2 to 4 medians."""
+be missing: what is pressed now and then shows in the tail alone. Else it is within 3 [F]."""
 
 SHOWS: Final = 0.01
 """uu: where a constant is known to differ, a median error from here on is put down to it; RocketSim's own

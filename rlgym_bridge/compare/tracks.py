@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z
+from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs, Recording
 
 BALL: Final = -1
@@ -67,6 +67,25 @@ def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray
     return values
 
 
+def knows_spin(recording: Recording, body: int) -> bool:
+    """Tell whether angular velocities of a body were recorded: somebody turns at some time."""
+    state = recording.state
+    spin = state.ball_angular_velocity if body == BALL else state.car_angular_velocity[:, body]
+    return bool(spin[shown(recording, body)].any())
+
+
+def _turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return `(n, 3)` rad/s from orientations `(n, 9)`: how a body turned since the moment before."""
+    turn = rotation.reshape(-1, 3, 3)
+    step = turn[1:] @ turn[:-1].transpose(0, 2, 1)
+    skew = step - step.transpose(0, 2, 1)
+    axis = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]])
+    sine = np.linalg.norm(axis, axis=0) / 2
+    angle = np.arctan2(sine, (np.trace(step, axis1=1, axis2=2) - 1) / 2)
+    spin = (axis / 2 * angle / np.maximum(sine, 1e-12) / (np.diff(times) * TICK_SECONDS)).T
+    return np.concatenate([spin[:1], spin]) if len(spin) else np.zeros((len(rotation), 3))
+
+
 def stands(values: np.ndarray) -> bool:
     """Tell whether a car, `(18,)`, is on its wheels on the floor."""
     return bool(values[2] < STANDING_MOST_Z and values[ROTATION][8] > STANDING_LEAST_UP)
@@ -102,6 +121,9 @@ def make_tracks(
             rows = rows[np.diff(np.maximum.accumulate(own), prepend=-np.inf) > 0]
             if len(rows) >= least:
                 values = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
+                for place, body in enumerate(bodies):
+                    if not knows_spin(recording, body):
+                        values[:, place, SPIN] = _turning(values[:, place, ROTATION], times[rows, bodies[0]])
                 tracks.append(Track(tuple(bodies), rows, times[rows, bodies[0]], values))
     return tracks
 

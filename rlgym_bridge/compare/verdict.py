@@ -11,6 +11,8 @@ from rlgym_bridge.compare.missing import Missing
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
 from rlgym_bridge.compare.windows import (
+    BALL_BOUNCED,
+    BALL_GROUND,
     BALL_TOUCHED,
     CAR_CONTACT,
     CAR_JUMPED,
@@ -29,6 +31,9 @@ class Verdict(enum.Enum):
     HIDDEN = "hidden state"
     MISSING = "missing input"
     FEW = "too few windows"
+
+
+_SPIN_MATTERS = (BALL_BOUNCED, BALL_GROUND, BALL_TOUCHED)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,12 @@ class Situation:
 
 
 def judge(
-    found: Errors, floor: Errors, sizes: Sequence[Size], missing: Sequence[Missing], unsure: bool
+    found: Errors,
+    floor: Errors,
+    sizes: Sequence[Size],
+    missing: Sequence[Missing],
+    unsure: bool,
+    spinless: bool = False,
 ) -> list[Situation]:
     """Judge every situation at every horizon that has a window.
 
@@ -75,11 +85,14 @@ def judge(
         sizes: Constants that were fitted.
         missing: Controls that may be missing.
         unsure: Whether the lag of the inputs could not be told.
+        spinless: Whether nobody knows how the ball spins.
     """
     rows = []
     for name in SITUATIONS:
         body = name.split()[0]
-        lacking = (body == "car" or name == BALL_TOUCHED) and any(one.shown for one in missing)
+        driven = body == "car" or name == BALL_TOUCHED
+        lacking = driven and any(one.shown for one in missing)
+        untold = driven and any(one.said for one in missing)  # the recording itself says that it lacks some
         different = name not in (BALL_TOUCHED, CAR_CONTACT) and any(
             size.gap and size.body == body for size in sizes
         )
@@ -92,7 +105,7 @@ def judge(
             out = row.p50 > limit
             if row.windows < LEAST_WINDOWS:
                 verdict = Verdict.FEW
-            elif lacking and (out or row.p90 > TAIL * max(limit, row.floor_p90)):
+            elif (untold and out) or (lacking and (out or row.p90 > TAIL * max(limit, row.floor_p90))):
                 verdict = Verdict.MISSING
             elif different and row.p50 > max(SHOWS, FLOORS * row.floor):
                 verdict = Verdict.PHYSICS
@@ -100,7 +113,7 @@ def judge(
                 verdict = Verdict.AGREES
             elif (body == "car" and unsure) or (short is not None and row.p50 < 2 * short):
                 verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
-            elif name in (CAR_JUMPED, CAR_LEAVES):
+            elif name in (CAR_JUMPED, CAR_LEAVES) or (spinless and name in _SPIN_MATTERS):
                 verdict = Verdict.HIDDEN
             else:
                 verdict = Verdict.PHYSICS

@@ -211,3 +211,19 @@ def as_replay(recording: Recording, seed: int = 0) -> Recording:
         part, clock=Clock.FRAMES, ball_shown=was_shown[0], car_shown=np.stack(was_shown[1:], axis=1),
         inputs=Inputs.NONE, inputs_recorded=np.zeros((2, 8), bool),
     )  # fmt: skip
+
+
+def heavier(mutators: rsim.MutatorConfig) -> None:
+    """Plant gravity that is 1 % too strong."""
+    mutators.gravity = rsim.Vec(0, 0, mutators.gravity.z * 1.01)
+
+
+def draggier(mutators: rsim.MutatorConfig) -> None:
+    """Plant ball drag that is 2 % too strong."""
+    mutators.ball_drag *= 1.02
+
+
+def weaker(mutators: rsim.MutatorConfig) -> None:
+    """Plant boost that is 5 % too weak, on the ground and in the air."""
+    mutators.boost_accel_air *= 0.95
+    mutators.boost_accel_ground *= 0.95
