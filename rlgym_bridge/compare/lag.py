@@ -9,7 +9,7 @@ from rlgym_bridge.compare.errors import between
 from rlgym_bridge.compare.rollout import Stage
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
-from rlgym_bridge.compare.windows import thinned
+from rlgym_bridge.compare.windows import TRIAL, thinned
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
@@ -85,6 +85,8 @@ def _errors(scene: Scene, lags: list[int], windows: int) -> np.ndarray:
 def _error(stage: Stage, track: Track, start: int, end: int, after: float, drive: Drive | None) -> float:
     path = stage.roll(track, start, int(after) + 2, _LEAD, [drive])
     off = track.values[end, 0] - between(path.values[:, 0], after)
+    if len(track.times) == TRIAL:  # its last speeds are not measured in all directions, its place is rounded
+        return float(np.log(_ARM * np.linalg.norm(off[ROTATION]) / (after * TICK_SECONDS) + _SMALL))
     # All as speeds: where something was not recorded, it is equally far off with every lag, or nearly so.
     moved = np.linalg.norm(off[POSITION]) + _ARM * np.linalg.norm(off[ROTATION])
     speed = np.linalg.norm(off[VELOCITY])
@@ -104,7 +106,7 @@ def _choose(scene: Scene, body: int, windows: int) -> list[tuple[Track, int, int
         ends = track.nearest(track.times + _AFTER)
         after = track.times[ends] - track.times
         middle = track.nearest(track.times + _AFTER / 2)
-        trial = len(track.times) == 2  # it begins where inputs do
+        trial = len(track.times) == TRIAL  # it begins where inputs do
         if trial:
             middle = ends
         fits = (np.abs(after - _AFTER) < _AFTER / 5) & (trial | (np.arange(len(ends)) > 0))

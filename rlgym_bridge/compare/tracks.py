@@ -83,7 +83,9 @@ def _turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
     sine = np.linalg.norm(axis, axis=0) / 2
     angle = np.arctan2(sine, (np.trace(step, axis1=1, axis2=2) - 1) / 2)
     spin = (axis / 2 * angle / np.maximum(sine, 1e-12) / (np.diff(times) * TICK_SECONDS)).T
-    return np.concatenate([spin[:1], spin]) if len(spin) else np.zeros((len(rotation), 3))
+    if len(spin) < 2:  # a trial: from its beginning to its end it turned as its inputs had it
+        return np.zeros((len(rotation), 3))
+    return np.concatenate([spin[:1], spin])
 
 
 def stands(values: np.ndarray) -> bool:

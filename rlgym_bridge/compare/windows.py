@@ -18,6 +18,9 @@ from rlgym_bridge.recording.recording import Recording
 
 T = TypeVar("T")
 
+TRIAL: Final = 2
+"""Moments of a track that is a trial: its beginning and its end, and nothing between."""
+
 HORIZONS: Final = (1, 12, 60, 120, 240)
 """Ticks after the start at which errors are measured."""
 
@@ -72,7 +75,7 @@ def targets(track: Track, start: int) -> np.ndarray:
 
     The end of a trial, a track of two moments, counts for the first horizon that is not before it.
     """
-    if len(track.times) == 2:
+    if len(track.times) == TRIAL:
         ends = np.full(len(HORIZONS), -1)
         column = int(np.searchsorted(HORIZONS, track.times[1] - track.times[0] - _BESIDE))
         if column < len(HORIZONS):

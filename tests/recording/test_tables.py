@@ -340,11 +340,11 @@ def test_real_drives_without_a_clock_have_one_of_61_hertz() -> None:
 
 def test_real_turns_are_trials_that_end_where_they_were_measured() -> None:
     found = read_table(real("turns/turn.accel.txt"), COLUMNS / "measurebot-turns.toml")
-    assert found.stretch[-1] + 1 == 3214 - 47  # 47 speeds, each with a trial of 0 ticks
-    part = next(found.stretches())
-    start, end = np.flatnonzero(found.car_shown[part, 0]).tolist()
-    assert end - start == 5
+    assert found.stretch[-1] + 1 == 3214
+    part = list(found.stretches())[1]
+    start, end = (part.start + np.flatnonzero(found.car_shown[part, 0])).tolist()
+    assert end - start == 6  # the one that the bot's setting takes, and 5
     forward = found.state.car_rotation[end, 0, :, 0]
     assert np.arctan2(-forward[0], forward[1]) == pytest.approx(0.008341, abs=1e-5)
-    steer = found.state.car_controls[part, 0, CONTROL_NAMES.index("steer")]
-    assert steer.sum() == 5 and steer[start] == 1
+    steer = found.state.car_controls[:, 0, CONTROL_NAMES.index("steer")]
+    assert steer[part].sum() == 5 and steer[start] == 1
