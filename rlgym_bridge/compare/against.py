@@ -6,6 +6,7 @@ features decides how far is far, so that many features do not make many false al
 max-T).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +21,7 @@ LEVEL: Final = 0.01
 
 _DEALS: Final = 4000  # random deals; the level needs some tens beyond it
 _BINS: Final = 12
-_LEAST_PIECES: Final = 4  # of a set
+_LEAST_DEALS: Final = 1000  # ways to deal the pieces: the most telling of them has to be beyond `LEVEL`
 _CATEGORIES: Final = 200  # more different values are a distribution, not categories
 _TINY: Final = 1e-9
 
@@ -88,7 +89,7 @@ def against(here: Sequence[MatchRecording], there: Sequence[MatchRecording], see
         seed: Of the random deals.
 
     Raises:
-        ValueError: A set has less than four pieces of ten seconds, or cars differ.
+        ValueError: The sets have too few pieces of ten seconds to be sure of anything, or cars differ.
     """
     sizes = {(one.state.layout.blue, one.state.layout.orange) for one in (*here, *there)}
     if len(sizes) > 1:
@@ -96,10 +97,10 @@ def against(here: Sequence[MatchRecording], there: Sequence[MatchRecording], see
     sets = [[pieces_of(one) for one in every] for every in (here, there)]
     table = _Table(sets)
     counts = table.counts
-    if min(counts) < _LEAST_PIECES:
+    if math.comb(sum(counts), counts[0]) < _LEAST_DEALS:
         raise ValueError(
-            f"the sets have {counts[0]} and {counts[1]} pieces of play of up to ten seconds, expected "
-            f"{_LEAST_PIECES} or more each: record longer matches"
+            f"the sets have {counts[0]} and {counts[1]} pieces of play of up to ten seconds, too few to tell "
+            "chance from difference; expected 7 each, or more: record longer matches"
         )
     random = np.random.default_rng(seed)
     mine = np.arange(sum(counts)) < counts[0]

@@ -13,7 +13,7 @@ from rlgym_bridge.recording.match import MatchRecording, read_match
 POLICY = str(Path(__file__).parents[2] / "bot" / "policy")
 
 
-def record(folder: Path, name: str, seed: int, *words: str, blue: str = POLICY, seconds: int = 30) -> Path:
+def record(folder: Path, name: str, seed: int, *words: str, blue: str = POLICY, seconds: int = 40) -> Path:
     file = folder / f"{name}.mcap"
     before = Path.cwd()
     os.chdir(folder)  # bots log there
@@ -88,7 +88,7 @@ def test_matches_that_are_too_short_or_have_other_cars_are_refused(
     short = record(tmp_path, "short", 1, seconds=3)
     assert main(["compare", str(folder / "one.mcap"), "--against", str(short)]) == 2
     said = capsys.readouterr().err
-    assert "pieces of play of up to ten seconds, expected 4 or more each" in said
+    assert "pieces of play of up to ten seconds, too few to tell" in said
 
 
 @pytest.mark.slow

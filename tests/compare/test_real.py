@@ -1,4 +1,4 @@
-"""Recordings of the real game come out as others have measured them, and what is time is not called physics."""
+"""Recordings of the real game come out as others have measured them; what is time is not called physics."""
 
 import json
 from pathlib import Path
