@@ -13,7 +13,7 @@ from rlgym_bridge.recording.match import MatchRecording, read_match
 POLICY = str(Path(__file__).parents[2] / "bot" / "policy")
 
 
-def record(folder: Path, name: str, seed: int, *words: str, blue: str = POLICY, seconds: int = 40) -> Path:
+def record(folder: Path, name: str, seed: int, *words: str, blue: str = POLICY, seconds: int = 60) -> Path:
     file = folder / f"{name}.mcap"
     before = Path.cwd()
     os.chdir(folder)  # bots log there
