@@ -1,0 +1,85 @@
+"""How the viewer opens: the field from all sides and from the stand, curves below."""
+
+from typing import Any, Final
+
+import numpy as np
+import rerun.blueprint as rrb
+from rerun.datatypes import EntityPathLike, TimeInt, TimeRangeBoundary
+
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.recording import Inputs, Recording
+
+_TRAIL_TICKS: Final = TICKS_PER_SECOND
+_TRAIL_NANOS: Final = 1_000_000_000
+_BACKGROUND: Final = (14, 17, 20)
+
+
+def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
+    """Return the layout for a recording.
+
+    Args:
+        recording: What is looked at.
+        compare: Whether there are ghosts, and distances to them.
+    """
+    agents = recording.state.agents
+    trail = rrb.VisibleTimeRanges([
+        rrb.VisibleTimeRange("tick", start=_relative(-_TRAIL_TICKS), end=_relative(0)),
+        rrb.VisibleTimeRange("game time", start=_relative(-_TRAIL_NANOS), end=_relative(0)),
+    ])  # fmt: skip
+    overrides: dict[EntityPathLike, Any] = {"/match/trail": trail}
+    space = rrb.Spatial3DView(
+        origin="/", contents=["/match/**"], name="Field", background=_BACKGROUND, overrides=overrides
+    )
+    stand = rrb.Spatial2DView(
+        origin="/camera", contents=["/match/**"], name="From behind blue's goal", background=_BACKGROUND,
+        overrides=overrides,
+    )  # fmt: skip
+    views: list[rrb.View | rrb.Container] = [
+        rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s"),
+        rrb.TimeSeriesView(origin="/boost", name="Boost"),
+    ]
+    if compare:
+        views.insert(0, rrb.TimeSeriesView(origin="/distance", name="Distance to RocketSim, uu"))
+    if recording.inputs is not Inputs.NONE:
+        controls = [
+            rrb.TimeSeriesView(origin=f"/controls/{one}", name=f"Controls of {one}") for one in agents
+        ]
+        views.append(rrb.Tabs(*controls, name="Controls"))
+    words: list[rrb.View] = []
+    if isinstance(recording, MatchRecording):
+        rewarded = any(len(one.decisions) for one in recording.agents.values())
+        if rewarded:
+            views.append(rrb.Tabs(
+                rrb.TimeSeriesView(origin="/action", name="Actions"),
+                rrb.TimeSeriesView(origin="/reward", name="Rewards"),
+            ))  # fmt: skip
+        words = [
+            rrb.TextDocumentView(origin="/scoreboard", name="Score"),
+            rrb.TextLogView(origin="/events", name="Events"),
+        ]
+    field = rrb.Tabs(stand, space, name="Field")
+    top = (
+        rrb.Horizontal(field, rrb.Vertical(*words, row_shares=[1, 2]), column_shares=[4, 1])
+        if words
+        else field
+    )
+    return rrb.Blueprint(
+        rrb.Vertical(top, rrb.Horizontal(*views), row_shares=[3, 1]),
+        rrb.BlueprintPanel(state="collapsed"),
+        rrb.SelectionPanel(state="collapsed"),
+        rrb.TimePanel(state="collapsed"),
+        auto_views=False,
+    )
+
+
+class _Amount(TimeInt):
+    """Rerun's 0.23 needs numpy 2 for the same."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.value, dtype)
+
+
+def _relative(amount: int) -> TimeRangeBoundary:
+    """Return a time so many ticks or ns after the one that is looked at."""
+    return TimeRangeBoundary(_Amount(seq=amount), kind="cursor_relative")
