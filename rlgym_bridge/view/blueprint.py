@@ -12,6 +12,7 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 
 _TRAIL_TICKS: Final = TICKS_PER_SECOND
 _TRAIL_NANOS: Final = 1_000_000_000
+_FAST: Final = 4000.0  # uu/s, of most balls
 _BACKGROUND: Final = (14, 17, 20)
 
 
@@ -29,21 +30,23 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
     ])  # fmt: skip
     overrides: dict[EntityPathLike, Any] = {"/match/trail": trail}
     space = rrb.Spatial3DView(
-        origin="/", contents=["/match/**"], name="Field", background=_BACKGROUND, overrides=overrides
-    )
+        origin="/", contents=["/match/**"], name="Field", background=_BACKGROUND, overrides=overrides,
+        line_grid=rrb.archetypes.LineGrid3D(visible=False),
+    )  # fmt: skip
     stand = rrb.Spatial2DView(
         origin="/camera", contents=["/match/**"], name="From behind blue's goal", background=_BACKGROUND,
         overrides=overrides,
     )  # fmt: skip
     views: list[rrb.View | rrb.Container] = [
-        rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s"),
-        rrb.TimeSeriesView(origin="/boost", name="Boost"),
+        rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s", axis_y=_axis(0, _FAST)),
+        rrb.TimeSeriesView(origin="/boost", name="Boost", axis_y=_axis(0, 100)),
     ]
     if compare:
         views.insert(0, rrb.TimeSeriesView(origin="/distance", name="Distance to RocketSim, uu"))
     if recording.inputs is not Inputs.NONE:
         controls = [
-            rrb.TimeSeriesView(origin=f"/controls/{one}", name=f"Controls of {one}") for one in agents
+            rrb.TimeSeriesView(origin=f"/controls/{one}", name=f"Controls, {one}", axis_y=_axis(-1, 1))
+            for one in agents
         ]
         views.append(rrb.Tabs(*controls, name="Controls"))
     words: list[rrb.View] = []
@@ -58,7 +61,7 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
             rrb.TextDocumentView(origin="/scoreboard", name="Score"),
             rrb.TextLogView(origin="/events", name="Events"),
         ]
-    field = rrb.Tabs(stand, space, name="Field")
+    field = rrb.Tabs(space, stand, name="Field")
     top = (
         rrb.Horizontal(field, rrb.Vertical(*words, row_shares=[1, 2]), column_shares=[4, 1])
         if words
@@ -83,3 +86,9 @@ class _Amount(TimeInt):
 def _relative(amount: int) -> TimeRangeBoundary:
     """Return a time so many ticks or ns after the one that is looked at."""
     return TimeRangeBoundary(_Amount(seq=amount), kind="cursor_relative")
+
+
+def _axis(low: float, high: float) -> rrb.ScalarAxis:
+    """Return an axis that shows these values and a little more."""
+    edge = 0.05 * (high - low)
+    return rrb.ScalarAxis(range=(low - edge, high + edge))

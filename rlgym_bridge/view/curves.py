@@ -105,7 +105,8 @@ def log_steps(
     if not names or not len(rows):
         return
     some = steps(values)
-    stream.log(path, rr.SeriesLines(names=names, colors=colors), static=True)
+    look = rr.SeriesLines(names=names, colors=colors, aggregation_policy="off")  # else steps become slopes
+    stream.log(path, look, static=True)
     columns = rr.Scalars.columns(scalars=values[some].ravel()).partition(np.full(len(some), len(names)))
     stream.send_columns(path, times.at(rows[some]), columns)
 

@@ -14,12 +14,13 @@ from rlgym_bridge.view.times import Times, rising
 APPLICATION = "rlgym_bridge"
 
 
-def write_rrd(recording: Recording, path: Path) -> None:
+def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
     """Write a recording as `.rrd`, with the layout in which the viewer opens it.
 
     Args:
         recording: The recording.
         path: The file; one that is there is replaced.
+        compare: Add what RocketSim makes of the recorded inputs.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
@@ -29,7 +30,18 @@ def write_rrd(recording: Recording, path: Path) -> None:
     if not len(recording.tick):
         raise ValueError(f"{recording.source} has no rows, expected some to look at")
     stream = rr.RecordingStream(APPLICATION, recording_id=uuid4())
-    stream.save(path, default_blueprint=blueprint(recording))
+    stream.save(path, default_blueprint=blueprint(recording, compare))
+    log_recording(stream, recording)
+    stream.flush()
+    stream.disconnect()
+
+
+def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
+    """Log field, bodies and curves.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not installed.
+    """
     stream.send_recording_name(recording.source)
     times = Times(*rising(recording))
     log_field(stream)
@@ -38,5 +50,3 @@ def write_rrd(recording: Recording, path: Path) -> None:
     for car in range(recording.state.layout.cars):
         log_car(stream, recording, times, car)
     log_curves(stream, recording, times)
-    stream.flush()
-    stream.disconnect()
