@@ -60,8 +60,11 @@ def test_the_example_of_rlgym_over_a_match_plays(monkeypatch: pytest.MonkeyPatch
     with serving() as (host, port):
         monkeypatch.setenv("RLBOT_SERVER_IP", host)
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
-        names = run("LiveEngine")
+        names = run("env = RLGym(")
+        against = run("with_line_up")["engine"]
+        against.close()
     assert set(names["obs"]) == {"blue-0", "orange-0"}
+    assert against.agents == ["blue-0"]
 
 
 def test_the_example_of_a_bot_of_ones_own_trains(tmp_path: Path) -> None:

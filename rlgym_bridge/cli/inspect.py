@@ -99,7 +99,9 @@ def _agent(recording: MatchRecording, track: AgentTrack) -> dict[str, Any]:
         "cars": sorted({recording.state.agents[row] for row in track.inputs.row.tolist() if row >= 0}),
         "packets": len(track.frame),
         "inputs": len(track.inputs.frame),
-        "decisions": len(track.decisions),
+        "decisions": sum(one.actions.shape[1] > 0 for one in track.decisions),
+        "terminated": int(sum(one.terminated[0] > 0 for one in track.decisions)),
+        "truncated": int(sum(one.truncated[0] > 0 for one in track.decisions)),
         "reward": round(float(rewards[rewarded].sum()), 3) if rewarded.any() else None,
         "policy": track.policy is not None,
     }

@@ -54,7 +54,8 @@ class Pilot:
         override: See `Override`.
         dialect: What is known of the server's dialect.
         seed: Seed of the first episode, counted up at every reset; None leaves it to the policy.
-        on_decision: Called with frame, seats and episode of every decision.
+        on_decision: Called with frame, seats and episode of every decision, and whether it acts: it does not
+            where a goal has ended the episode.
 
     Attributes:
         decoder: What turns the packets into states.
@@ -72,7 +73,7 @@ class Pilot:
         override: Override | None = None,
         seed: int | None = None,
         dialect: Dialect | None = None,
-        on_decision: Callable[[int, Sequence[int], Episode], None] | None = None,
+        on_decision: Callable[[int, Sequence[int], Episode, bool], None] | None = None,
     ) -> None:
         self.decisions = 0
         self._on_decision = on_decision
@@ -217,17 +218,21 @@ class Pilot:
                 self._judge(state)
             if state.goal_scored[0]:
                 self._open = False  # over the line already: the game's own test is half a uu further
+                self._tell(acted=False)
             else:
                 rows = self.episode.decide(state)
                 self.decisions += 1
-                if self._on_decision is not None:
-                    self._on_decision(self._frame, self._seats, self.episode)
+                self._tell(acted=True)
         except ControlsError as error:
             self._faults.add("bad controls", f"neutral controls for this decision: {error}")
         except Exception as error:
             self._faults.add("decision failed", f"neutral controls: {error}", error)
         self.decoder.clear_touches()
         self.clock.submit(rows)
+
+    def _tell(self, acted: bool) -> None:
+        if self._on_decision is not None:
+            self._on_decision(self._frame, self._seats, self.episode, acted)
 
     def _judge(self, state: MatchState) -> None:
         """Ask conditions and rewards; play does not depend on what they say, or whether they can."""
@@ -250,6 +255,7 @@ class Pilot:
         try:
             self.episode.step(state)
             self._judge(state)
+            self._tell(acted=False)
         except Exception as error:
             self._faults.add("last step failed", str(error), error)
         self.decoder.clear_touches()

@@ -56,18 +56,22 @@ class Tape:
         """Write down an input that answers a frame: `channels.INPUT`, row `(8,)` float32."""
         self._recorder.put(self._inputs, frame, index.to_bytes(4, "little") + row.tobytes())
 
-    def decided(self, frame: int, seats: Sequence[int], episode: Episode) -> None:
-        """Write down what was seen and chosen, and the reward of the step before."""
-        cars = len(seats)
-        rewards = episode.report.rewards
-        given = [rewards.get(agent, np.nan) for agent in episode.agents]
+    def decided(self, frame: int, seats: Sequence[int], episode: Episode, acted: bool) -> None:
+        """Write down what was seen, chosen where the episode goes on, and said of the last step."""
+        cars, said = len(seats), episode.report
+        nothing = np.zeros((cars, 0))
+        shown, chosen = episode.observation, episode.actions if acted else None
+        rewards, terminated, truncated = (
+            np.array([one.get(agent, np.nan) for agent in episode.agents], np.float32)
+            for one in (said.rewards, said.terminated, said.truncated)
+        )
         decision = Decision(
             frame,
             np.array(seats, np.int32),
-            np.zeros((cars, 0)) if episode.observation is None else episode.observation.reshape(cars, -1),
-            np.zeros((cars, 0)) if episode.actions is None else episode.actions.reshape(cars, -1),
-            np.array(given, np.float32),
-        )
+            nothing if shown is None else shown.reshape(cars, -1),
+            nothing if chosen is None else chosen.reshape(cars, -1),
+            rewards, terminated, truncated,
+        )  # fmt: skip
         self._recorder.put(self._decisions, frame, decision.to_bytes())
 
     def close(self) -> None:

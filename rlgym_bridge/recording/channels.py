@@ -47,8 +47,9 @@ INPUT: Final = struct.Struct("<i8f")
 """Index of the car in the packet, and its controls in the order of `game.CONTROL_NAMES`."""
 
 DECISION: Final = struct.Struct("<iii")
-"""Cars, numbers in an observation, numbers in an action; behind it for each car in turn: row in the state
-(int32), observation, action and reward of the step before (float32; NaN without one)."""
+"""Cars, numbers in an observation, numbers in an action; behind it rows in the state (int32, one a car), then
+float32: observations, actions, rewards of the step before, and whether it terminated and truncated, each car
+by car; NaN for what was not asked. An episode's last step has no action."""
 
 
 class Decision(NamedTuple):
@@ -58,8 +59,9 @@ class Decision(NamedTuple):
         frame: The tick.
         seats: `(cars,)` int32, rows in the state.
         obs: `(cars, size)` float32.
-        actions: `(cars, k)` float32, as the policy chose them.
+        actions: `(cars, k)` float32, as the policy chose them; `(cars, 0)` where an episode ends.
         rewards: `(cars,)` float32, of the step that ended here; NaN without one.
+        terminated, truncated: `(cars,)` float32, 0 or 1: what conditions said of it; NaN without one.
     """
 
     frame: int
@@ -67,14 +69,14 @@ class Decision(NamedTuple):
     obs: np.ndarray
     actions: np.ndarray
     rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
 
     def to_bytes(self) -> bytes:
         """Return the message."""
         cars, obs, actions = len(self.seats), self.obs.shape[1], self.actions.shape[1]
-        parts = (
-            self.seats.astype("<i4"), self.obs.astype("<f4"), self.actions.astype("<f4"),
-            self.rewards.astype("<f4"),
-        )  # fmt: skip
+        numbers = (self.obs, self.actions, self.rewards, self.terminated, self.truncated)
+        parts = [self.seats.astype("<i4"), *(one.astype("<f4") for one in numbers)]
         return DECISION.pack(cars, obs, actions) + b"".join(part.tobytes() for part in parts)
 
     @classmethod
@@ -87,7 +89,7 @@ class Decision(NamedTuple):
         if len(data) < DECISION.size:
             raise ValueError(f"a decision of {len(data)} bytes, expected {DECISION.size} or more")
         cars, obs, actions = DECISION.unpack_from(data)
-        sizes = (cars, cars * obs, cars * actions, cars)
+        sizes = (cars, cars * obs, cars * actions, cars, cars, cars)
         if min(cars, obs, actions) < 0 or len(data) != DECISION.size + 4 * sum(sizes):
             raise ValueError(
                 f"a decision of {len(data)} bytes, expected {DECISION.size + 4 * sum(sizes)} for {cars} cars"
@@ -100,7 +102,7 @@ class Decision(NamedTuple):
             seats,
             numbers[bounds[1] : bounds[2]].reshape(cars, obs),
             numbers[bounds[2] : bounds[3]].reshape(cars, actions),
-            numbers[bounds[3] :],
+            *(numbers[bounds[part] : bounds[part + 1]] for part in (3, 4, 5)),
         )
 
 

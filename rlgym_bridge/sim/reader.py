@@ -164,7 +164,7 @@ def write_arena(arena: rsim.Arena, state: MatchState, match: int = 0) -> list[rs
     ball.rot_mat = rsim.RotMat(*state.ball_rotation[match].T.ravel().tolist())
     arena.ball.set_state(ball)
     for row, car in enumerate(cars):
-        car.set_state(_car_state(state, match, row, cars))
+        car.set_state(car_state(state, match, row, cars))
         car.set_controls(control_of(state.car_controls[match, row].tolist()))
     for pad, timer in zip(arena.get_boost_pads(), state.pad_timer[match].tolist(), strict=True):
         pad_state = rsim.BoostPadState()
@@ -207,7 +207,8 @@ _WRITTEN_FLAGS = (
 )
 
 
-def _car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car]) -> rsim.CarState:
+def car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car] = ()) -> rsim.CarState:
+    """Return one car of a state as RocketSim's; its bump victim only where the arena's `cars` are given."""
     car = rsim.CarState()
     car.pos = rsim.Vec(*state.car_position[match, row].tolist())
     car.vel = rsim.Vec(*state.car_linear_velocity[match, row].tolist())
@@ -221,6 +222,6 @@ def _car_state(state: MatchState, match: int, row: int, cars: Sequence[rsim.Car]
     car.flip_rel_torque = rsim.Vec(*state.car_flip_torque[match, row].tolist())
     car.last_controls = control_of(state.car_controls[match, row].tolist())
     victim = int(state.car_bump_victim[match, row])
-    if victim >= 0:
+    if 0 <= victim < len(cars):
         car.car_contact_id = cars[victim].id
     return car

@@ -69,7 +69,7 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
             tape.heard(content, packets[number])
             tape.sent(tick, 0, row)
             if episode is not None and tick % _TICK_SKIP == 0:
-                tape.decided(tick, [0], episode)
+                tape.decided(tick, [0], episode, True)
             costs.append(time.perf_counter() - start)
             time.sleep(max(0.0, due - time.perf_counter()))
         used = time.process_time() - cpu - spent_here

@@ -16,11 +16,12 @@ from rlbot import flat
 from rlgym_bridge.calls import observe
 from rlgym_bridge.cli import main
 from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy import load_policy, save_policy
 from rlgym_bridge.recording.channels import AGENTS, PACKETS
 from rlgym_bridge.recording.match import MatchRecording, read_match
 from rlgym_bridge.recording.mcap_file import Contents, read_contents
 from rlgym_bridge.state import MatchState
+from tests.policy_folders import OBS_1V1, make_module, random_weights
 
 POLICY = Path(__file__).parents[2] / "bot" / "policy"
 
@@ -123,7 +124,50 @@ def test_what_a_policy_saw_follows_from_the_recorded_states(recording: MatchReco
         row = rows[one.frame]
         state = MatchState(1, 1, 1, recording.state.buffer[row : row + 1])
         np.testing.assert_allclose(observe(builder, one.seats.tolist(), state)[0], one.obs, atol=1e-6)
-        assert one.actions.shape == (1, 1) and np.isnan(one.rewards).all()
+        assert one.actions.shape in ((1, 1), (1, 0)) and np.isnan(one.rewards).all()
+
+
+JUDGED = """
+from rlgym.api import RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.done_conditions import GoalCondition, TimeoutCondition
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+
+
+def build():
+    return RLGym(
+        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), DefaultObs(zero_padding=None),
+        RepeatAction(LookupTableAction(), 8), GoalReward(), RocketSimEngine(), GoalCondition(),
+        TimeoutCondition(5.0),
+    )
+"""
+
+
+def test_what_conditions_and_rewards_said_is_in_the_recording_the_goal_included(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_module(tmp_path, monkeypatch, "judged_env", JUDGED)
+    monkeypatch.chdir(tmp_path)
+    weights = random_weights(OBS_1V1, 16, 90)
+    save_policy("bot", weights, distribution="categorical", team_sizes=[(1, 1)], env="judged_env:build")
+    words = ["match", "--blue", "bot", "--orange", "chaser", "--allow-modules", "judged_env", "-q"]
+    words += ["--pace", "lockstep", "--seconds", "20", "--max-overtime", "0", "--record", "match.mcap"]
+    assert main(words) == 0
+    found = read_match("match.mcap", shadow=False)
+    (track,) = (one for one in found.agents.values() if one.policy is not None)
+    goals = [one for one in track.decisions if one.terminated[0] == 1]
+    assert goals and len(goals) == found.state.score[-1].sum()
+    for one in goals:
+        assert one.actions.shape == (1, 0)
+        assert one.rewards.tolist() in ([1.0], [-1.0])
+    assert sum(one.truncated[0] == 1 for one in track.decisions) > 3
+    assert main(["inspect", "match.mcap", "-q", "--json", "found.json"]) == 0
+    told = json.loads(Path("found.json").read_text())["agents"]
+    (mine,) = (one for one in told if one["policy"])
+    assert (mine["terminated"], mine["reward"]) == (len(goals), sum(float(one.rewards[0]) for one in goals))
 
 
 def test_equal_matches_give_equal_files_but_for_the_times(

@@ -1,0 +1,145 @@
+"""`rlgym-bridge compare`: where simulator and recorded game part, and whether it is physics."""
+
+import argparse
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.compare.against import LEVEL, against
+from rlgym_bridge.compare.comparison import Comparison, compare
+from rlgym_bridge.compare.drift import WINDOWS
+from rlgym_bridge.compare.report import report, report_against
+from rlgym_bridge.compare.told import told_fit
+from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.compare.windows import HORIZONS
+from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.user_code import told
+
+_SECOND = 120  # ticks
+_LOOK = {
+    Verdict.AGREES: "green", Verdict.PHYSICS: "bold red", Verdict.TIMING: "yellow", Verdict.HIDDEN: "dim",
+    Verdict.MISSING: "bold red", Verdict.FEW: "dim",
+}  # fmt: skip
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "compare",
+        help="where simulator and recorded game part, and whether it is physics",
+        description="Put RocketSim in the recorded state over and over, let it go with the recorded inputs, "
+        "and measure how far the two part. The clock, the input lag and the tick offset are fitted first. "
+        "With --against, see instead whether two sets of matches were played alike. Exit status: 0 they "
+        "agree, 1 they do not, 2 bad usage or input.",
+    )
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help=".mcap, .replay, or tables with --columns"
+    )
+    parser.add_argument(
+        "--against", type=Path, nargs="+", metavar="FILE",
+        help="matches of the same cars, of the same policy in another world or later: do they play alike?",
+    )  # fmt: skip
+    shared.add_columns_option(parser)
+    parser.add_argument(
+        "--windows", type=int, default=WINDOWS, metavar="N",
+        help="most windows of each body; fewer are quicker and say less (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots, one page")
+    shared.add_output_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, compare, and print."""
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        shared.check_outputs(options.json, options.html)
+        if options.windows < 1:
+            raise ValueError(f"--windows is {options.windows}, expected 1 or more")
+        if options.against is not None:
+            return _against(options, console)
+        recordings = [open_recording(file, options.columns) for file in options.files]
+        found = compare(*recordings, windows=options.windows)
+    except Exception as error:
+        print(f"error: {told(error)}", file=sys.stderr)
+        return 2
+    _print(console, found)
+    if options.html is not None:
+        if not shared.write(options.html, report(found)):
+            return 2
+        console.print(f"written to {escape(str(options.html))}", soft_wrap=True)
+    if not shared.write_json(options.json, found.as_json()):
+        return 2
+    return 0 if found.agrees else 1
+
+
+def _against(options: argparse.Namespace, console: Console) -> int:
+    if options.columns is not None:
+        raise ValueError("--against compares matches of ours (.mcap), expected no --columns with it")
+    here, there = (
+        [read_match(file, shadow=False) for file in files] for files in (options.files, options.against)
+    )
+    found = against(here, there)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("differs", overflow="fold")
+    for name in ("FILE", "--against", "difference, 95 %", "distance", "chance"):
+        table.add_column(name, justify="right", no_wrap=True)
+    differing = [one for one in found.differences if one.differs]
+    for one in differing:
+        table.add_row(
+            escape(one.name), f"{one.here:.4g}", f"{one.there:.4g}", f"{one.low:+.3g} .. {one.high:+.3g}",
+            f"{one.distance:.3f}", f"{one.chance:.4f}",
+        )  # fmt: skip
+    if differing:
+        console.print(table)
+    said = f"{len(differing):,} differ" if differing else "none differs"
+    console.print(
+        f"{len(found.differences):,} features over {found.pieces[0]} and {found.pieces[1]} pieces of play: "
+        f"{said} (chance of any false alarm: {100 * LEVEL:g} %)",
+        soft_wrap=True,
+    )
+    if not shared.write_json(options.json, {"against": found.as_json()}):
+        return 2
+    if options.html is not None and not shared.write(options.html, report_against(found)):
+        return 2
+    return 0 if found.alike else 1
+
+
+def _print(console: Console, found: Comparison) -> None:
+    for fit in found.fits:
+        console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("uu off after", no_wrap=True)
+    for horizon in HORIZONS:
+        table.add_column(str(horizon), justify="right", no_wrap=True)
+    for name in ("p90", "floor", "windows"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict after 120 ticks", no_wrap=True)
+    for name, group in groupby(found.situations, lambda row: row.name):
+        rows = {row.horizon_ticks: row for row in group}
+        row = rows.get(_SECOND, rows[max(rows)])
+        table.add_row(
+            name,
+            *(_short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
+            _short(row.p90), _short(row.floor), f"{row.windows:,}",
+            f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]",
+        )  # fmt: skip
+    console.print(table)
+    console.print("medians; p90, noise floor and windows after 120 ticks; all of it with --json and --html")
+    for gap in found.gaps:
+        console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
+    for note in found.notes:
+        console.print(escape(note), soft_wrap=True)
+    if not found.gaps:
+        console.print("no gap was found")
+
+
+def _short(value: float) -> str:
+    return "<0.01" if value < 0.01 else f"{value:.2f}" if value < 10 else f"{value:.0f}"

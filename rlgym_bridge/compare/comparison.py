@@ -1,0 +1,213 @@
+"""One comparison from beginning to end: fit the time, then the lag, then measure, then judge.
+
+Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> verdicts
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.compare.drift import WINDOWS, measure, measure_floor
+from rlgym_bridge.compare.errors import Errors
+from rlgym_bridge.compare.gaps import Gap, input_gaps, physics_gaps, timing_gaps
+from rlgym_bridge.compare.lag import LagFit, fit_lag
+from rlgym_bridge.compare.missing import Missing, Worth, find_missing
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.sizes import Size, fit_sizes
+from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
+from rlgym_bridge.compare.tolerances import SURE
+from rlgym_bridge.compare.tracks import BALL, knows_spin
+from rlgym_bridge.compare.verdict import Situation, Verdict, judge
+from rlgym_bridge.compare.worst import WorstWindow, worst_windows
+from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.recording.recording import Inputs, Recording
+
+
+@dataclass
+class Fit:
+    """What was fitted of one recording before anything was measured."""
+
+    source: str
+    clock: ClockFit
+    offset: OffsetFit
+    lag: LagFit
+
+
+@dataclass
+class Comparison:
+    """Where RocketSim and recordings part.
+
+    Attributes:
+        fits: The time and the lag of each recording.
+        situations: Errors and verdicts.
+        gaps: What was found to differ.
+        sizes: The constants of the physics that could be fitted, whether they differ or not.
+        missing: Controls that are absent throughout.
+        worth: What the other controls explain.
+        notes: What people should know besides.
+        worst: Where recording and simulator part most.
+    """
+
+    fits: list[Fit]
+    situations: list[Situation]
+    gaps: list[Gap]
+    sizes: list[Size]
+    missing: list[Missing]
+    worth: list[Worth]
+    notes: list[str] = field(default_factory=list)
+    worst: list[WorstWindow] = field(default_factory=list)
+
+    @property
+    def input_lag_ticks(self) -> int:
+        """Ticks by which inputs act late, median of the recordings that tell; 0 where none does."""
+        told = [fit.lag.ticks for fit in self.fits if fit.lag.sure >= SURE]
+        told = told or [fit.lag.ticks for fit in self.fits if fit.lag.windows]
+        return int(np.median(told)) if told else 0
+
+    @property
+    def clock_scale(self) -> float:
+        """Seconds of the game in a recorded second, median of the recordings."""
+        told = [fit.clock.scale for fit in self.fits if np.isfinite(fit.clock.error)]
+        return float(np.median(told)) if told else 1.0
+
+    @property
+    def tick_offset(self) -> int:
+        """Ticks before the frame's time at which a shown state was, median of the recordings."""
+        return int(np.median([fit.offset.ticks for fit in self.fits])) if self.fits else 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all that differs is a matter of time: no gap of the physics, no input missing."""
+        kinds = {gap.kind for gap in self.gaps} | {row.verdict for row in self.situations}
+        return not kinds & {Verdict.PHYSICS, Verdict.MISSING}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON's types; see the docstrings of the parts for units."""
+        return {
+            "input_lag_ticks": self.input_lag_ticks,
+            "clock_scale": round(self.clock_scale, 6),
+            "tick_offset": self.tick_offset,
+            "situations": [_plain(row) for row in self.situations],
+            "gaps": [_plain(gap) for gap in self.gaps],
+            "fits": [
+                {
+                    "source": fit.source, "clock": _plain(fit.clock), "tick_offset": _plain(fit.offset),
+                    "input_lag": _plain(fit.lag),
+                }
+                for fit in self.fits
+            ],
+            "sizes": [_plain(size) for size in self.sizes],
+            "missing": [_plain(one) | {"shown": one.shown} for one in self.missing],
+            "controls": [_plain(one) for one in self.worth],
+            "worst": [_plain(one) for one in self.worst],
+            "notes": self.notes,
+            "agrees": self.agrees,
+        }  # fmt: skip
+
+
+def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
+    """Put RocketSim where recordings are, over and over, and measure where the two part.
+
+    Every recording gets its own clock and lag; the errors of all are put together.
+
+    Args:
+        recordings: One or more.
+        windows: Most windows of each body; fewer are quicker and say less. What is fitted takes a part of it.
+
+    Raises:
+        ValueError: None was given, or nothing in them can be compared.
+        FileNotFoundError: The collision meshes are not installed.
+    """
+    if not recordings:
+        raise ValueError("got no recording, expected one or more to compare")
+    scenes, fits, notes = [], [], []
+    for number, recording in enumerate(recordings):
+        scene = Scene(recording, fit_timeline(recording), number=number)
+        lag = fit_lag(scene, windows // 4)
+        scene.lag = float(lag.ticks)
+        scenes.append(scene)
+        fits.append(Fit(recording.source, scene.timeline.clock, scene.timeline.offset, lag))
+        notes += _notes(scene, lag)
+    share = len(scenes)
+    together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
+    if not (together.names != "").any():
+        sources = ", ".join(recording.source for recording in recordings)
+        raise ValueError(f"{sources}: nothing is shown for long enough to compare, expected a second or more")
+    floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
+    sizes = fit_sizes(scenes, together)
+    missing: list[Missing] = []
+    worth: list[Worth] = []
+    gaps = timing_gaps(scenes, [fit.lag for fit in fits], together)
+    for scene, fit in zip(scenes, fits, strict=True):
+        absent, present = find_missing(scene, 2 * windows)
+        missing += absent
+        worth += present
+        gaps += input_gaps(fit.source, absent, present)
+    if any(one.shown or one.said for one in missing):  # what the input did would be taken for the physics
+        sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
+    gaps += physics_gaps(sizes)
+    unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in fits)
+    situations = judge(together, floor, sizes, missing, unsure, any(_spinless(scene) for scene in scenes))
+    worst = worst_windows(together, scenes)
+    return Comparison(fits, situations, gaps, sizes, missing, worth, notes, worst)
+
+
+def _notes(scene: Scene, lag: LagFit) -> list[str]:
+    """Return sentences on what a recording does not tell."""
+    recording = scene.recording
+    notes = list(recording.notes)
+    cars = [body for body in scene.bodies if body != BALL]
+    if _spinless(scene):
+        notes.append(f"{recording.source} does not tell how the ball spins: bounces may differ")
+    if cars and not scene.driven:
+        notes.append(f"{recording.source} has no inputs: only its ball is compared")
+    elif cars:
+        if not lag.windows:
+            notes.append(f"too few inputs of {recording.source} change to tell how late they act: taken as 0")
+        elif lag.sure < SURE:
+            notes.append(
+                f"the input lag of {recording.source} is {lag.ticks} ticks in {100 * lag.sure:.0f} % of "
+                f"resampled windows only: not sure"
+            )
+        if not recording.state.car_boost_amount[:, cars].any():
+            notes.append(f"{recording.source} does not tell how much boost there is: taken as enough")
+    if recording.inputs is not Inputs.NONE:
+        for car in cars:
+            names = _not_recorded(recording, car)
+            if names and len(names) < recording.inputs_recorded.shape[1]:
+                notes.append(
+                    f"{recording.source} does not record {', '.join(names)} of car {car}: taken as 0"
+                )
+    return notes
+
+
+def _spinless(scene: Scene) -> bool:
+    """Tell whether nothing says how the ball spins: neither its spin nor its orientation."""
+    if BALL not in scene.bodies or knows_spin(scene.recording, BALL):
+        return False
+    turns = scene.recording.state.ball_rotation[scene.recording.ball_shown]
+    return not np.ptp(turns, axis=0).any()
+
+
+def _not_recorded(recording: Recording, car: int) -> list[str]:
+    told = zip(CONTROL_NAMES, recording.inputs_recorded[car], strict=True)
+    return [name for name, there in told if not there]
+
+
+def _plain(part: Any) -> Any:
+    """Return a dataclass, and what is in it, as JSON's types; what is not finite is null."""
+    if isinstance(part, Verdict):
+        return part.value
+    if hasattr(part, "__dataclass_fields__"):
+        return {name: _plain(getattr(part, name)) for name in part.__dataclass_fields__}
+    if isinstance(part, dict):
+        return {str(key): _plain(value) for key, value in part.items()}
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [_plain(one) for one in part]
+    if isinstance(part, (bool, np.bool_)):
+        return bool(part)
+    if isinstance(part, float):
+        return round(part, 6) if np.isfinite(part) else None
+    return part

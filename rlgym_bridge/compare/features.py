@@ -1,0 +1,157 @@
+"""How a match was played, in pieces of ten seconds: what two sets of matches are compared by.
+
+MatchRecording -> pieces of play -> features of each car
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND, TOUCH_GAP_SECONDS
+from rlgym_bridge.recording.match import AgentTrack, InputTrack, MatchRecording
+
+PIECE_SECONDS: Final = 10.0
+"""Length of a piece: longer than a car's moves hang together, short enough that a match has many."""
+
+_LEAST_SECONDS: Final = 3.0  # shorter rests of play are left out
+_MOST_LATENCY: Final = 30  # ticks that are tried
+_MINUTE: Final = 60.0
+_AXES: Final = 5  # of the controls; the others are buttons
+_PRESSED: Final = 0.5
+
+
+@dataclass
+class Pieces:
+    """What some pieces of play have in numbers.
+
+    Attributes:
+        means: By name: `(pieces,)`, one number a piece.
+        samples: By name: for each piece the values of a distribution, `(ticks or decisions,)`.
+    """
+
+    means: dict[str, np.ndarray]
+    samples: dict[str, list[np.ndarray]]
+
+
+def pieces_of(recording: MatchRecording) -> Pieces:
+    """Cut a match into pieces and describe each.
+
+    For each car touches, goals and boost per minute, the input latency, and as distributions: speed, height,
+    boost, controls, actions and observations of the policy, as far as they were recorded.
+    """
+    rows = list(_pieces(recording))
+    means: dict[str, list[float]] = {}
+    samples: dict[str, list[np.ndarray]] = {}
+    state = recording.state
+    score = state.score.astype(int)
+    seats = {row: track for track in recording.agents.values() for row in set(track.inputs.row.tolist())}
+    latencies = {row: _latency(recording, track.inputs, row) for row, track in seats.items() if row >= 0}
+    for piece in rows:
+        minutes = (piece.stop - piece.start) / TICKS_PER_SECOND / _MINUTE
+        for team, name in enumerate(("blue", "orange")):
+            scored = score[min(piece.stop, len(score) - 1), team] - score[piece.start, team]
+            means.setdefault(f"{name} goals/min", []).append(scored / minutes)
+        for car, agent in enumerate(state.agents):
+            shown = recording.car_shown[piece, car]
+            speed = np.linalg.norm(state.car_linear_velocity[piece, car], axis=-1)
+            boost = state.car_boost_amount[piece, car]
+            values = {
+                "speed, uu/s": speed[shown],
+                "height, uu": state.car_position[piece, car, 2][shown],
+                "boost": boost[shown],
+                "distance to ball, uu": np.linalg.norm(
+                    state.ball_position[piece] - state.car_position[piece, car], axis=-1
+                )[shown],
+            }
+            for name, one in values.items():
+                samples.setdefault(f"{agent} {name}", []).append(one)
+            controls = state.car_controls[piece, car]
+            for number, control in enumerate(CONTROL_NAMES):
+                if number < _AXES:
+                    samples.setdefault(f"{agent} {control}", []).append(controls[:, number])
+                else:
+                    pressed = float((controls[:, number] > _PRESSED).mean())
+                    means.setdefault(f"{agent} {control} held, share", []).append(pressed)
+            used = np.clip(-np.diff(boost), 0, None)
+            numbers = {
+                "touches/min": _touches(state.car_ball_touches[piece, car] > 0) / minutes,
+                "in the air, share": float((state.car_on_ground[piece, car] < 1).mean()),
+                "boost used/min": float(used[used < 5].sum()) / minutes,
+            }
+            if car in latencies:
+                numbers["input latency, ticks"] = latencies[car]
+            for name, number_ in numbers.items():
+                means.setdefault(f"{agent} {name}", []).append(number_)
+    for track in recording.agents.values():
+        _add_decisions(recording, track, rows, samples)
+    return Pieces({name: np.array(one) for name, one in means.items()}, samples)
+
+
+def _pieces(recording: MatchRecording) -> Iterator[slice]:
+    """Yield stretches of play, cut into pieces."""
+    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
+    size, least = int(PIECE_SECONDS * TICKS_PER_SECOND), int(_LEAST_SECONDS * TICKS_PER_SECOND)
+    ends = np.flatnonzero(np.diff(playing.astype(np.int8), prepend=0, append=0))
+    for start, stop in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True):
+        for first in range(start, stop, size):
+            last = min(first + size, stop)
+            if last - first >= least:
+                yield slice(first, last)
+
+
+def _touches(touched: np.ndarray) -> int:
+    """Count touches as `match` does: contacts that lie apart."""
+    ticks = np.flatnonzero(touched)
+    if not len(ticks):
+        return 0
+    return 1 + int((np.diff(ticks) > TOUCH_GAP_SECONDS * TICKS_PER_SECOND).sum())
+
+
+def _latency(recording: MatchRecording, sent: InputTrack, car: int) -> float:
+    """Return how many ticks after the next one an input acts, most often; NaN where inputs hardly change."""
+    mine = sent.row == car
+    controls = {int(frame): row for frame, row in zip(sent.frame[mine], sent.controls[mine], strict=True)}
+    first, last = int(recording.tick[0]), int(recording.tick[-1])
+    applied = np.full((last - first + 1, 8), np.nan, np.float32)
+    applied[recording.tick - first] = recording.state.car_controls[:, car]
+    frames = np.array(sorted(controls), np.int64)
+    frames = frames[(frames >= first) & (frames + _MOST_LATENCY + 1 <= last)]
+    if len(frames) < 2:
+        return float("nan")
+    rows = np.array([controls[frame] for frame in frames.tolist()])
+    changed = np.concatenate([[False], (rows[1:] != rows[:-1]).any(1)])
+    if not changed.any():
+        return float("nan")
+    frames, rows = frames[changed], rows[changed]
+    shares = [
+        float((np.abs(applied[frames + 1 + late - first] - rows).max(1) < 1e-5).mean())
+        for late in range(_MOST_LATENCY)
+    ]
+    return float(np.argmax(shares))
+
+
+def _add_decisions(
+    recording: MatchRecording, track: AgentTrack, rows: list[slice], samples: dict[str, list[np.ndarray]]
+) -> None:
+    """Add the distributions of what a policy saw and chose."""
+    if not track.decisions:
+        return
+    seats, shape = track.decisions[0].seats.tolist(), track.decisions[0].actions.shape
+    decisions = [one for one in track.decisions if one.seats.tolist() == seats and one.actions.shape == shape]
+    here = np.array([one.frame for one in decisions])
+    names = None if track.policy is None else track.policy.get("obs_names")
+    for place, seat in enumerate(seats):
+        agent = recording.state.agents[seat]
+        obs = np.array([one.obs[place] for one in decisions])
+        actions = np.array([one.actions[place] for one in decisions])
+        for piece in rows:
+            low, high = recording.tick[piece.start], recording.tick[piece.stop - 1]
+            chosen = (here >= low) & (here <= high)
+            for number in range(obs.shape[1]):
+                name = names[number] if names and number < len(names) else f"number {number}"
+                samples.setdefault(f"{agent} sees {name}", []).append(obs[chosen, number])
+            for number in range(actions.shape[1]):
+                name = "action" if actions.shape[1] == 1 else f"action {number}"
+                samples.setdefault(f"{agent} {name}", []).append(actions[chosen, number])

@@ -1,0 +1,192 @@
+"""The gaps of a comparison as sentences: what was found, how large, and how sure that is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from operator import add, sub
+
+import numpy as np
+
+from rlgym_bridge.compare.drift import measure
+from rlgym_bridge.compare.errors import Errors
+from rlgym_bridge.compare.lag import LagFit
+from rlgym_bridge.compare.missing import Missing, Worth
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.sizes import Size
+from rlgym_bridge.compare.timeline import OLDEST, raw_timeline
+from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
+from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
+from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.compare.windows import CAR_CONTACT, HORIZONS
+from rlgym_bridge.recording.recording import Clock, Inputs
+
+_RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost
+_SECOND = HORIZONS.index(120)
+_WAVERS = 0.01  # share of rows nearer than usual from which on a frame rate wavers
+_LOST_LEAST = 3  # rows; one or two may be a recorder's beginning
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Something in which the recording differs from RocketSim, or from what it says of itself.
+
+    Attributes:
+        kind: What it is put down to.
+        name: What it is in.
+        size: How large, in `unit`.
+        low, high: Interval of the size.
+        unit: Of the size.
+        text: A sentence about it.
+    """
+
+    kind: Verdict
+    name: str
+    size: float
+    low: float
+    high: float
+    unit: str
+    text: str
+
+
+def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) -> list[Gap]:
+    """Return what is wrong with the time of recordings, with what believing it would cost.
+
+    Args:
+        scenes: The recordings, with their fitted time and lag.
+        lags: The fits of their inputs' lag.
+        found: Errors with these.
+    """
+    gaps = []
+    wrong = [scene for scene in scenes if _clock_is_wrong(scene)]
+    if wrong:
+        scales = [scene.timeline.clock.scale for scene in wrong]
+        errors = [2 * scene.timeline.clock.error for scene in wrong]
+        scale = float(np.median(scales))
+        pace = f"{100 * abs(scale - 1):.2f} % {'slow' if scale > 1 else 'fast'}"
+        cost = _cost([replace(scene, timeline=raw_timeline(scene.recording)) for scene in wrong], found)
+        gaps.append(Gap(
+            Verdict.TIMING, "clock", scale,
+            min(map(sub, scales, errors)), max(map(add, scales, errors)),
+            "seconds of the game in a second of the recording",
+            f"the clock of {_named(wrong)} runs {pace}: {cost}; this is not a physics gap",
+        ))  # fmt: skip
+    old = [scene for scene in scenes if any(scene.timeline.offset.ages[1:])]
+    if old:
+        cost = _cost([replace(scene, timeline=raw_timeline(scene.recording)) for scene in old], found)
+        middle = float(np.median([scene.timeline.offset.ticks for scene in old]))
+        gaps.append(Gap(
+            Verdict.TIMING, "tick offset", middle, 0, OLDEST, "ticks",
+            f"frames of {_named(old)} show states of up to {OLDEST} ticks before, {middle:.0f} in the "
+            f"median: {cost}; this is not a physics gap",
+        ))  # fmt: skip
+    sure = [bool(lag.ticks) and lag.sure >= SURE for lag in lags]
+    late = list(compress(scenes, sure))
+    if late:
+        cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
+        ticks = [lag.ticks for lag in compress(lags, sure)]
+        when = "late" if np.median(ticks) > 0 else "early"
+        applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
+        said = ", although they are called applied" if applied else ""
+        gaps.append(Gap(
+            Verdict.TIMING, "input lag", float(np.median(ticks)), min(ticks), max(ticks), "ticks",
+            f"inputs of {_named(late)} act {abs(np.median(ticks)):.0f} ticks {when}{said}: {cost}",
+        ))  # fmt: skip
+    for scene in scenes:
+        lost, rows = lost_rows(scene)
+        if lost >= _LOST_LEAST:
+            gaps.append(Gap(
+                Verdict.TIMING, "lost rows", lost, lost, lost, "rows",
+                f"{scene.recording.source} lacks {lost} of {rows + lost} rows: packets were lost",
+            ))  # fmt: skip
+    return gaps
+
+
+def _clock_is_wrong(scene: Scene) -> bool:
+    clock = scene.timeline.clock
+    return abs(clock.scale - 1) > max(CLOCK_SCALE, 4 * clock.error)
+
+
+def _named(scenes: Sequence[Scene]) -> str:
+    return scenes[0].recording.source if len(scenes) == 1 else f"{len(scenes)} recordings"
+
+
+def lost_rows(scene: Scene) -> tuple[int, int]:
+    """Return how many rows are missing between others, and how many there are.
+
+    Frames that a renderer leaves out are not lost: rows have to be a whole number of their usual step apart,
+    and most of them one.
+    """
+    recording, times = scene.recording, scene.timeline.inputs
+    rows = len(recording.tick)
+    together = np.diff(recording.stretch) == 0
+    steps = np.diff(times)[together]
+    if recording.clock is Clock.FRAMES or not scene.timeline.clock.on_ticks or not len(steps):
+        return 0, rows
+    usual = float(np.median(steps))
+    if (steps < usual).mean() > _WAVERS:
+        return 0, rows
+    # While nothing moves, rows that repeat the one before may have been left out.
+    places = np.stack([body_values(recording, body, np.arange(rows))[:, POSITION] for body in scene.bodies])
+    moved = (np.abs(np.diff(places, axis=1)) > 0).any((0, 2))[together]
+    return int((np.round(steps / usual) - 1).clip(0)[moved].sum()), rows
+
+
+def physics_gaps(sizes: Sequence[Size]) -> list[Gap]:
+    """Return the constants that differ."""
+    return [
+        Gap(
+            Verdict.PHYSICS, f"{size.name} ({size.body})" if size.name == "gravity" else size.name,
+            size.value, size.low, size.high, "of RocketSim's",
+            f"{size.name}, as the {size.body} shows it, is {100 * (size.value - 1):+.2f} % off RocketSim's "
+            f"({100 * (size.low - 1):+.2f} to {100 * (size.high - 1):+.2f} %, {size.windows} windows)",
+        )
+        for size in sizes
+        if size.gap
+    ]  # fmt: skip
+
+
+def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) -> list[Gap]:
+    """Return the controls that a recording seems to lack, or that explain nothing."""
+    gaps = []
+    for one in missing:
+        if one.shown:
+            asked = "it was not recorded." if one.said else "is it recorded?"
+            gaps.append(Gap(
+                Verdict.MISSING, one.control, one.explained, one.explained, one.far_off, "windows",
+                f"the {one.control} column of {source} explains nothing: {asked} Held down, it explains "
+                f"{one.explained} of {one.far_off} windows of car {one.car} that are far off",
+            ))  # fmt: skip
+    for each in worth:
+        if each.helps < 0.5:
+            gaps.append(Gap(
+                Verdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
+                f"the {each.control} column of {source} explains nothing: without it car {each.car} is "
+                f"nearer to the recording in {100 * (1 - each.helps):.0f} % of the windows in which it acts",
+            ))  # fmt: skip
+    return gaps
+
+
+def _cost(wrong: Sequence[Scene], found: Errors, bodies: Sequence[str] = ("ball", "car")) -> str:
+    """Say what errors after a second are with another time, against those found."""
+    windows = max(_RAW_WINDOWS // len(wrong), 10)
+    other = Errors.join([measure(scene, windows) for scene in wrong])
+    parts = []
+    for body in bodies:
+        chosen = _of_ball(other) == (body == "ball")
+        ours = _free(found) & (_of_ball(found) == (body == "ball"))
+        theirs = _free(other) & chosen
+        if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:
+            before = float(np.median(other.position[theirs, _SECOND]))
+            after = float(np.median(found.position[ours, _SECOND]))
+            parts.append(f"the {body} seems {before:.2f} uu off after 1 s, and {after:.2f} once it is fitted")
+    return ", ".join(parts) or "too few windows to say what that costs"
+
+
+def _of_ball(errors: Errors) -> np.ndarray:
+    return np.array([body == BALL for _, body, _ in errors.origins], bool)
+
+
+def _free(errors: Errors) -> np.ndarray:
+    names = errors.names[:, _SECOND]
+    touched = (names == CAR_CONTACT) | np.char.startswith(names, "ball touched")
+    return np.asarray((names != "") & ~touched)

@@ -1,0 +1,190 @@
+"""Which inputs a recording seems to lack: what the cars do that the recorded controls do not explain.
+
+A control that is 0 throughout may have been left out, or left alone. So it is tried: where the simulation is
+far off over a short window, the window is simulated again with the control held, and where that makes up for
+what was off, the control was pressed.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.errors import between
+from rlgym_bridge.compare.rollout import Stage
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.tracks import BALL, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.windows import thinned
+from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.recording.recording import Inputs
+
+WINDOWS: Final = 480
+"""Windows of each car that are tried: short ones, many, since some inputs are rare."""
+
+_AFTER: Final = 24  # ticks: the handbrake's ramp; less than most presses last
+_LEAD: Final = 60.0  # ticks followed before
+_ARM: Final = 100.0  # uu, turns a spin into the speed of a car's nose
+_FAR_OFF: Final = 25.0  # uu/s of error (speed, and turning times `_ARM`) from which on a window is looked at
+_EXPLAINED: Final = 0.5  # of an error
+_LEAST: Final = 4  # windows that one control has to explain
+_SHARE: Final = 0.15  # of the windows that are far off and in which it does something
+_STICKS: Final = 5  # controls that go from -1 to 1; the others are 0 or 1
+_JUMP: Final = CONTROL_NAMES.index("jump")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A control that the recording lacks.
+
+    Attributes:
+        car: Row of the car.
+        control: Its name.
+        said: Whether the recording says so itself.
+        explained: Windows that are far off and that the control explains.
+        far_off: Windows that are far off.
+        windows: Windows tried.
+    """
+
+    car: int
+    control: str
+    said: bool
+    explained: int
+    far_off: int
+    windows: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether the recording itself shows that the control was used."""
+        return self.explained >= _LEAST and self.explained >= _SHARE * self.far_off
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a recorded control explains.
+
+    Attributes:
+        car: Row of the car.
+        control: Its name.
+        used: Share of rows in which it is not 0.
+        helps: Share of the windows in which it does something that are worse without it; nan where there
+            are too few.
+    """
+
+    car: int
+    control: str
+    used: float
+    helps: float
+
+
+def find_missing(scene: Scene, windows: int = WINDOWS) -> tuple[list[Missing], list[Worth]]:
+    """Try the controls of every car over so many windows of it.
+
+    Returns:
+        Controls that are absent throughout, and what the others are worth.
+    """
+    missing: list[Missing] = []
+    worth: list[Worth] = []
+    if scene.recording.inputs is Inputs.NONE:
+        return missing, worth
+    for car in scene.bodies:
+        if car == BALL or not scene.recording.inputs_recorded[car].any():
+            continue
+        one, two = _Trial(scene, car, windows).judge()
+        missing += one
+        worth += two
+    return missing, worth
+
+
+class _Trial:
+    """The controls of one car, tried one by one."""
+
+    def __init__(self, scene: Scene, car: int, windows: int) -> None:
+        self._scene, self._car = scene, car
+        self._stage = Stage(scene.recording, (car,))
+        controls = scene.recording.state.car_controls[:, car]
+        self._used = (controls != 0).mean(0)
+        self._recorded = scene.recording.inputs_recorded[car]
+        self._windows = _choose(scene, car, windows)
+        drive = scene.drive(car)
+        if drive is None:
+            raise ValueError(f"{scene.recording.source} has no inputs, expected some to try")
+        self._drive = drive
+
+    def judge(self) -> tuple[list[Missing], list[Worth]]:
+        """Try all of them over all windows."""
+        drive = self._drive
+        absent = np.flatnonzero((self._used == 0) | ~self._recorded).tolist()
+        present = [control for control in range(len(CONTROL_NAMES)) if control not in absent]
+        explained = np.zeros(len(CONTROL_NAMES), int)
+        better: dict[int, list[bool]] = {control: [] for control in present}
+        far_off = 0
+        for number, (track, start, end) in enumerate(self._windows):
+            without = self._end(track, start, end, drive)
+            off = _pushed(track.values[end, 0] - without)
+            for control in present[number % max(len(present), 1) :][:1]:  # in turn: one a window will do
+                push = _pushed(self._end(track, start, end, drive.held(control, 0.0)) - without)
+                if np.linalg.norm(push) > _FAR_OFF / 2:
+                    better[control].append(bool(np.linalg.norm(off) < np.linalg.norm(off - push)))
+            if np.linalg.norm(off) < _FAR_OFF:
+                continue
+            far_off += 1
+            window = (track, start, end)
+            shares = {control: self._explains(window, drive, control, without, off) for control in absent}
+            if shares and max(shares.values()) > _EXPLAINED:
+                explained[max(shares, key=lambda control: shares[control])] += 1
+        missing = [
+            Missing(
+                self._car, CONTROL_NAMES[control], not self._recorded[control], int(explained[control]),
+                far_off, len(self._windows),
+            )
+            for control in absent
+        ]  # fmt: skip
+        worth = [
+            Worth(
+                self._car, CONTROL_NAMES[control], float(self._used[control]),
+                float(np.mean(better[control])) if len(better[control]) >= _LEAST else np.nan,
+            )
+            for control in present
+        ]  # fmt: skip
+        return missing, worth
+
+    def _explains(
+        self, window: tuple[Track, int, int], drive: Drive, control: int, without: np.ndarray, off: np.ndarray
+    ) -> float:
+        """Return which share of an error a control makes up for, held as far as fits best."""
+        track, start, end = window
+        # A jump begins with the press, so that has to come after the start; the others may be held already.
+        since = float(track.times[start]) if control == _JUMP else None
+        held = drive.held(control, 1.0, since)
+        push = _pushed(self._end(track, start, end, held) - without)
+        length = float(push @ push)
+        if length < (_FAR_OFF / 2) ** 2:
+            return 0.0
+        amount = float(np.clip(off @ push / length, -1.0 if control < _STICKS else 0.0, 1.0))
+        return 1.0 - float(np.linalg.norm(off - amount * push) / np.linalg.norm(off))
+
+    def _end(self, track: Track, start: int, end: int, drive: Drive) -> np.ndarray:
+        after = float(track.times[end] - track.times[start])
+        path = self._stage.roll(track, start, int(np.ceil(after)) + 1, _LEAD, [drive])
+        return between(path.values[:, 0], after)
+
+
+def _pushed(difference: np.ndarray) -> np.ndarray:
+    """Return what of a difference between two bodies tells of inputs, `(6,)` uu/s."""
+    return np.concatenate([difference[VELOCITY], _ARM * difference[SPIN]])
+
+
+def _choose(scene: Scene, car: int, windows: int) -> list[tuple[Track, int, int]]:
+    """Return windows without contact: (track, first moment, last moment)."""
+    touched = np.concatenate([[0], np.cumsum(scene.near[:, car])])
+    found = []
+    for track in scene.tracks((car,)):
+        ends = track.nearest(track.times + _AFTER)
+        fits = np.abs(track.times[ends] - track.times - _AFTER) < _AFTER / 5
+        fits &= (np.arange(len(ends)) > 0) & (touched[track.rows[ends]] == touched[track.rows])
+        last = -np.inf
+        for start in np.flatnonzero(fits).tolist():
+            if track.times[start] >= last + _AFTER / 2:
+                found.append((track, start, int(ends[start])))
+                last = track.times[start]
+    return thinned(found, windows)

@@ -1,0 +1,232 @@
+"""RocketSim put where a recording is, and rolled forward over the recorded inputs.
+
+`set_state` does not restore what is hidden: wheel forces, contacts, ramps, timers. So the simulation follows
+the recording for a while before a window starts: set, step, set, step, ... set; what a step leaves hidden
+stays. From there on it is free.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import RocketSim as rsim
+
+from rlgym_bridge.compare.tracks import (
+    BALL,
+    BODY_SIZE,
+    POSITION,
+    ROTATION,
+    SPIN,
+    VELOCITY,
+    Drive,
+    Track,
+    stands,
+)
+from rlgym_bridge.game import GRAVITY
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.sim.arena import make_arena, place_cars
+from rlgym_bridge.sim.reader import car_state, control_of
+
+Adjust = Callable[[rsim.MutatorConfig], None]
+
+_EVERY: Final = 4.0  # ticks; the simulation stays within a hundredth of a uu of what it follows
+_FULL_TANK: Final = 100.0
+_MUTATED_GRAVITY: Final = 0.1
+"""Share by which a recorded gravity has to differ from 1 to be the match's rule and no gap: the game's own
+mutators are 0, 0.5, 1.75 and more [RLBot's match configuration]; a recording that knows none has 0."""
+
+_SIDE_SPEED: Final = 15.0  # uu/s along its up axis below which a car on its wheels is settled [real: 8.3]
+_FAR: Final = (0.0, 0.0, 1500.0)  # where a ball that takes no part hangs
+
+
+@dataclass(frozen=True)
+class Path:
+    """What the simulation did from the start of a window on.
+
+    Attributes:
+        values: `(ticks + 1, bodies, 18)`, row 0 being the start.
+        wheels: `(ticks + 1, bodies)` int, wheels of each car on something; 0 for the ball.
+        jumped: `(bodies,)` bool: at the start a jump or dodge is in a car's memory.
+    """
+
+    values: np.ndarray
+    wheels: np.ndarray
+    jumped: np.ndarray
+
+
+class Stage:
+    """An arena for some bodies of a recording.
+
+    Boost is not used up, since what a car has left is recorded or unknown, and pads would differ; `Drive`
+    lets go of the button where the recorded tank is empty.
+
+    Args:
+        recording: Whose match it is: teams, hitboxes, gravity.
+        bodies: Rows of the cars, ascending, and `BALL` last where it takes part.
+        adjust: Changes RocketSim's constants, to learn what such a change would do.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not installed.
+    """
+
+    def __init__(self, recording: Recording, bodies: Sequence[int], adjust: Adjust | None = None) -> None:
+        self.bodies = tuple(bodies)
+        self._state = recording.state
+        rows = [body for body in bodies if body != BALL]
+        self._line_up = (
+            recording.state.car_team[0, rows].astype(int).tolist(),
+            recording.state.car_hitbox[0, rows].astype(int).tolist(),
+        )
+        self._arena, self._cars = make_arena(*self._line_up)
+        self._arena.set_car_ball_collision(BALL in bodies)
+        mutators = self._arena.get_mutator_config()
+        gravity = float(np.median(recording.state.gravity))
+        if gravity and abs(gravity - 1) > _MUTATED_GRAVITY:
+            mutators.gravity = rsim.Vec(0, 0, -GRAVITY * gravity)
+        mutators.boost_used_per_second = 0.0
+        if adjust is not None:
+            adjust(mutators)
+        self._hang_ball()  # gravity does not reach a ball at rest
+        self._arena.set_mutator_config(mutators)
+
+    def roll(self, track: Track, start: int, ticks: int, lead: float, drives: Sequence[Drive | None]) -> Path:
+        """Follow a track up to one of its moments, and go on freely from there.
+
+        Args:
+            track: Of just these bodies.
+            start: The moment, an index of the track.
+            ticks: How far to go on.
+            lead: Ticks to follow the recording before; at least the moment before the start, if there is one.
+            drives: Inputs of each car, in the order of `bodies`; None for none.
+
+        Returns:
+            The path.
+        """
+        # Fresh cars: used ones carry what is hidden from the window before.
+        self._cars = place_cars(self._arena, *self._line_up) if self._cars else []
+        moments = _followed(track, start, lead)
+        times = track.times[moments]
+        apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
+        pieces = zip(times.tolist(), [*apart, ticks], strict=True)
+        ends = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
+        changes = _changes(drives[: len(self._cars)], int(track.rows[start]), ends)
+        states = [self._begin(track, moments[0], place) for place in range(len(self.bodies))]
+        done = 0
+        for moment, length in zip(moments[1:], apart, strict=True):
+            for tick in range(done, done + length):
+                self._step(changes.get(tick, ()))
+            done += length
+            states = [self._set(track, moment, place) for place in range(len(self.bodies))]
+        jumped = np.array([isinstance(one, rsim.CarState) and _has_jumped(one) for one in states])
+        values = np.empty((ticks + 1, len(self.bodies), BODY_SIZE))
+        wheels = np.zeros((ticks + 1, len(self.bodies)), int)
+        values[0] = track.values[start]
+        wheels[0] = [_wheels(one) for one in states]
+        for tick in range(ticks):
+            self._step(changes.get(done + tick, ()))
+            states = [self._owner(place).get_state() for place in range(len(self.bodies))]
+            values[tick + 1] = [_numbers(one) for one in states]
+            wheels[tick + 1] = [_wheels(one) for one in states]
+        return Path(values, wheels, jumped)
+
+    def _owner(self, place: int) -> rsim.Ball | rsim.Car:
+        return self._arena.ball if self.bodies[place] == BALL else self._cars[place]
+
+    def _step(self, changes: Sequence[tuple[int, rsim.CarControls]]) -> None:
+        for car, controls in changes:
+            self._cars[car].set_controls(controls)
+        self._arena.step(1)
+
+    def _begin(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
+        """Put a body where the track starts, with all that the recording knows of it."""
+        body = self.bodies[place]
+        if body == BALL:
+            return self._set(track, moment, place)
+        state = car_state(self._state, int(track.rows[moment]), body)
+        if stands(track.values[moment, place]):  # where wheels were not recorded they are not known to touch
+            state.is_on_ground, state.wheels_with_contact = True, (True,) * 4
+        self._cars[place].set_state(state)
+        if BALL not in self.bodies and place == 0:
+            self._hang_ball()
+        return self._set(track, moment, place)
+
+    def _hang_ball(self) -> None:
+        """Put the ball into the air, where it moves."""
+        ball = rsim.BallState()
+        ball.pos, ball.vel = rsim.Vec(*_FAR), rsim.Vec(0, 0, 1)
+        self._arena.ball.set_state(ball)
+
+    def _set(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
+        """Put a body where the track is at a moment; what the track does not say stays."""
+        owner = self._owner(place)
+        values = track.values[moment, place]
+        state = owner.get_state()
+        velocity = values[VELOCITY]
+        if isinstance(state, rsim.CarState):
+            state.boost = _FULL_TANK
+            if moment and _wheels(state) == 4:
+                velocity = _settled(velocity, np.array(state.vel.as_tuple()), values[ROTATION][2::3])
+        state.pos = rsim.Vec(*values[POSITION].tolist())
+        state.vel = rsim.Vec(*velocity.tolist())
+        state.ang_vel = rsim.Vec(*values[SPIN].tolist())
+        state.rot_mat = rsim.RotMat(*values[ROTATION].reshape(3, 3).T.ravel().tolist())
+        owner.set_state(state)
+        return state
+
+
+def _followed(track: Track, start: int, lead: float) -> list[int]:
+    """Return the moments before a window that the simulation is set to, and its start.
+
+    The last two as they come, so that the simulation is primed; before that now and then is enough.
+    """
+    first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
+    first = max(min(first, start - 1), 0)
+    moments = [first]
+    for moment in range(first + 1, start - 1):
+        if track.times[moment] - track.times[moments[-1]] > _EVERY - 0.01:
+            moments.append(moment)
+    return [*moments, *range(max(start - 1, first + 1), start + 1)] if start else [start]
+
+
+def _changes(
+    drives: Sequence[Drive | None], row: int, ends: np.ndarray
+) -> dict[int, list[tuple[int, rsim.CarControls]]]:
+    """Return which cars get new controls before which of the ticks that end at `ends`."""
+    changes: dict[int, list[tuple[int, rsim.CarControls]]] = {}
+    for car, drive in enumerate(drives):
+        if drive is None:
+            continue
+        rows = drive.during(row, ends)
+        new = np.flatnonzero((rows[1:] != rows[:-1]).any(1)) + 1
+        for tick in (0, *new.tolist()):
+            changes.setdefault(tick, []).append((car, control_of(rows[tick].tolist())))
+    return changes
+
+
+def _settled(recorded: np.ndarray, simulated: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """Return the recorded velocity, but the simulated one across the ground where both are small.
+
+    The game shows a settled car with 8.3 uu/s upwards, which moves it nowhere.
+    """
+    theirs, ours = float(recorded @ up), float(simulated @ up)
+    if abs(theirs) < _SIDE_SPEED and abs(ours) < _SIDE_SPEED:
+        return np.asarray(recorded + (ours - theirs) * up)
+    return recorded
+
+
+def _numbers(state: rsim.BallState | rsim.CarState) -> tuple[float, ...]:
+    turn = state.rot_mat
+    forward, right, up = turn.forward, turn.right, turn.up
+    return (
+        *state.pos.as_tuple(), *state.vel.as_tuple(), *state.ang_vel.as_tuple(),
+        forward.x, right.x, up.x, forward.y, right.y, up.y, forward.z, right.z, up.z,
+    )  # fmt: skip
+
+
+def _wheels(state: rsim.BallState | rsim.CarState) -> int:
+    return sum(state.wheels_with_contact) if isinstance(state, rsim.CarState) else 0
+
+
+def _has_jumped(state: rsim.CarState) -> bool:
+    return bool(state.has_jumped or state.has_flipped or state.has_double_jumped or state.is_jumping)

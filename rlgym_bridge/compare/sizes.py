@@ -1,0 +1,227 @@
+"""How large a gap of a constant is: gravity, drag, boost, each fitted to what the simulation is off.
+
+The simulation runs once more with each constant changed a little. That shows what such a change does to every
+window; least squares then says how much of each change the recording has. What the clock would do is fitted
+beside them, so that a second that is too long is not taken for drag.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import RocketSim as rsim
+
+from rlgym_bridge.compare.drift import measure_again
+from rlgym_bridge.compare.errors import Errors
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.windows import (
+    BALL_AIR,
+    CAR_AIR,
+    CAR_GROUND,
+    CAR_JUMPED,
+    HORIZONS,
+)
+from rlgym_bridge.recording.recording import Clock
+
+_LEAST: Final = 8  # windows in which a constant matters
+_SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
+_ROUNDS: Final = 12  # of reweighting
+_OUTLIER: Final = 2.0  # typical errors from which on a window counts less
+_MATTERS: Final = 0.02  # uu in a window: what a changed constant does there counts
+_WINDOWS: Final = 200  # of a group of constants, at most
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of the physics that can be fitted.
+
+    Attributes:
+        name: For people.
+        body: "ball" or "car".
+        situations: In which windows it shows.
+        longest: Ticks of the longest windows used: the path is still near to a line there.
+        step: By how much of itself it is changed to see what that does.
+        relevant: Share from which on a difference is called a gap. What RocketSim and the game differ by
+            without anything planted is below: drag and boost fitted to recordings of the real game.
+        scale: Multiplies it.
+    """
+
+    name: str
+    body: str
+    situations: tuple[str, ...]
+    longest: int
+    step: float
+    relevant: float
+    scale: Callable[[rsim.MutatorConfig, float], None]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a constant is in the recording, as a multiple of RocketSim's.
+
+    Attributes:
+        name: Of the constant.
+        body: "ball" or "car".
+        value: 1 where both agree.
+        low, high: The interval that the windows allow, two standard errors to each side.
+        windows: Windows in which it matters.
+        gap: Whether it differs, and by enough to matter.
+    """
+
+    name: str
+    body: str
+    value: float
+    low: float
+    high: float
+    windows: int
+    gap: bool
+
+
+def _gravity(mutators: rsim.MutatorConfig, factor: float) -> None:
+    mutators.gravity = rsim.Vec(0, 0, mutators.gravity.z * factor)
+
+
+def _drag(mutators: rsim.MutatorConfig, factor: float) -> None:
+    mutators.ball_drag *= factor
+
+
+def _boost_air(mutators: rsim.MutatorConfig, factor: float) -> None:
+    mutators.boost_accel_air *= factor
+
+
+def _boost_ground(mutators: rsim.MutatorConfig, factor: float) -> None:
+    mutators.boost_accel_ground *= factor
+
+
+CONSTANTS: Final = (
+    Constant("gravity", "ball", (BALL_AIR,), 120, 0.01, 0.002, _gravity),
+    Constant("ball drag", "ball", (BALL_AIR,), 240, 0.05, 0.01, _drag),
+    Constant("gravity", "car", (CAR_AIR, CAR_JUMPED), 60, 0.01, 0.004, _gravity),
+    Constant("boost in the air", "car", (CAR_AIR, CAR_JUMPED), 60, 0.02, 0.015, _boost_air),
+    Constant("boost on the ground", "car", (CAR_GROUND,), 60, 0.02, 0.015, _boost_ground),
+)
+
+
+def fit_sizes(scenes: Sequence[Scene], measured: Errors) -> list[Size]:
+    """Fit every constant that the recordings tell of, those of the same windows together.
+
+    Args:
+        scenes: The recordings, each under its number.
+        measured: Their errors with RocketSim as it is.
+    """
+    sizes = []
+    for group in _groups():
+        longest = max(constant.longest for constant in group)
+        telling = (np.isin(measured.names, group[0].situations) & (np.array(HORIZONS) <= longest)).any(1)
+        rows = np.flatnonzero(telling)
+        rows = rows[:: max(1, -(-len(rows) // _WINDOWS))]
+        if len(rows) < _LEAST:
+            continue
+        changed = [_run(scenes, measured, rows, longest, constant) for constant in group]
+        clocked = any(scene.recording.clock is not Clock.TICKS for scene in scenes)
+        sizes += _fit(group, measured.taken(rows), changed, clocked)
+    return sizes
+
+
+def _groups() -> list[list[Constant]]:
+    """Return the constants that share windows, to be fitted together."""
+    groups: dict[tuple[str, ...], list[Constant]] = {}
+    for constant in CONSTANTS:
+        groups.setdefault(constant.situations, []).append(constant)
+    return list(groups.values())
+
+
+def _run(
+    scenes: Sequence[Scene], measured: Errors, rows: np.ndarray, longest: int, constant: Constant
+) -> Errors:
+    """Simulate windows again with a constant changed; return them in the same order."""
+
+    def adjust(mutators: rsim.MutatorConfig) -> None:
+        constant.scale(mutators, 1 + constant.step)
+
+    wanted: dict[tuple[int, int], list[int]] = {}
+    for row in rows.tolist():
+        scene, body, start = measured.origins[row]
+        wanted.setdefault((scene, body), []).append(start)
+    found = Errors.join([
+        measure_again(scenes[scene], body, starts, longest, adjust)
+        for (scene, body), starts in wanted.items()
+    ])  # fmt: skip
+    place = {origin: number for number, origin in enumerate(found.origins)}
+    return found.taken(np.array([place[measured.origins[row]] for row in rows.tolist()], int))
+
+
+def _fit(group: Sequence[Constant], base: Errors, changed: Sequence[Errors], clocked: bool) -> list[Size]:
+    """Return the constants of one group."""
+    longest = max(constant.longest for constant in group)
+    fits = np.isin(base.names, group[0].situations) & (np.array(HORIZONS) <= longest)
+    fits &= np.logical_and.reduce([run.names == base.names for run in changed])
+    rows = np.flatnonzero(fits.any(1))
+    columns = fits.shape[1] - 1 - fits[rows, ::-1].argmax(1)  # the longest horizon that fits
+    if len(rows) < _LEAST:
+        return []
+    found = base.vectors[rows, columns, :3]  # uu
+    # (windows, 3, constants): what the whole of a constant would move the body by
+    effects = np.stack([
+        (base.vectors[rows, columns, :3] - run.vectors[rows, columns, :3]) / constant.step
+        for constant, run in zip(group, changed, strict=True)
+    ], axis=-1)  # fmt: skip
+    matters = np.linalg.norm(effects, axis=1) * 0.05 > _MATTERS
+    used = [number for number in range(len(group)) if matters[:, number].sum() >= _LEAST]
+    if not used:
+        return []
+    design = effects[..., used]
+    kinds = (np.linalg.norm(effects, axis=1) * [constant.relevant for constant in group])[:, used].argmax(1)
+    if clocked:
+        velocity = base.ends[rows, columns, 3:6]
+        design = np.concatenate(
+            [design, (velocity * base.moments[rows, columns, None] / 120.0)[..., None]], axis=-1
+        )
+    values, errors = _solve(design, found, kinds)
+    sizes = []
+    for place, number in enumerate(used):
+        constant = group[number]
+        value, error = 1 + float(values[place]), float(errors[place])
+        gap = abs(value - 1) > max(constant.relevant, _SIGMAS * error)
+        half = _SIGMAS / 2 * error
+        windows = int(matters[:, number].sum())
+        sizes.append(Size(constant.name, constant.body, value, value - half, value + half, windows, gap))
+    return sizes
+
+
+def _solve(design: np.ndarray, found: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve `found = design @ x` over windows; windows far off count less (Huber's weights, squared).
+
+    Args:
+        design: `(windows, 3, unknowns)`.
+        found: `(windows, 3)`.
+        kinds: `(windows,)` which unknown matters most: what is far off differs between them, as boosting is
+            known to a tick and gravity is always there.
+
+    Returns:
+        The unknowns and their standard errors, from how windows scatter.
+    """
+    unknowns = np.zeros(design.shape[-1])
+    for _ in range(_ROUNDS):  # medians, one unknown after the other: a start that outliers do not pull
+        for column in np.unique(kinds):
+            rest = found - design @ unknowns
+            mine, effect = kinds == column, design[..., column]
+            along = (rest[mine] * effect[mine]).sum(1) / np.maximum((effect[mine] ** 2).sum(1), 1e-12)
+            unknowns[column] += np.median(along)
+    for _ in range(_ROUNDS):
+        off = np.linalg.norm(found - design @ unknowns, axis=1)
+        typical = np.zeros(len(off))
+        for kind in np.unique(kinds):
+            typical[kinds == kind] = np.median(off[kinds == kind])
+        limit = _OUTLIER * typical + 1e-4
+        weights = np.minimum(1.0, limit / np.maximum(off, 1e-12)) ** 2
+        scaled = design * weights[:, None, None]
+        normal = np.einsum("wik,wil->kl", scaled, design)
+        normal += np.diag(np.diag(normal)) * 1e-9 + np.eye(len(normal)) * 1e-9
+        unknowns = np.linalg.solve(normal, np.einsum("wik,wi->k", scaled, found))
+    scores = np.einsum("wik,wi->wk", scaled, found - design @ unknowns)
+    inverse = np.linalg.inv(normal)
+    windows = len(found)
+    spread = inverse @ (scores.T @ scores) @ inverse * windows / max(windows - design.shape[-1], 1)
+    return unknowns, np.sqrt(np.diag(spread))

@@ -1,0 +1,258 @@
+"""When each row of a recording was, in ticks: the clock's scale, and the age of what a replay's frame shows.
+
+Positions tell the time: between two rows a body moves by its velocity times the time that went by. No
+constant of the physics is in that, so a gap in the physics cannot be taken for one of the clock.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY, body_values, shown
+from rlgym_bridge.game import STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Clock, Recording
+
+OLDEST: Final = 4
+"""Ticks by which a frame of a replay shows a state late, at most [real replays]."""
+
+_SLOW: Final = 200.0  # uu/s: what is slower tells little of the time
+_KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; something was hit
+_LONGEST_STEP: Final = 12.5  # ticks: over longer ones a path bends too much
+_ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
+_MOSTLY: Final = 0.9  # share of rows that has to be
+_DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
+_ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
+_DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
+_AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
+
+
+@dataclass(frozen=True)
+class ClockFit:
+    """How fast the recording's clock runs.
+
+    Attributes:
+        scale: Seconds of the game in a second of the recording, median over stretches.
+        error: Standard error of `scale`; infinite where nothing moves enough to tell.
+        samples: Steps of a body that it rests on.
+        spread: Largest difference between the scales of two stretches.
+        on_ticks: Whether rows turned out to be whole ticks apart.
+    """
+
+    scale: float
+    error: float
+    samples: int
+    spread: float = 0.0
+    on_ticks: bool = True
+
+
+@dataclass(frozen=True)
+class OffsetFit:
+    """How old what a replay's frame shows is.
+
+    Attributes:
+        ticks: Ticks before the frame's time, median over all bodies shown; 0 where rows say their tick.
+        share: Of the steps, how many are explained to a tenth of a tick.
+        ages: How many states were 0, 1, ... 4 ticks old.
+    """
+
+    ticks: int = 0
+    share: float = 1.0
+    ages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When the rows were.
+
+    Attributes:
+        times: `(rows, cars + 1)` float64 ticks, of each car and last of the ball.
+        inputs: `(rows,)` float64 ticks, when the controls of each row were there.
+        clock: The fit of the clock.
+        offset: The fit of the ages.
+    """
+
+    times: np.ndarray
+    inputs: np.ndarray
+    clock: ClockFit
+    offset: OffsetFit
+
+
+def fit_timeline(recording: Recording) -> Timeline:
+    """Find out when the rows of a recording were."""
+    bodies = [*range(recording.state.layout.cars), BALL]
+    if recording.clock is Clock.SECONDS:
+        clock, times = _fit_seconds(recording, bodies)
+        return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
+    times = recording.tick.astype(float)
+    if recording.clock is Clock.TICKS:
+        clock = _measure(recording, bodies, times * TICK_SECONDS)[0]
+        return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
+    columns, ages, explained = [], [], []
+    for body in bodies:
+        late, good = _ages(recording, body, times)
+        columns.append(times - late)
+        there = shown(recording, body)
+        ages.append(late[there])
+        explained.append(good)
+    counts = np.bincount(np.concatenate(ages).astype(int), minlength=OLDEST + 1)
+    share = np.concatenate(explained)
+    offset = OffsetFit(
+        int(np.median(np.repeat(np.arange(len(counts)), counts))) if counts.sum() else 0,
+        float(share.mean()) if len(share) else 0.0,
+        tuple(counts.tolist()),
+    )
+    return Timeline(np.stack(columns, 1), times, ClockFit(1.0, np.inf, 0), offset)
+
+
+def raw_timeline(recording: Recording) -> Timeline:
+    """Return what the recording itself says of the time, to see what believing it would cost."""
+    ticks = recording.tick.astype(float)
+    if recording.clock is Clock.SECONDS:
+        ticks = recording.seconds * TICKS_PER_SECOND
+    times = np.repeat(ticks[:, None], recording.state.layout.cars + 1, 1)
+    return Timeline(times, ticks, ClockFit(1.0, 0.0, 0), OffsetFit())
+
+
+def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.ndarray]:
+    """Return the fit and `(rows,)` ticks, each stretch from a whole tick on."""
+    fit, scales = _measure(recording, bodies, recording.seconds)
+    times = np.empty(len(recording.seconds))
+    stretches = list(recording.stretches())
+    steps = [
+        np.diff(recording.seconds[stretch]) * TICKS_PER_SECOND * scale
+        for stretch, scale in zip(stretches, scales, strict=True)
+    ]
+    together = np.concatenate([*steps, np.empty(0)])
+    beside = together - np.round(together)
+    on_ticks = bool(len(together)) and bool(
+        (np.abs(beside) < _ON_TICKS).mean() > _MOSTLY and abs(np.median(beside)) < _DRIFT
+    )
+    for stretch, step in zip(stretches, steps, strict=True):
+        whole = np.maximum(np.round(step), 1) if on_ticks else step
+        times[stretch] = recording.tick[stretch.start] + np.concatenate([[0.0], np.cumsum(whole)])
+    if on_ticks:  # then ticks tell the scale better than speeds do
+        told = [np.ptp(recording.seconds[stretch]) for stretch in stretches]
+        passed = [np.ptp(times[stretch]) * TICK_SECONDS for stretch in stretches]
+        error = _ROUNDING / max(sum(told), TICK_SECONDS)
+        fit = replace(fit, scale=float(sum(passed) / sum(told)), error=error)
+    return replace(fit, on_ticks=on_ticks), times
+
+
+def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tuple[ClockFit, list[float]]:
+    """Fit one scale to each stretch, and one to all where a stretch tells too little.
+
+    Returns:
+        The fit, and the scale of each stretch; 1 where nothing tells.
+    """
+    parts = []
+    for stretch in recording.stretches():
+        pairs = [_steps(recording, body, stretch, seconds) for body in bodies]
+        parts.append((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])))
+    if not parts or not sum(len(one) for one, _ in parts):
+        return ClockFit(1.0, np.inf, 0), [1.0] * len(parts)
+    overall, error = _slope(
+        np.concatenate([one for one, _ in parts]), np.concatenate([two for _, two in parts])
+    )
+    own = [_slope(one, two) for one, two in parts]
+    scales = [
+        scale if np.isfinite(mistake) and abs(scale - overall) > 4 * mistake else overall
+        for scale, mistake in own
+    ]
+    spread = max(scales) - min(scales)
+    return ClockFit(float(np.median(scales)), error, sum(len(one) for one, _ in parts), spread), scales
+
+
+def _steps(
+    recording: Recording, body: int, stretch: slice, seconds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how much a body's velocity says that it moved in a second, and by how much it did, along it.
+
+    RocketSim and the game move a body by the velocity that it has after the tick; so a step of several ticks
+    goes by the mean of the two velocities and half a tick more of what changed.
+    """
+    rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+    values = body_values(recording, body, rows)
+    apart = np.diff(seconds[rows])
+    moved = np.diff(values[:, POSITION], axis=0)
+    change = np.diff(values[:, VELOCITY], axis=0)
+    mean = (values[1:, VELOCITY] + values[:-1, VELOCITY]) / 2
+    moved = moved - change * TICK_SECONDS / 2
+    if body != BALL:  # a car on the floor shows a vertical speed that moves it nowhere
+        floor = (values[1:, 2] < STANDING_MOST_Z) & (values[1:, ROTATION][:, 8] > STANDING_LEAST_UP)
+        mean[floor, 2] = moved[floor, 2] = 0.0
+    speed = np.linalg.norm(mean, axis=1)
+    smooth = np.linalg.norm(change, axis=1) < _KICK * np.maximum(1, apart * TICKS_PER_SECOND)
+    good = (speed > _SLOW) & smooth & (apart < _LONGEST_STEP * TICK_SECONDS)
+    along = (moved * mean).sum(1)[good] / speed[good]
+    return speed[good] * apart[good], along
+
+
+def _slope(expected: np.ndarray, found: np.ndarray) -> tuple[float, float]:
+    """Return `found` over `expected` by least squares on the middle of the ratios, and its standard error."""
+    if len(expected) < 10:
+        return 1.0, np.inf
+    kept = np.ones(len(expected), bool)
+    slope = float(np.median(found / expected))
+    for _ in range(3):
+        off = np.abs(found - slope * expected)
+        kept = off <= max(3 * float(np.median(off)), 1e-9)
+        slope = float((found[kept] @ expected[kept]) / (expected[kept] @ expected[kept]))
+    off = found[kept] - slope * expected[kept]
+    error = np.sqrt((off @ off) / max(kept.sum() - 1, 1) / (expected[kept] @ expected[kept]))
+    return slope, float(error)
+
+
+def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the likeliest ages of what the frames show of a body, step by step over the whole stretch.
+
+    Returns:
+        `(rows,)` ticks before the frame's time, 0 where the body is not shown; and for each step that tells
+        the time whether an age explains it to a tenth of a tick.
+    """
+    late, explained = np.zeros(len(frames)), []
+    ages = np.arange(OLDEST + 1)
+    for stretch in recording.stretches():
+        rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+        if len(rows) < 2:
+            continue
+        values = body_values(recording, body, rows)
+        mean = (values[1:, VELOCITY] + values[:-1, VELOCITY]) / 2
+        moved = np.diff(values[:, POSITION], axis=0) - np.diff(values[:, VELOCITY], axis=0) * TICK_SECONDS / 2
+        if body != BALL:
+            floor = (values[1:, 2] < STANDING_MOST_Z) & (values[1:, ROTATION][:, 8] > STANDING_LEAST_UP)
+            mean[floor, 2] = moved[floor, 2] = 0.0
+        # (steps, age before, age after): ticks that went by.
+        apart = np.diff(frames[rows])[:, None, None] + ages[:, None] - ages[None, :]
+        off = np.linalg.norm(
+            moved[:, None, None] - apart[..., None] * TICK_SECONDS * mean[:, None, None], axis=-1
+        )
+        speed = np.linalg.norm(mean, axis=1)
+        long = np.diff(frames[rows]) > _LONGEST_STEP + OLDEST
+        cost = np.minimum(off, _DOUBT) + _AGEING * np.abs(ages[:, None] - ages[None, :])
+        cost[long] = 0.0
+        cost[apart < 1] = np.inf
+        path = _cheapest(cost)
+        late[rows] = path
+        steps = np.arange(len(cost))
+        telling = (speed > _SLOW) & ~long
+        chosen = off[steps, path[:-1], path[1:]]
+        explained.append((chosen < 0.1 * speed * TICK_SECONDS)[telling])
+    return late, np.concatenate([*explained, np.empty(0)])
+
+
+def _cheapest(cost: np.ndarray) -> np.ndarray:
+    """Return the cheapest way through `(steps, before, after)` costs, `(steps + 1,)` indices.
+
+    Of equal ones the middle: only differences of ages count.
+    """
+    middle = np.abs(np.arange(cost.shape[1]) - cost.shape[1] // 2) * 1e-9
+    total, back = middle, []
+    for step in cost:
+        ways = total[:, None] + step
+        back.append(ways.argmin(0))
+        total = ways.min(0)
+    path = [int(np.argmin(total + middle))]
+    for way in reversed(back):
+        path.append(int(way[path[-1]]))
+    return np.array(path[::-1])

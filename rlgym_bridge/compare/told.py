@@ -1,0 +1,27 @@
+"""What was fitted, in a sentence."""
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlgym_bridge.compare.comparison import Fit
+
+
+def told_fit(fit: "Fit") -> str:
+    """Return clock, tick offset and input lag of a recording, each with how sure it is."""
+    parts = []
+    clock = fit.clock
+    if math.isfinite(clock.error):
+        parts.append(f"clock scale {clock.scale:.5f} ± {2 * clock.error:.5f}")
+    else:
+        parts.append("clock scale not told: nothing moves enough")
+    if any(fit.offset.ages[1:]):
+        ages = ", ".join(f"{age}: {count:,}" for age, count in enumerate(fit.offset.ages) if count)
+        explained = f"{100 * fit.offset.share:.0f} % explained"
+        parts.append(f"states {fit.offset.ticks} ticks old in the median ({ages}; {explained})")
+    if fit.lag.windows:
+        share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
+        parts.append(f"input lag {fit.lag.ticks} ticks, in {share} ({fit.lag.windows:,})")
+    else:
+        parts.append("input lag not told: no input changes anything")
+    return "; ".join(parts)

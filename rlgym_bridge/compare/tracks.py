@@ -1,0 +1,194 @@
+"""The moments of a recording as arrays: where each body was, when, and which inputs drove it.
+
+Recording -> timeline (when each row was, in ticks) -> Track (bodies at their times) -> rollouts, errors
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.game import CONTROL_NAMES, STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS
+from rlgym_bridge.recording.recording import Inputs, Recording
+
+BALL: Final = -1
+"""Stands for the ball where a body is named by the row of its car."""
+
+POSITION: Final = slice(0, 3)  # uu
+VELOCITY: Final = slice(3, 6)  # uu/s
+SPIN: Final = slice(6, 9)  # rad/s, world axes
+ROTATION: Final = slice(9, 18)  # columns forward, right, up, in C order
+BODY_SIZE: Final = 18
+"""Numbers of a body: position, velocity, angular velocity, rotation matrix."""
+
+_BOOST: Final = CONTROL_NAMES.index("boost")
+_JUST_BEFORE: Final = 1e-6  # ticks: a row that is due counts as seen
+
+
+@dataclass(frozen=True)
+class Track:
+    """Some bodies through one stretch, at moments that show all of them.
+
+    Attributes:
+        bodies: Rows of the cars, and `BALL`.
+        rows: `(n,)` rows of the recording.
+        times: `(n,)` float64 ticks, rising; whole numbers where the clock allows it.
+        values: `(n, bodies, 18)` float64, see `BODY_SIZE`.
+    """
+
+    bodies: tuple[int, ...]
+    rows: np.ndarray
+    times: np.ndarray
+    values: np.ndarray
+
+    def nearest(self, time: np.ndarray) -> np.ndarray:
+        """Return which moments lie nearest to times, as indices."""
+        after = np.clip(np.searchsorted(self.times, time), 1, max(len(self.times) - 1, 1))
+        before = after - 1
+        later = np.minimum(after, len(self.times) - 1)
+        closer = np.abs(self.times[later] - time) < np.abs(self.times[before] - time)
+        return np.where(closer, later, before)
+
+
+def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray:
+    """Return `(rows, 18)` float64 of one body at some rows of a recording."""
+    state = recording.state
+    prefix, own = ("ball_", ()) if body == BALL else ("car_", (body,))
+    parts = [
+        getattr(state, prefix + name)[(rows, *own)]
+        for name in ("position", "linear_velocity", "angular_velocity", "rotation")
+    ]
+    flat = [part.reshape(len(rows), width) for part, width in zip(parts, (3, 3, 3, 9), strict=True)]
+    values: np.ndarray = np.concatenate(flat, axis=1).astype(float)
+    if not values[:, ROTATION].any():  # not recorded: any will do for a ball
+        values[:, ROTATION] = np.eye(3).ravel()
+    return values
+
+
+def knows_spin(recording: Recording, body: int) -> bool:
+    """Tell whether angular velocities of a body were recorded: somebody turns at some time."""
+    state = recording.state
+    spin = state.ball_angular_velocity if body == BALL else state.car_angular_velocity[:, body]
+    return bool(spin[shown(recording, body)].any())
+
+
+def _turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return `(n, 3)` rad/s from orientations `(n, 9)`: how a body turned since the moment before."""
+    turn = rotation.reshape(-1, 3, 3)
+    step = turn[1:] @ turn[:-1].transpose(0, 2, 1)
+    skew = step - step.transpose(0, 2, 1)
+    axis = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]])
+    sine = np.linalg.norm(axis, axis=0) / 2
+    angle = np.arctan2(sine, (np.trace(step, axis1=1, axis2=2) - 1) / 2)
+    spin = (axis / 2 * angle / np.maximum(sine, 1e-12) / (np.diff(times) * TICK_SECONDS)).T
+    return np.concatenate([spin[:1], spin]) if len(spin) else np.zeros((len(rotation), 3))
+
+
+def stands(values: np.ndarray) -> bool:
+    """Tell whether a car, `(18,)`, is on its wheels on the floor."""
+    return bool(values[2] < STANDING_MOST_Z and values[ROTATION][8] > STANDING_LEAST_UP)
+
+
+def shown(recording: Recording, body: int) -> np.ndarray:
+    """Return `(rows,)` bool: rows that show a body; a demolished car is not shown."""
+    if body == BALL:
+        return recording.ball_shown
+    return recording.car_shown[:, body] & ~(recording.state.car_is_demoed[:, body] > 0)
+
+
+def make_tracks(
+    recording: Recording, times: np.ndarray, bodies: Sequence[int], least: int = 2
+) -> list[Track]:
+    """Return the tracks of some bodies, one for each run of rows in which none of them is gone.
+
+    Args:
+        recording: The recording.
+        times: `(rows, bodies of the recording)` ticks, cars first, then the ball: see `timeline`.
+        bodies: Which; all of them must be shown in a row for it to count.
+        least: Moments that a track needs.
+    """
+    there = np.logical_and.reduce([shown(recording, body) for body in bodies])
+    demoed = [recording.state.car_is_demoed[:, body] > 0 for body in bodies if body != BALL]
+    gone = np.logical_or.reduce(demoed) if demoed else np.zeros(len(there), bool)
+    run = np.cumsum(np.diff(gone.astype(np.int8), prepend=0) != 0)
+    tracks = []
+    for stretch in recording.stretches():
+        for number in np.unique(run[stretch]):
+            rows = np.flatnonzero(there[stretch] & (run[stretch] == number)) + stretch.start
+            own = times[rows, bodies[0]]
+            rows = rows[np.diff(np.maximum.accumulate(own), prepend=-np.inf) > 0]
+            if len(rows) >= least:
+                values = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
+                for place, body in enumerate(bodies):
+                    if not knows_spin(recording, body):
+                        values[:, place, SPIN] = _turning(values[:, place, ROTATION], times[rows, bodies[0]])
+                tracks.append(Track(tuple(bodies), rows, times[rows, bodies[0]], values))
+    return tracks
+
+
+class Drive:
+    """The inputs of one car through a recording, by time.
+
+    Args:
+        recording: The recording.
+        car: Its row.
+        times: `(rows,)` ticks of the rows.
+        lag: Ticks by which inputs act late. With lag L the controls of a row drive the tick that begins L
+            ticks after it; with `Inputs.APPLIED` the tick that ends in it where L is 0.
+    """
+
+    def __init__(self, recording: Recording, car: int, times: np.ndarray, lag: float) -> None:
+        self.rows = recording.state.car_controls[:, car].astype(float)
+        self.lag = lag
+        # Row k of applied inputs drove the tick before it; of sent ones, with lag 0, the tick after it.
+        self._back = 0.0 if recording.inputs is Inputs.APPLIED else 1.0
+        self._times = times
+        self._stretches = {}
+        boost = recording.state.car_boost_amount[:, car]
+        if boost.any():  # an empty tank burns nothing
+            self.rows[:, _BOOST] *= _has_boost(boost)
+        for stretch in recording.stretches():
+            self._stretches[int(recording.stretch[stretch.start])] = (stretch.start, times[stretch])
+        self._of_row = recording.stretch
+
+    def during(self, row: int, ends: np.ndarray) -> np.ndarray:
+        """Return the controls of ticks.
+
+        Args:
+            row: Any row of the stretch.
+            ends: `(n,)` when the ticks end.
+
+        Returns:
+            (n, 8) controls; the first row's where none is old enough.
+        """
+        start, times = self._stretches[int(self._of_row[row])]
+        due = ends - self._back - self.lag + _JUST_BEFORE
+        found = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(times) - 1)
+        return np.asarray(self.rows[start + found])
+
+    def held(self, control: int, value: float, since: float | None = None) -> "Drive":
+        """Return the same inputs with a control held at a value.
+
+        Args:
+            control: Its column.
+            value: The value.
+            since: Tick at whose end it begins to act; it is 0 before. None for always.
+        """
+        other = copy(self)
+        other.rows = self.rows.copy()
+        other.rows[:, control] = value
+        if since is not None:
+            early = self._times <= since - self._back - self.lag
+            other.rows[early, control] = 0.0
+        return other
+
+
+def _has_boost(amount: np.ndarray) -> np.ndarray:
+    """Tell where a tank held something, or had a moment ago: a tap burns for 0.1 s."""
+    held = amount > 0
+    kept = held.copy()
+    for back in range(1, 3):
+        kept[back:] |= held[:-back]
+    return kept

@@ -1,0 +1,176 @@
+"""What a median error means: agreement, a gap of physics or timing, something hidden or missing."""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlgym_bridge.compare.errors import Errors
+from rlgym_bridge.compare.missing import Missing
+from rlgym_bridge.compare.sizes import Size
+from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
+from rlgym_bridge.compare.windows import (
+    BALL_BOUNCED,
+    BALL_GROUND,
+    BALL_TOUCHED,
+    CAR_CONTACT,
+    CAR_JUMPED,
+    CAR_LEAVES,
+    HORIZONS,
+    SITUATIONS,
+)
+
+
+class Verdict(enum.Enum):
+    """What an error is put down to."""
+
+    AGREES = "agrees"
+    PHYSICS = "physics gap"
+    TIMING = "timing gap"
+    HIDDEN = "hidden state"
+    MISSING = "missing input"
+    FEW = "too few windows"
+
+
+_SPIN_MATTERS = (BALL_BOUNCED, BALL_GROUND, BALL_TOUCHED)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Errors of one situation at one horizon.
+
+    Attributes:
+        name: The situation.
+        horizon_ticks: Ticks after the window's start.
+        windows: How many.
+        p50, p90, p99: Position error, uu.
+        floor: Median position error of RocketSim against itself, uu.
+        floor_p90: Its 90th percentile.
+        tolerance: Largest median that is no gap, uu.
+        velocity: Median error, uu/s.
+        angle: Median error, rad.
+        spin: Median error of the angular velocity, rad/s.
+        verdict: What the error is put down to.
+    """
+
+    name: str
+    horizon_ticks: int
+    windows: int
+    p50: float
+    p90: float
+    p99: float
+    floor: float
+    floor_p90: float
+    tolerance: float
+    velocity: float
+    angle: float
+    spin: float
+    verdict: Verdict
+
+
+def judge(
+    found: Errors,
+    floor: Errors,
+    sizes: Sequence[Size],
+    missing: Sequence[Missing],
+    unsure: bool,
+    spinless: bool = False,
+) -> list[Situation]:
+    """Judge every situation at every horizon that has a window.
+
+    Args:
+        found: Errors against the recording.
+        floor: Errors of RocketSim against itself.
+        sizes: Constants that were fitted.
+        missing: Controls that may be missing.
+        unsure: Whether the lag of the inputs could not be told.
+        spinless: Whether nobody knows how the ball spins.
+    """
+    rows = []
+    for name in SITUATIONS:
+        body = name.split()[0]
+        driven = body == "car" or name == BALL_TOUCHED
+        lacking = driven and any(one.shown for one in missing)
+        untold = driven and any(one.said for one in missing)  # the recording itself says that it lacks some
+        different = name not in (BALL_TOUCHED, CAR_CONTACT) and any(
+            size.gap and size.body == body for size in sizes
+        )
+        short: float | None = None  # the median at the shortest horizon that is out of tolerance
+        for column, horizon in enumerate(HORIZONS):
+            row = _row(found, floor, name, column, tolerance(name, horizon), found.names[:, column] == name)
+            if row is None:
+                continue
+            limit = max(row.tolerance, FLOORS * row.floor)
+            out = row.p50 > limit
+            if row.windows < LEAST_WINDOWS:
+                verdict = Verdict.FEW
+            elif (untold and out) or (lacking and (out or row.p90 > TAIL * max(limit, row.floor_p90))):
+                verdict = Verdict.MISSING
+            elif different and row.p50 > max(SHOWS, FLOORS * row.floor):
+                verdict = Verdict.PHYSICS
+            elif not out:
+                verdict = Verdict.AGREES
+            elif (body == "car" and unsure) or (short is not None and row.p50 < 2 * short):
+                verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
+            elif name in (CAR_JUMPED, CAR_LEAVES) or (spinless and name in _SPIN_MATTERS):
+                verdict = Verdict.HIDDEN
+            else:
+                verdict = Verdict.PHYSICS
+            if verdict is not Verdict.FEW and out and short is None:
+                short = row.p50
+            rows.append(replace(row, verdict=verdict))
+    return [*_overall(found, floor, rows), *rows]
+
+
+def _row(
+    found: Errors, floor: Errors, name: str, column: int, allowed: float, here: np.ndarray
+) -> Situation | None:
+    """Return the errors of some windows at a horizon, not judged yet; None where there are none."""
+    if not here.any():
+        return None
+    p50, p90, p99 = np.percentile(found.position[here, column], [50, 90, 99]).tolist()
+    low, high = _floor(floor, name, column)
+    others = (found.velocity, found.angle, found.spin)
+    velocity, angle, spin = (float(np.median(part[here, column])) for part in others)
+    return Situation(
+        name, HORIZONS[column], int(here.sum()), p50, p90, p99, low, high, allowed, velocity, angle, spin,
+        Verdict.FEW,
+    )  # fmt: skip
+
+
+def _overall(found: Errors, floor: Errors, judged: Sequence[Situation]) -> list[Situation]:
+    """Return all that ball and car do without touching each other, with the verdict of most of it."""
+    rows = []
+    for body, contact in (("ball", BALL_TOUCHED), ("car", CAR_CONTACT)):
+        for column, horizon in enumerate(HORIZONS):
+            names = found.names[:, column]
+            parts = [
+                row for row in judged
+                if row.horizon_ticks == horizon and row.name.startswith(body) and row.name != contact
+            ]  # fmt: skip
+            if not parts:
+                continue
+            share = sum(row.windows for row in parts)
+            allowed = sum(row.windows * row.tolerance for row in parts) / share
+            here = np.char.startswith(names, body) & (names != contact)
+            row = _row(found, floor, body, column, allowed, here)
+            gaps = [part for part in parts if part.verdict not in (Verdict.AGREES, Verdict.FEW)]
+            verdict = Verdict.AGREES if share >= LEAST_WINDOWS else Verdict.FEW
+            if gaps:
+                verdict = max(gaps, key=lambda part: part.windows).verdict
+            if row is not None:
+                rows.append(replace(row, verdict=verdict))
+    return rows
+
+
+def _floor(floor: Errors, name: str, column: int) -> tuple[float, float]:
+    """Return median and 90th percentile of a floor; of the whole body's where the situation has none."""
+    here = floor.names[:, column] == name
+    if not here.any():
+        body = name.split()[0]
+        here = np.char.startswith(floor.names[:, column], body)  # of "ball" and "car" alone too
+    if not here.any():
+        return 0.0, 0.0
+    low, high = np.percentile(floor.position[here, column], [50, 90]).tolist()
+    return low, high

@@ -1,0 +1,106 @@
+"""Two sets of matches are told apart where they differ, and not where they do not."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.compare.against import against
+from rlgym_bridge.recording.match import MatchRecording, read_match
+
+POLICY = str(Path(__file__).parents[2] / "bot" / "policy")
+
+
+def record(folder: Path, name: str, seed: int, *words: str, blue: str = POLICY, seconds: int = 40) -> Path:
+    file = folder / f"{name}.mcap"
+    before = Path.cwd()
+    os.chdir(folder)  # bots log there
+    try:
+        match = [
+            "match",
+            "--blue",
+            blue,
+            "--orange",
+            "chaser",
+            "--pace",
+            "lockstep",
+            "-q",
+            "--seed",
+            str(seed),
+        ]
+        ends = ["--seconds", str(seconds), "--max-overtime", "0", "--record", str(file)]
+        assert main([*match, *ends, *words]) == 0
+    finally:
+        os.chdir(before)
+    return file
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("against")
+    record(made, "one", 1)
+    record(made, "another", 2)
+    record(made, "late", 3, "--latency", "3")
+    return made
+
+
+def differing(folder: Path, *names: str) -> tuple[int, list[str]]:
+    here, there = (str(folder / f"{name}.mcap") for name in names)
+    status = main(["compare", here, "--against", there, "-q", "--json", str(folder / "found.json")])
+    found = json.loads((folder / "found.json").read_text())["against"]
+    assert found["alike"] == (status == 0)
+    return status, [one["name"] for one in found["features"] if one["differs"]]
+
+
+def test_matches_of_one_policy_in_one_world_are_alike(folder: Path) -> None:
+    assert differing(folder, "one", "another") == (0, [])
+
+
+def test_an_input_latency_is_named_with_its_size(folder: Path) -> None:
+    status, names = differing(folder, "one", "late")
+    assert status == 1
+    assert {"blue-0 input latency, ticks", "orange-0 input latency, ticks"} <= set(names)
+    found = json.loads((folder / "found.json").read_text())["against"]["features"]
+    (latency,) = (one for one in found if one["name"] == "blue-0 input latency, ticks")
+    assert (latency["here"], latency["there"], latency["low"], latency["high"]) == (0, 3, 3, 3)
+
+
+def test_a_page_of_it_holds_the_same_numbers(folder: Path) -> None:
+    words = [
+        str(folder / "one.mcap"),
+        "--against",
+        str(folder / "late.mcap"),
+        "--html",
+        str(folder / "a.html"),
+    ]
+    assert main(["compare", *words, "-q", "--json", str(folder / "found.json")]) == 1
+    page = (folder / "a.html").read_text()
+    inside = page.partition('id="against">')[2].partition("</script>")[0]
+    assert json.loads(inside) == json.loads((folder / "found.json").read_text())["against"]
+    assert "blue-0 input latency, ticks" in page and "http" not in page
+
+
+def test_matches_that_are_too_short_or_have_other_cars_are_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = record(tmp_path, "short", 1, seconds=3)
+    assert main(["compare", str(folder / "one.mcap"), "--against", str(short)]) == 2
+    said = capsys.readouterr().err
+    assert "pieces of play of up to ten seconds, expected 4 or more each" in said
+
+
+@pytest.mark.slow
+def test_another_policy_is_flagged_and_twenty_pairs_of_the_same_are_not(tmp_path: Path) -> None:
+    def matches(blue: str, seeds: range) -> list[MatchRecording]:
+        files = [record(tmp_path, str(seed), seed, blue=blue) for seed in seeds]
+        return [read_match(file, shadow=False) for file in files]
+
+    same, other = matches(POLICY, range(100, 110)), matches("chaser", range(200, 203))
+    assert len([one for one in against(same[:3], other).differences if one.differs]) > 10
+    alarms = 0
+    for number in range(20):
+        order = [same[(number * 3 + step * 7) % 10] for step in range(6)]
+        alarms += not against(order[:3], order[3:], number).alike
+    assert alarms == 0

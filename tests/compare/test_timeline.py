@@ -1,0 +1,72 @@
+"""When rows were: the clock from positions against velocities, the ages of what replays show."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.state import MatchState
+from tests.compare.planted import as_replay, as_table, heavier, play, timed
+
+
+def _steps(times: np.ndarray, recording: Recording) -> np.ndarray:
+    return np.diff(times)[np.diff(recording.stretch) == 0]
+
+
+@pytest.mark.parametrize("rate", [120, 60])
+@pytest.mark.parametrize("fast", [0.003, -0.003, 0.0])
+def test_a_clock_that_runs_fast_is_measured(rate, fast):
+    recording = timed(as_table(play(seconds=16)), fast, rate)
+    timeline = fit_timeline(recording)
+    assert timeline.clock.scale == pytest.approx(1 / (1 + fast), abs=2e-5)
+    np.testing.assert_array_equal(_steps(timeline.inputs, recording), TICKS_PER_SECOND / rate)
+
+
+def test_rows_between_ticks_are_measured_by_what_moved_alone():
+    ticks = np.arange(100) * 1.967  # 61 rows a second
+    seconds = ticks / TICKS_PER_SECOND
+    state = MatchState(0, 0, len(ticks))
+    state.ball_linear_velocity[:] = np.array([900, 300, 400]) - GRAVITY * np.outer(seconds, [0, 0, 1])
+    # RocketSim and the game move by the speed after the tick: half a tick more of gravity.
+    fall = GRAVITY * (seconds**2 / 2 + seconds * TICK_SECONDS / 2)
+    state.ball_position[:] = np.outer(seconds, [900, 300, 400]) - np.outer(fall, [0, 0, 1]) + [0, 0, 800]
+    there = np.ones(len(ticks), bool)
+    recording = Recording(
+        "ball", state, np.round(ticks).astype(np.int64), seconds / 1.002, np.zeros(len(ticks), np.int32),
+        there, np.zeros((len(ticks), 0), bool), Clock.SECONDS, Inputs.NONE,
+    )  # fmt: skip
+    timeline = fit_timeline(recording)
+    assert not timeline.clock.on_ticks
+    assert timeline.clock.scale == pytest.approx(1.002, abs=2e-5)
+    np.testing.assert_allclose(timeline.inputs, ticks, atol=0.01)
+
+
+def test_a_gap_of_the_physics_is_not_taken_for_one_of_the_clock():
+    clock = fit_timeline(timed(as_table(play(seconds=16, mutate=heavier)))).clock
+    assert clock.scale == pytest.approx(1, abs=2e-5)
+
+
+def test_ages_of_what_a_replay_shows_are_found():
+    match = play(seconds=16)
+    recording = as_replay(match)
+    timeline = fit_timeline(recording)
+    rows = np.flatnonzero(recording.ball_shown)
+    truth = {tuple(place): tick for place, tick in zip(match.state.ball_position, match.tick, strict=True)}
+    real = np.array([truth[tuple(place)] for place in recording.state.ball_position[rows]])
+    together = np.diff(recording.stretch[rows]) == 0
+    wrong = (np.diff(timeline.times[rows, -1]) != np.diff(real))[together]
+    assert timeline.offset.ticks == 2
+    assert wrong.mean() < 0.05  # a ball at rest tells nothing
+
+
+def test_a_body_that_hardly_moves_tells_no_clock():
+    recording = timed(as_table(play(seconds=16)), 0.003)
+    state = recording.state.copy()
+    for name in ("ball", "car"):
+        getattr(state, f"{name}_linear_velocity")[:] = 0
+    fit = fit_timeline(replace(recording, state=state)).clock
+    assert fit.samples == 0
+    assert recording.clock is Clock.SECONDS
