@@ -42,15 +42,15 @@ def log_curves(stream: rr.RecordingStream, recording: Recording, times: Times) -
     state = recording.state
     there = drawn(recording, recording.ball_shown)
     speed = np.linalg.norm(state.ball_linear_velocity, axis=-1)
-    _log_smooth(stream, "/speed/ball", times, recording.ball_shown, there, speed, BALL_COLOR)
+    log_smooth(stream, "/speed/ball", times, recording.ball_shown, there, speed, BALL_COLOR)
     for car, name in enumerate(state.agents):
         shown, color = recording.car_shown[:, car], car_color(recording, car)
         there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
         speed = np.linalg.norm(state.car_linear_velocity[:, car], axis=-1)
-        _log_smooth(stream, f"/speed/{name}", times, shown, there, speed, color)
+        log_smooth(stream, f"/speed/{name}", times, shown, there, speed, color)
         boost = state.car_boost_amount[:, car]
         if state.car_boost_amount.any():
-            _log_smooth(stream, f"/boost/{name}", times, shown, there, boost, color)
+            log_smooth(stream, f"/boost/{name}", times, shown, there, boost, color)
         if recording.inputs is not Inputs.NONE:
             recorded = recording.inputs_recorded[car]
             names = [one for one, known in zip(CONTROL_NAMES, recorded, strict=True) if known]
@@ -71,11 +71,21 @@ def car_color(recording: Recording, car: int) -> tuple[int, ...]:
     return tuple(min(255, round(one * shade)) for one in TEAM_COLORS[teams[car]])
 
 
-def _log_smooth(
+def log_smooth(
     stream: rr.RecordingStream, path: str, times: Times, shown: np.ndarray, there: np.ndarray,
     values: np.ndarray, color: tuple[int, ...],
 ) -> None:  # fmt: skip
-    """Log a curve that ends where its body is gone."""
+    """Log a curve that ends where its body is gone.
+
+    Args:
+        stream: Where to.
+        path: Of the curve; its last part is its name.
+        times: The time axes.
+        shown: `(rows,)` bool: rows that have a value.
+        there: What `drawn` makes of that.
+        values: `(rows,)`.
+        color: Of the curve.
+    """
     rows, here = updates(shown, there)
     some = thinned(rows, here, times.tick, _PER_SECOND)
     if not len(some):

@@ -94,25 +94,46 @@ def log_car(stream: rr.RecordingStream, recording: Recording, times: Times, car:
     state = recording.state
     shown = recording.car_shown[:, car]
     there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
-    rows, here = updates(shown, there)
-    if not len(rows):
-        return
-    path = f"/match/cars/{state.agents[car]}"
-    stream.log(path, rr.Transform3D.from_fields(axis_length=0.0), static=True)
-    moves = rows[here]
-    frame = rr.Transform3D.columns(
-        translation=state.car_position[moves, car], quaternion=_xyzw(state.car_rotation[moves, car])
-    )
-    stream.send_columns(path, times.at(moves), frame)
-    team = int(state.car_team[rows[0], car])
-    sizes, centers = boxes(int(state.car_hitbox[rows[0], car]))
-    static = rr.Boxes3D.from_fields(
+    team = int(state.car_team[0, car])
+    sizes, centers = boxes(int(state.car_hitbox[0, car]))
+    shape = rr.Boxes3D.from_fields(
         centers=centers, colors=[TEAM_COLORS[team], _NOSE_COLORS[team]], fill_mode="solid"
     )
-    stream.log(f"{path}/body", static, static=True)
+    log_moving(
+        stream, f"/match/cars/{state.agents[car]}", times, updates(shown, there),
+        state.car_position[:, car], state.car_rotation[:, car], shape, sizes,
+    )  # fmt: skip
+
+
+def log_moving(
+    stream: rr.RecordingStream, path: str, times: Times, moves: tuple[np.ndarray, np.ndarray],
+    positions: np.ndarray, rotations: np.ndarray, shape: rr.Boxes3D | rr.Ellipsoids3D, halves: np.ndarray,
+) -> None:  # fmt: skip
+    """Log a frame that moves, and below it a `body` that comes and goes.
+
+    Args:
+        stream: Where to.
+        path: Of the frame.
+        times: The time axes.
+        moves: What `updates` says.
+        positions: `(rows, 3)` uu, in every row of the recording.
+        rotations: `(rows, 3, 3)`, likewise.
+        shape: What does not change of the body: all but its half sizes.
+        halves: `(n, 3)` uu, its half sizes.
+    """
+    rows, here = moves
+    if not len(rows):
+        return
+    moved = rows[here]
+    turned = to_quaternions(rotations[moved])[:, [1, 2, 3, 0]].astype(np.float32)
+    stream.log(path, rr.Transform3D.from_fields(axis_length=0.0), static=True)
+    frame = rr.Transform3D.columns(translation=positions[moved], quaternion=turned)
+    stream.send_columns(path, times.at(moved), frame)
+    stream.log(f"{path}/body", shape, static=True)
     changes = np.concatenate([[True], here[1:] != here[:-1]])
-    counts = np.where(here[changes], len(sizes), 0)
-    columns = rr.Boxes3D.columns(half_sizes=np.tile(sizes, (int((counts > 0).sum()), 1))).partition(counts)
+    counts = np.where(here[changes], len(halves), 0)
+    sizes = np.tile(halves, (int(here[changes].sum()), 1))
+    columns = type(shape).columns(half_sizes=sizes).partition(counts)
     stream.send_columns(f"{path}/body", times.at(rows[changes]), columns)
 
 
@@ -124,10 +145,6 @@ def boxes(hitbox: int) -> tuple[np.ndarray, np.ndarray]:
     nose = half * _NOSE
     tip = np.add(centre, (half[0], 0.0, 0.0))
     return np.stack([half, nose]), np.stack([centre, tip])
-
-
-def _xyzw(rotations: np.ndarray) -> np.ndarray:
-    return np.asarray(to_quaternions(rotations)[:, [1, 2, 3, 0]], np.float32)
 
 
 def log_pads(stream: rr.RecordingStream, recording: Recording, times: Times) -> None:

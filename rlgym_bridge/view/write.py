@@ -5,9 +5,11 @@ from uuid import uuid4
 
 import rerun as rr
 
+from rlgym_bridge.compare.ghosts import ghosts
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
 from rlgym_bridge.view.curves import log_curves
+from rlgym_bridge.view.ghosts import log_ghosts
 from rlgym_bridge.view.scene import log_ball, log_car, log_field, log_pads
 from rlgym_bridge.view.times import Times, rising
 
@@ -32,6 +34,8 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
     stream = rr.RecordingStream(APPLICATION, recording_id=uuid4())
     stream.save(path, default_blueprint=blueprint(recording, compare))
     log_recording(stream, recording)
+    if compare:
+        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording))
     stream.flush()
     stream.disconnect()
 

@@ -4,20 +4,22 @@ import pytest
 rr = pytest.importorskip("rerun")
 pytest.importorskip("pyarrow")
 
+from rlgym_bridge.compare.ghosts import ghosts  # noqa: E402
 from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT  # noqa: E402
 from rlgym_bridge.recording.recording import Inputs  # noqa: E402
 from rlgym_bridge.recording.rotations import from_quaternions  # noqa: E402
 from rlgym_bridge.view.camera import MIRROR, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import write_rrd  # noqa: E402
+from tests.compare.planted import play  # noqa: E402
 from tests.view.scenes import BALL, made_up  # noqa: E402
 
 
 class Written:
     """A recording written and read back."""
 
-    def __init__(self, recording, path):
-        write_rrd(recording, path)
+    def __init__(self, recording, path, compare):
+        write_rrd(recording, path, compare)
         self.loaded = rr.dataframe.load_recording(path)
 
     def column(self, entity, component):
@@ -38,7 +40,7 @@ class Written:
 
 @pytest.fixture
 def written(tmp_path):
-    return lambda recording: Written(recording, tmp_path / "x.rrd")
+    return lambda recording, compare=False: Written(recording, tmp_path / "x.rrd", compare)
 
 
 def rgb(color):
@@ -176,3 +178,24 @@ def test_the_ball_of_the_scene_is_in_the_picture():
     ((x, y),) = project(np.array([BALL]))
     assert 0 < x < 1600
     assert 0 < y < 900
+
+
+def test_ghosts_are_wire_frames_beside_their_bodies_with_the_distance(written):
+    recording = play(1, 4.0)
+    expected = ghosts(recording)
+    file = written(recording, compare=True)
+    for column, name in enumerate((*recording.state.agents, "ball")):
+        rows = np.flatnonzero(expected.there[:, column])
+        ticks, positions = file.column(f"/match/ghosts/{name}", "Translation3D")
+        assert ticks.tolist() == recording.tick[rows].tolist()
+        np.testing.assert_allclose(np.array(positions)[:, 0], expected.position[rows, column], rtol=1e-5)
+        ticks, distances = file.column(f"/distance/{name}", "Scalar")
+        at = np.searchsorted(recording.tick, ticks[[len(one) == 1 for one in distances]])
+        logged = [one[0] for one in distances if one]
+        np.testing.assert_allclose(logged, expected.distance[at, column])
+    _, (halves, *_) = file.column("/match/ghosts/ball/body", "HalfSize3D")
+    assert halves == [[91.25] * 3]
+
+
+def test_without_compare_there_are_no_ghosts(written):
+    assert not any("ghosts" in one or "distance" in one for one in written(play(1, 4.0)).entities())
