@@ -51,12 +51,12 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
         views.append(rrb.Tabs(*controls, name="Controls"))
     words: list[rrb.View] = []
     if isinstance(recording, MatchRecording):
-        rewarded = any(len(one.decisions) for one in recording.agents.values())
-        if rewarded:
-            views.append(rrb.Tabs(
-                rrb.TimeSeriesView(origin="/action", name="Actions"),
-                rrb.TimeSeriesView(origin="/reward", name="Rewards"),
-            ))  # fmt: skip
+        decided = [one for agent in recording.agents.values() for one in agent.decisions]
+        if decided:
+            chosen: list[rrb.View] = [rrb.TimeSeriesView(origin="/action", name="Actions")]
+            if any(np.isfinite(one.rewards).any() for one in decided):
+                chosen.append(rrb.TimeSeriesView(origin="/reward", name="Rewards"))
+            views.append(rrb.Tabs(*chosen))
         words = [
             rrb.TextDocumentView(origin="/scoreboard", name="Score"),
             rrb.TextLogView(origin="/events", name="Events"),

@@ -14,9 +14,9 @@ MIRROR: Final = np.diag([-1.0, 1.0, 1.0])
 """From the game's coordinates to those that Rerun draws."""
 
 CAMERA_SIZE: Final = (1600, 900)  # pixels
-CAMERA_FOCAL: Final = 1150.0  # pixels
+CAMERA_FOCAL: Final = 1250.0  # pixels
 CAMERA_POSITION: Final = (0.0, -9600.0, 4300.0)  # uu, in the coordinates that are drawn
-CAMERA_TARGET: Final = (0.0, -300.0, 0.0)
+CAMERA_TARGET: Final = (0.0, -600.0, 0.0)
 
 
 def log_camera(stream: rr.RecordingStream) -> None:

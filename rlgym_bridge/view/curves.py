@@ -13,7 +13,7 @@ Curves end where a body is gone.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import rerun as rr
@@ -107,13 +107,15 @@ def log_steps(
         stream: Where to.
         path: Entity of all the curves.
         times: The time axes.
-        rows: `(n,)` rows of the recording.
+        rows: `(n,)` rows of the recording, rising.
         values: `(n, curves)` from these rows on.
         names: Of the curves.
         colors: Of the curves; Rerun's own when None.
     """
     if not names or not len(rows):
         return
+    each = np.unique(np.concatenate([rows, rows[1:] - 1]))  # a value holds until the row before the next
+    values, rows = values[np.searchsorted(rows, each, side="right") - 1], each
     some = steps(values)
     look = rr.SeriesLines(names=names, colors=colors, aggregation_policy="off")  # else steps become slopes
     stream.log(path, look, static=True)
@@ -124,28 +126,35 @@ def log_steps(
 def _log_decisions(
     stream: rr.RecordingStream, recording: MatchRecording, agent: AgentTrack, times: Times
 ) -> None:
-    """Log what an agent chose for each of its cars, and what it was rewarded with."""
-    seats = sorted({seat for one in agent.decisions for seat in one.seats.tolist()})
-    for seat in seats:
-        own = [(one, one.seats.tolist().index(seat)) for one in agent.decisions if seat in one.seats]
-        if not 0 <= seat < recording.state.layout.cars or not len(recording.tick):
+    """Log what an agent chose for each of its cars, and what it was rewarded with.
+
+    Each is put on the first row at or after its frame, the last of those that fall together.
+    """
+    for seat in sorted({seat for one in agent.decisions for seat in one.seats.tolist()}):
+        if not 0 <= seat < recording.state.layout.cars:
             continue
+        own = [(one, one.seats.tolist().index(seat)) for one in agent.decisions if seat in one.seats]
         name, color = recording.state.agents[seat], car_color(recording, seat)
-        frames = np.array([one.frame for one, _ in own])
-        rows = np.minimum(np.searchsorted(recording.tick, frames), len(recording.tick) - 1)
-        rows, first = np.unique(rows, return_index=True)
-        own = [own[index] for index in first.tolist()]
         width = max(one.actions.shape[1] for one, _ in own)
-        actions = np.array([one.actions[place] for one, place in own if one.actions.shape[1] == width])
-        if len(actions) == len(rows):
-            names = [name] if width == 1 else [f"{name} {index}" for index in range(width)]
-            log_steps(stream, f"/action/{name}", times, rows, actions, names, [color] * width)
-        rewards = np.array([one.rewards[place] for one, place in own])
-        told = np.isfinite(rewards)
-        if told.any():
+        chosen = [  # an episode's last step has none
+            (one.frame, one.actions[place]) for one, place in own if 0 < one.actions.shape[1] == width
+        ]
+        rows, actions = _on_rows(recording, chosen)
+        names = [name] if width == 1 else [f"{name} {index}" for index in range(width)]
+        log_steps(stream, f"/action/{name}", times, rows, actions, names, [color] * width)
+        told = [(one.frame, one.rewards[place]) for one, place in own if np.isfinite(one.rewards[place])]
+        rows, rewards = _on_rows(recording, told)
+        if len(rows):
             stream.log(f"/reward/{name}", rr.SeriesLines(colors=[color], names=[name]), static=True)
-            columns = rr.Scalars.columns(scalars=rewards[told])
-            stream.send_columns(f"/reward/{name}", times.at(rows[told]), columns)
+            stream.send_columns(f"/reward/{name}", times.at(rows), rr.Scalars.columns(scalars=rewards))
+
+
+def _on_rows(recording: Recording, said: Sequence[tuple[int, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a recording, rising, to which frames belong, and what was said in them."""
+    frames = np.array([frame for frame, _ in said], np.int64)
+    rows = np.minimum(np.searchsorted(recording.tick, frames), len(recording.tick) - 1)
+    last_of = {row: value for row, (_, value) in zip(rows.tolist(), said, strict=True)}
+    return np.array(sorted(last_of), int), np.array([last_of[row] for row in sorted(last_of)], float)
 
 
 def _log_words(stream: rr.RecordingStream, recording: MatchRecording, times: Times) -> None:

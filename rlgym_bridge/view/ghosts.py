@@ -13,7 +13,7 @@ from rlgym_bridge.view.scene import BALL_COLOR, boxes, log_moving
 from rlgym_bridge.view.times import Times, drawn, updates
 
 _GHOST: Final = (235, 235, 235)
-_LINE: Final = rr.Radius.ui_points(1.0)
+_LINE: Final = rr.Radius.ui_points(0.6)
 
 
 def log_ghosts(stream: rr.RecordingStream, recording: Recording, times: Times, ghosts: Ghosts) -> None:

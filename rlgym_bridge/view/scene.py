@@ -38,7 +38,7 @@ _PAD_UNKNOWN: Final = (130, 130, 130)
 _LINE_COLOR: Final = (150, 160, 165)
 _MESH_COLOR: Final = (70, 82, 88)
 _FLOOR_COLOR: Final = (28, 36, 34)
-_FLOOR_BELOW: Final = 8.0  # uu, so that lines on the floor are seen
+_FLOOR_BELOW: Final = 25.0  # uu, so that lines on the floor are seen
 _LINE: Final = rr.Radius.ui_points(0.9)
 _THIN: Final = rr.Radius.ui_points(0.4)
 _PAD_RADII: Final = (90.0, 45.0)  # uu: big ones, small ones
@@ -97,8 +97,9 @@ def log_car(stream: rr.RecordingStream, recording: Recording, times: Times, car:
     team = int(state.car_team[0, car])
     sizes, centers = boxes(int(state.car_hitbox[0, car]))
     shape = rr.Boxes3D.from_fields(
-        centers=centers, colors=[TEAM_COLORS[team], _NOSE_COLORS[team]], fill_mode="solid"
-    )
+        centers=centers, colors=[TEAM_COLORS[team], _NOSE_COLORS[team]], fill_mode="solid",
+        labels=state.agents[car], show_labels=True,
+    )  # fmt: skip
     log_moving(
         stream, f"/match/cars/{state.agents[car]}", times, updates(shown, there),
         state.car_position[:, car], state.car_rotation[:, car], shape, sizes,
@@ -150,7 +151,7 @@ def boxes(hitbox: int) -> tuple[np.ndarray, np.ndarray]:
 def log_pads(stream: rr.RecordingStream, recording: Recording, times: Times) -> None:
     """Log the boost pads: bright while they can be taken, dark while not, grey where nobody recorded it."""
     big = np.array([pad in BIG_PADS for pad in range(PAD_COUNT)])
-    positions = np.column_stack([np.array(PAD_POSITIONS), np.where(big, BIG_PAD_Z, SMALL_PAD_Z) / 2])
+    positions = np.column_stack([np.array(PAD_POSITIONS), np.where(big, BIG_PAD_Z, SMALL_PAD_Z)])
     still = rr.Points3D.from_fields(positions=positions, radii=np.where(big, *_PAD_RADII))
     stream.log("/match/pads", still, static=True)
     taken = recording.state.pad_timer > 0

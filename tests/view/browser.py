@@ -80,3 +80,11 @@ def wait_for(page: Page, shows: Callable[[np.ndarray], bool], seconds: float) ->
         if shows(seen) or time.monotonic() > deadline:
             return seen
         time.sleep(_ASK_SECONDS)
+
+
+def like(seen: np.ndarray, color: tuple[int, ...]) -> np.ndarray:
+    """Return which pixels have a colour's hue, `(height, width)` bool: shading makes them darker."""
+    seen = seen.astype(float)
+    brightness = np.linalg.norm(seen, axis=-1)
+    along = seen @ (np.array(color) / np.linalg.norm(color))
+    return (brightness > 110) & (along > 0.985 * brightness)

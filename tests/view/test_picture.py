@@ -15,7 +15,7 @@ import rerun.blueprint as rrb  # noqa: E402
 from rlgym_bridge.view.camera import CAMERA_SIZE, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import log_recording  # noqa: E402
-from tests.view.browser import chromium, has_webgl, viewer_page, wait_for  # noqa: E402
+from tests.view.browser import chromium, has_webgl, like, viewer_page, wait_for  # noqa: E402
 from tests.view.scenes import BALL, made_up  # noqa: E402
 
 MARKS = np.array([(80.0, 60.0), (1520.0, 60.0), (80.0, 840.0)])
@@ -40,14 +40,6 @@ def drawn(tmp_path_factory):
         return wait_for(
             page, lambda seen: like(seen, MARK_COLOR).sum() > 20 and like(seen, BALL_COLOR).sum() > 20, 120
         )
-
-
-def like(seen, color):
-    """Return which pixels have a colour's hue, `(height, width)` bool: shading makes them darker."""
-    seen = seen.astype(float)
-    brightness = np.linalg.norm(seen, axis=-1)
-    along = seen @ (np.array(color) / np.linalg.norm(color))
-    return (brightness > 110) & (along > 0.985 * brightness)
 
 
 def middle(pixels):

@@ -5,7 +5,9 @@ rr = pytest.importorskip("rerun")
 pytest.importorskip("pyarrow")
 
 from rlgym_bridge.compare.ghosts import ghosts  # noqa: E402
-from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT  # noqa: E402
+from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT, Phase  # noqa: E402
+from rlgym_bridge.recording.channels import Decision  # noqa: E402
+from rlgym_bridge.recording.match import AgentTrack, InputTrack, MatchRecording  # noqa: E402
 from rlgym_bridge.recording.recording import Inputs  # noqa: E402
 from rlgym_bridge.recording.rotations import from_quaternions  # noqa: E402
 from rlgym_bridge.view.camera import MIRROR, project  # noqa: E402
@@ -199,3 +201,52 @@ def test_ghosts_are_wire_frames_beside_their_bodies_with_the_distance(written):
 
 def test_without_compare_there_are_no_ghosts(written):
     assert not any("ghosts" in one or "distance" in one for one in written(play(1, 4.0)).entities())
+
+
+def with_agent(*decisions):
+    """Return a match in which an agent decided for orange: `(frame, actions, reward)` each."""
+    base = made_up()
+    state = base.state
+    state.phase[:] = Phase.ACTIVE
+    state.phase[30:] = Phase.GOAL_SCORED
+    state.score[29:, 0] = 1
+    state.clock[:] = 61.5
+    made = [
+        Decision(
+            frame, np.array([1], np.int32), np.zeros((1, 3), np.float32), np.array([actions], np.float32),
+            np.array([reward], np.float32), np.full(1, np.nan, np.float32), np.full(1, np.nan, np.float32),
+        )
+        for frame, actions, reward in decisions
+    ]  # fmt: skip
+    none = InputTrack(np.empty(0, int), np.empty(0), np.empty(0, int), np.empty((0, 8)))
+    track = AgentTrack("us/bot", base.tick, base.seconds, none, made)
+    return MatchRecording(
+        base.source, state, base.tick, base.seconds, base.stretch, base.ball_shown, base.car_shown,
+        agents={"us/bot": track},
+    )  # fmt: skip
+
+
+def test_what_an_agent_chose_and_got_stands_at_its_ticks(written):
+    file = written(with_agent((0, [5], np.nan), (8, [7], 0.5), (16, [7], -1.0), (24, [], 2.0)))
+    ticks, actions = file.column("/action/orange-0", "Scalar")
+    assert dict(zip(ticks.tolist(), actions, strict=True)) == {0: [5], 7: [5], 8: [7], 16: [7]}
+    ticks, rewards = file.column("/reward/orange-0", "Scalar")
+    assert dict(zip(ticks.tolist(), rewards, strict=True)) == {8: [0.5], 16: [-1], 24: [2]}
+    assert not any(one.endswith("blue-0") and "action" in one for one in file.entities())
+
+
+def test_actions_of_several_numbers_are_curves_of_their_own(written):
+    file = written(with_agent((0, [0.5, -1], np.nan), (8, [0, 1], np.nan)))
+    assert file.static("/action/orange-0", "Name") == ["orange-0 0", "orange-0 1"]
+    assert not any("reward" in one for one in file.entities())
+
+
+def test_score_and_phase_are_told_in_words(written):
+    file = written(with_agent())
+    ticks, (first, _, last) = file.column("/scoreboard", "Text")
+    assert ticks.tolist() == [0, 29, 30]
+    assert "blue 0 : 0 orange" in first[0]
+    assert "1:02" in first[0]
+    assert "blue 1 : 0 orange" in last[0]
+    _, events = file.column("/events", "Text")
+    assert [one[0] for one in events] == ["active", "goal for blue: 1 : 0", "goal scored"]
