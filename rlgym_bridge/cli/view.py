@@ -5,6 +5,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +102,18 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
     from rlgym_bridge.view.viewer import ViewerError, browser_page, has_display, window
 
     stopped = threading.Event()
-    with shared.stopped_by_signals(stopped.set):
-        if options.window or (has_display() and not options.web):
-            with window(path) as process:
-                while process.poll() is None and not stopped.wait(_WAIT_SECONDS):
-                    pass
-            if not stopped.is_set() and process.returncode:
-                raise ViewerError(
-                    f"Rerun's window ended with exit status {process.returncode}; it said why above. "
-                    f"--web shows the same in the browser"
-                )
-            return
-        with browser_page(path) as (address, process):
+    windowed = options.window or (has_display() and not options.web)
+    with shared.stopped_by_signals(stopped.set), ExitStack() as stack:
+        if windowed:
+            process = stack.enter_context(window(path))
+        else:
+            address, process = stack.enter_context(browser_page(path))
             console.print(f"look at {address}\nCtrl-C ends", soft_wrap=True)
             if has_display():
                 webbrowser.open(address)
-            while process.poll() is None and not stopped.wait(_WAIT_SECONDS):
-                pass
+        while process.poll() is None and not stopped.wait(_WAIT_SECONDS):
+            pass
+        # Ctrl-C in a terminal ends the viewer too, perhaps before it is noticed here.
+        if not stopped.wait(_WAIT_SECONDS) and (process.returncode or not windowed):
+            instead = "; --web shows the same in the browser" if windowed else ""
+            raise ViewerError(f"Rerun's viewer ended with {process.returncode}, it said why above{instead}")

@@ -98,7 +98,7 @@ def log_car(stream: rr.RecordingStream, recording: Recording, times: Times, car:
     sizes, centers = boxes(int(state.car_hitbox[0, car]))
     shape = rr.Boxes3D.from_fields(
         centers=centers, colors=[TEAM_COLORS[team], _NOSE_COLORS[team]], fill_mode="solid",
-        labels=state.agents[car], show_labels=True,
+        labels=state.agents[car], show_labels=False,
     )  # fmt: skip
     log_moving(
         stream, f"/match/cars/{state.agents[car]}", times, updates(shown, there),

@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import rerun_cli
@@ -24,7 +24,7 @@ _START_SECONDS: Final = 20.0
 _ASK_SECONDS: Final = 0.05
 
 
-class ViewerError(Exception):
+class ViewerError(ChildProcessError):
     """Rerun's viewer does not start."""
 
 
@@ -88,6 +88,10 @@ class _OneFile(http.server.SimpleHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        with suppress(ConnectionError):  # the page was closed meanwhile
+            super().copyfile(source, outputfile)
+
     def log_message(self, format: str, *arguments: object) -> None:
         pass
 
@@ -136,9 +140,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise ViewerError(
-                f"Rerun's viewer ended with exit status {process.returncode}; it said why above"
-            )
+            raise ViewerError(f"Rerun's viewer ended with {process.returncode}, it said why above")
         try:
             socket.create_connection((LOOPBACK, port), timeout=1).close()
             return
