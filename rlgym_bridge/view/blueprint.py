@@ -39,11 +39,12 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
     )  # fmt: skip
     views: list[rrb.View | rrb.Container] = [
         rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s", axis_y=_axis(0, _FAST)),
-        rrb.TimeSeriesView(origin="/boost", name="Boost", axis_y=_axis(0, 100)),
     ]
+    if recording.state.car_boost_amount.any():
+        views.append(rrb.TimeSeriesView(origin="/boost", name="Boost", axis_y=_axis(0, 100)))
     if compare:
         views.insert(0, rrb.TimeSeriesView(origin="/distance", name="Distance to RocketSim, uu"))
-    if recording.inputs is not Inputs.NONE:
+    if agents and recording.inputs is not Inputs.NONE:
         controls = [
             rrb.TimeSeriesView(origin=f"/controls/{one}", name=f"Controls, {one}", axis_y=_axis(-1, 1))
             for one in agents

@@ -23,6 +23,7 @@ from rlgym_bridge.game import (
     PAD_POSITIONS,
     SMALL_PAD_Z,
 )
+from rlgym_bridge.recording.match import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.rotations import to_quaternions
 from rlgym_bridge.view.camera import MIRROR, log_camera
@@ -155,7 +156,7 @@ def log_pads(stream: rr.RecordingStream, recording: Recording, times: Times) -> 
     still = rr.Points3D.from_fields(positions=positions, radii=np.where(big, *_PAD_RADII))
     stream.log("/match/pads", still, static=True)
     taken = recording.state.pad_timer > 0
-    if not taken.any():
+    if not taken.any() and not isinstance(recording, MatchRecording):
         stream.log("/match/pads", rr.Points3D.from_fields(colors=_PAD_UNKNOWN), static=True)
         return
     rows = np.flatnonzero(np.concatenate([[True], (taken[1:] != taken[:-1]).any(1)]))

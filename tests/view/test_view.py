@@ -250,3 +250,11 @@ def test_score_and_phase_are_told_in_words(written):
     assert "blue 1 : 0 orange" in last[0]
     _, events = file.column("/events", "Text")
     assert [one[0] for one in events] == ["active", "goal for blue: 1 : 0", "goal scored"]
+
+
+def test_pads_of_a_match_in_which_none_was_taken_are_bright(written):
+    recording = with_agent()
+    recording.state.pad_timer[:] = 0
+    _, (colors,) = written(recording).column("/match/pads", "Color")
+    assert len(colors) == PAD_COUNT
+    assert len(set(rgb(colors[0]))) == 3
