@@ -37,9 +37,26 @@ def drawn(tmp_path_factory):
     stream.flush()
     stream.disconnect()
     with viewer_page(path, 1000, 640) as page:
-        return wait_for(
-            page, lambda seen: like(seen, MARK_COLOR).sum() > 20 and like(seen, BALL_COLOR).sum() > 20, 120
-        )
+        return wait_for(page, Settled(), 120)
+
+
+class Settled:
+    """Tells whether all is loaded: marks and ball are in two pictures in a row, at the same places."""
+
+    def __init__(self):
+        self.last = None
+
+    def __call__(self, seen):
+        now = np.stack([like(seen, color) for color in (MARK_COLOR, BALL_COLOR)])
+        same = self.last is not None and (now == self.last).all()
+        self.last = now
+        return bool(same and (now.sum((1, 2)) > 20).all() and is_even(seen))
+
+
+def is_even(seen):
+    """Tell whether the marks lie as they do in the image, in whatever size."""
+    across, down = scales(seen)[1:]
+    return across > 0 and abs(across - down) < 0.01 * across
 
 
 def middle(pixels):
@@ -48,20 +65,28 @@ def middle(pixels):
     return np.array([columns.min() + columns.max(), rows.min() + rows.max()]) / 2
 
 
-def on_page(drawn):
-    """Return offset and scale from the camera's image to the page, from the marks."""
-    rows, columns = np.nonzero(like(drawn, MARK_COLOR))
-    assert len(rows), "the marks are not in the picture"
+def scales(seen):
+    """Return where the first mark is, and the page's pixels in one of the image's, across and down."""
+    rows, columns = np.nonzero(like(seen, MARK_COLOR))
     high = rows < (rows.min() + rows.max()) / 2
     left = columns < (columns.min() + columns.max()) / 2
+    if not all(part.any() for part in (high & left, high & ~left, ~high & left)):
+        return np.zeros(2), 0.0, 0.0
     found = [
         np.array([columns[part].mean(), rows[part].mean()])
         for part in (high & left, high & ~left, ~high & left)
     ]
-    scale = (found[1][0] - found[0][0]) / (MARKS[1][0] - MARKS[0][0])
-    other = (found[2][1] - found[0][1]) / (MARKS[2][1] - MARKS[0][1])
-    assert scale == pytest.approx(other, rel=0.01)
-    return found[0] - scale * MARKS[0], scale
+    across = (found[1][0] - found[0][0]) / (MARKS[1][0] - MARKS[0][0])
+    down = (found[2][1] - found[0][1]) / (MARKS[2][1] - MARKS[0][1])
+    return found[0], across, down
+
+
+def on_page(seen):
+    """Return offset and scale from the camera's image to the page, from the marks."""
+    assert like(seen, MARK_COLOR).any(), "the marks are not in the picture"
+    assert is_even(seen), f"the marks do not lie as in the image: {scales(seen)}"
+    first, scale, _ = scales(seen)
+    return first - scale * MARKS[0], scale
 
 
 def test_the_ball_is_where_the_camera_must_see_it(drawn):
