@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     # Here and not above: loading them takes a second, in which Ctrl-C may come.
-    from rlgym_bridge.cli import compare, import_bot, inspect, match, parity, probe, server, timing
+    from rlgym_bridge.cli import compare, import_bot, inspect, match, parity, probe, server, timing, view
 
     parser = argparse.ArgumentParser(
         prog="rlgym-bridge",
@@ -32,7 +32,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         epilog="exit status: 0 fine, 1 a failure was found, 2 bad usage or input",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (match, server, probe, parity, timing, inspect, compare, import_bot):
+    for command in (match, server, probe, parity, timing, inspect, view, compare, import_bot):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     logging.basicConfig(

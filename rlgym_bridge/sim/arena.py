@@ -25,9 +25,8 @@ _ORDER_TRIES = 60  # about 0.2 ms each; where they fail, a new arena (about 20 m
 _ARENA_TRIES = 20
 
 
-@cache
-def init_meshes() -> None:
-    """Load the collision meshes that come with `rlgym-rocket-league`, once per process.
+def meshes_folder() -> Path:
+    """Return where the collision meshes are that come with `rlgym-rocket-league`.
 
     Raises:
         FileNotFoundError: The package or its meshes are not there.
@@ -41,6 +40,17 @@ def init_meshes() -> None:
             f"RocketSim needs the collision meshes that come with rlgym-rocket-league; looked in "
             f"{folder}. Install them: pip install rlgym-rocket-league"
         )
+    return folder
+
+
+@cache
+def init_meshes() -> None:
+    """Load the collision meshes that come with `rlgym-rocket-league`, once per process.
+
+    Raises:
+        FileNotFoundError: The package or its meshes are not there.
+    """
+    folder = meshes_folder()
     try:
         rsim.init(str(folder))
     except RuntimeError as error:

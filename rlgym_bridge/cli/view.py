@@ -1,0 +1,119 @@
+"""`rlgym-bridge view`: a recording in Rerun's viewer."""
+
+import argparse
+import sys
+import tempfile
+import threading
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_code import told
+
+_WAIT_SECONDS = 0.2
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "view",
+        help="look at a recording in Rerun",
+        description="Show a recording in Rerun: field, cars, ball, boost pads, what the policies chose, and "
+        "curves over time. It opens in Rerun's window, or where there is no display is served to browsers "
+        "on this machine; Ctrl-C ends it. Exit status: 0 shown or written, 2 it cannot be.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
+    shared.add_columns_option(parser)
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="also show what RocketSim does from each second of the recording on, with the same inputs",
+    )
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FILE.rrd",
+        help="write Rerun's file; without --web or --window only that",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--web", action="store_true", help="show it in the browser")
+    where.add_argument("--window", action="store_true", help="show it in Rerun's window")
+    shared.add_output_options(parser, json=False)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the recording, write it as Rerun's file, and show that."""
+    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    try:
+        write_rrd = _writer()
+        shared.check_outputs(options.save)
+        if options.save is not None and options.save.resolve() == options.file.resolve():
+            raise ConfigError(f"--save would replace {options.file} itself, expected another file")
+        recording = open_recording(options.file, options.columns)
+        for note in recording.notes:
+            console.print(escape(note), soft_wrap=True)
+        if options.save is not None:
+            write_rrd(recording, options.save, options.compare)
+            console.print(f"written to {escape(str(options.save))}", soft_wrap=True)
+            if options.web or options.window:
+                _show(options.save, options, console)
+            return 0
+        with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
+            path = Path(folder) / f"{options.file.stem}.rrd"
+            write_rrd(recording, path, options.compare)
+            _show(path, options, console)
+    except Exception as error:
+        print(f"error: {told(error)}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _writer() -> Any:
+    """Return `write_rrd`.
+
+    Raises:
+        ImportError: Rerun is not installed.
+    """
+    try:
+        import rerun  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "looking at a recording needs Rerun: pip install -c constraints.txt -e '.[view]'"
+        ) from error
+    from rlgym_bridge.view.write import write_rrd
+
+    return write_rrd
+
+
+def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
+    """Show a file until Ctrl-C, or until the window is closed.
+
+    Raises:
+        ViewerError: The viewer does not start.
+    """
+    from rlgym_bridge.view.viewer import ViewerError, browser_page, has_display, window
+
+    stopped = threading.Event()
+    windowed = options.window or (has_display() and not options.web)
+    with shared.stopped_by_signals(stopped.set), ExitStack() as stack:
+        if windowed:
+            process = stack.enter_context(window(path))
+        else:
+            address, process = stack.enter_context(browser_page(path))
+            console.print(f"look at {address}\nCtrl-C ends", soft_wrap=True)
+            if has_display():
+                webbrowser.open(address)
+        while process.poll() is None and not stopped.wait(_WAIT_SECONDS):
+            pass
+        # Ctrl-C in a terminal ends the viewer too, perhaps before it is noticed here.
+        if not stopped.wait(_WAIT_SECONDS) and (process.returncode or not windowed):
+            instead = "; --web shows the same in the browser" if windowed else ""
+            raise ViewerError(f"Rerun's viewer ended with {process.returncode}, it said why above{instead}")

@@ -1,0 +1,92 @@
+"""What RocketSim does from each second of a recording on, row by row, to be seen beside it."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.drift import WINDOWS
+from rlgym_bridge.compare.errors import between
+from rlgym_bridge.compare.lag import fit_lag
+from rlgym_bridge.compare.rollout import Stage
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, Track
+from rlgym_bridge.compare.windows import lead_ticks, starts
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Clock, Recording
+
+_LAG_WINDOWS: Final = WINDOWS // 4  # as `comparison.compare` fits it
+
+
+@dataclass
+class Ghosts:
+    """Simulated bodies beside recorded ones: cars in the order of the state, the ball last.
+
+    Attributes:
+        position: `(rows, cars + 1, 3)` uu.
+        rotation: `(rows, cars + 1, 3, 3)`, columns forward, right, up.
+        distance: `(rows, cars + 1)` uu from the recorded body.
+        there: `(rows, cars + 1)` bool, whether the row has a ghost; the rest is 0 where it has none.
+        lag: Ticks by which the recorded inputs act late, as fitted.
+    """
+
+    position: np.ndarray
+    rotation: np.ndarray
+    distance: np.ndarray
+    there: np.ndarray
+    lag: int
+
+
+def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
+    """Put RocketSim in the recorded state again and again, and let it go with the recorded inputs.
+
+    Without inputs there are ghosts of the ball alone, which no car hits. A replay shows bodies of different
+    moments, so each is simulated by itself there.
+
+    Args:
+        recording: The recording.
+        window: Ticks after which it is put there again.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not installed.
+    """
+    rows, cars = len(recording.tick), recording.state.layout.cars
+    scene = Scene(recording, fit_timeline(recording))
+    lag = fit_lag(scene, _LAG_WINDOWS).ticks
+    scene.lag = float(lag)
+    found = Ghosts(
+        np.zeros((rows, cars + 1, 3)), np.zeros((rows, cars + 1, 3, 3)), np.zeros((rows, cars + 1)),
+        np.zeros((rows, cars + 1), bool), lag,
+    )  # fmt: skip
+    moving = [body for body in scene.bodies if body == BALL or scene.driven]
+    together = scene.driven and recording.clock is not Clock.FRAMES
+    for bodies in [moving] if together and moving else [[body] for body in moving]:
+        stage = Stage(recording, bodies)
+        for track in scene.tracks(bodies):
+            _follow(found, scene, stage, track, window)
+    return found
+
+
+def _follow(found: Ghosts, scene: Scene, stage: Stage, track: Track, window: float) -> None:
+    """Fill in the ghosts along a track; each is shown up to the moment at which the next one starts."""
+    drives = [scene.drive(body) for body in track.bodies]
+    begins = starts(track, window).tolist()
+    for start, end in pairwise([*begins, len(track.times) - 1]):
+        ticks = int(np.ceil(track.times[end] - track.times[start]))
+        if ticks < 1:
+            continue
+        lead = max(lead_ticks(track, start, place) for place in range(len(track.bodies)))
+        path = stage.roll(track, start, ticks, lead, drives).values
+        moments = range(start if start == begins[0] else start + 1, end + 1)
+        for place, body in enumerate(track.bodies):
+            rows = track.rows[moments]
+            seen = np.stack(
+                [between(path[:, place], track.times[one] - track.times[start]) for one in moments]
+            )
+            real = track.values[moments, place]
+            found.position[rows, body] = seen[:, POSITION]
+            found.rotation[rows, body] = seen[:, ROTATION].reshape(-1, 3, 3)
+            found.distance[rows, body] = np.linalg.norm(seen[:, POSITION] - real[:, POSITION], axis=1)
+            found.there[rows, body] = True

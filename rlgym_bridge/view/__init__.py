@@ -1,0 +1,1 @@
+"""Recordings as pictures: a file for Rerun's viewer, and the viewer."""

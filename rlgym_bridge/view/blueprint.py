@@ -1,0 +1,95 @@
+"""How the viewer opens: the field from all sides and from the stand, curves below."""
+
+from typing import Any, Final
+
+import numpy as np
+import rerun.blueprint as rrb
+from rerun.datatypes import EntityPathLike, TimeInt, TimeRangeBoundary
+
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.recording import Inputs, Recording
+
+_TRAIL_TICKS: Final = TICKS_PER_SECOND
+_TRAIL_NANOS: Final = 1_000_000_000
+_FAST: Final = 4000.0  # uu/s, of most balls
+_BACKGROUND: Final = (14, 17, 20)
+
+
+def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
+    """Return the layout for a recording.
+
+    Args:
+        recording: What is looked at.
+        compare: Whether there are ghosts, and distances to them.
+    """
+    agents = recording.state.agents
+    trail = rrb.VisibleTimeRanges([
+        rrb.VisibleTimeRange("tick", start=_relative(-_TRAIL_TICKS), end=_relative(0)),
+        rrb.VisibleTimeRange("game time", start=_relative(-_TRAIL_NANOS), end=_relative(0)),
+    ])  # fmt: skip
+    overrides: dict[EntityPathLike, Any] = {"/match/trail": trail}
+    space = rrb.Spatial3DView(
+        origin="/", contents=["/match/**"], name="Field", background=_BACKGROUND, overrides=overrides,
+        line_grid=rrb.archetypes.LineGrid3D(visible=False),
+    )  # fmt: skip
+    stand = rrb.Spatial2DView(
+        origin="/camera", contents=["/match/**"], name="From behind blue's goal", background=_BACKGROUND,
+        overrides=overrides,
+    )  # fmt: skip
+    views: list[rrb.View | rrb.Container] = [
+        rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s", axis_y=_axis(0, _FAST)),
+    ]
+    if recording.state.car_boost_amount.any():
+        views.append(rrb.TimeSeriesView(origin="/boost", name="Boost", axis_y=_axis(0, 100)))
+    if compare:
+        views.insert(0, rrb.TimeSeriesView(origin="/distance", name="Distance to RocketSim, uu"))
+    if agents and recording.inputs is not Inputs.NONE:
+        controls = [
+            rrb.TimeSeriesView(origin=f"/controls/{one}", name=f"Controls, {one}", axis_y=_axis(-1, 1))
+            for one in agents
+        ]
+        views.append(rrb.Tabs(*controls, name="Controls"))
+    words: list[rrb.View] = []
+    if isinstance(recording, MatchRecording):
+        decided = [one for agent in recording.agents.values() for one in agent.decisions]
+        if decided:
+            chosen: list[rrb.View] = [rrb.TimeSeriesView(origin="/action", name="Actions")]
+            if any(np.isfinite(one.rewards).any() for one in decided):
+                chosen.append(rrb.TimeSeriesView(origin="/reward", name="Rewards"))
+            views.append(rrb.Tabs(*chosen))
+        words = [
+            rrb.TextDocumentView(origin="/scoreboard", name="Score"),
+            rrb.TextLogView(origin="/events", name="Events"),
+        ]
+    field = rrb.Tabs(space, stand, name="Field")
+    top = (
+        rrb.Horizontal(field, rrb.Vertical(*words, row_shares=[1, 2]), column_shares=[4, 1])
+        if words
+        else field
+    )
+    return rrb.Blueprint(
+        rrb.Vertical(top, rrb.Horizontal(*views), row_shares=[3, 1]),
+        rrb.BlueprintPanel(state="collapsed"),
+        rrb.SelectionPanel(state="collapsed"),
+        rrb.TimePanel(state="collapsed"),
+        auto_views=False,
+    )
+
+
+class _Amount(TimeInt):
+    """Rerun's 0.23 needs numpy 2 for the same."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.value, dtype)
+
+
+def _relative(amount: int) -> TimeRangeBoundary:
+    """Return a time so many ticks or ns after the one that is looked at."""
+    return TimeRangeBoundary(_Amount(seq=amount), kind="cursor_relative")
+
+
+def _axis(low: float, high: float) -> rrb.ScalarAxis:
+    """Return an axis that shows these values and a little more."""
+    edge = 0.05 * (high - low)
+    return rrb.ScalarAxis(range=(low - edge, high + edge))

@@ -1,0 +1,149 @@
+"""Rerun's viewer, in its window or in the browser; whatever is served is served on this machine alone.
+
+Rerun's Python functions serve to the whole network, its program does so where it is told to.
+"""
+
+import functools
+import http.server
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import rerun_cli
+
+LOOPBACK: Final = "127.0.0.1"
+_START_SECONDS: Final = 20.0
+_ASK_SECONDS: Final = 0.05
+
+
+class ViewerError(ChildProcessError):
+    """Rerun's viewer does not start."""
+
+
+def has_display() -> bool:
+    """Tell whether a window can be opened."""
+    if sys.platform.startswith(("win", "darwin")):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def program() -> Path:
+    """Return Rerun's program."""
+    name = "rerun.exe" if sys.platform.startswith("win") else "rerun"
+    return Path(rerun_cli.__file__).parent / name
+
+
+@contextmanager
+def window(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Show a file in Rerun's window until the block ends; the process ends when the window is closed."""
+    with _running("--bind", LOOPBACK, "--port", str(_free_ports(1)[0]), str(path)) as process:
+        yield process
+
+
+@contextmanager
+def browser_page(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve a file and Rerun's viewer for it to browsers on this machine until the block ends.
+
+    Args:
+        path: An `.rrd` file.
+
+    Yields:
+        The address, and the viewer's process.
+
+    Raises:
+        ViewerError: The viewer does not start.
+    """
+    page, stream = _free_ports(2)
+    origin = f"http://{LOOPBACK}:{page}"
+    with (
+        _served(path, origin) as file,
+        _running(
+            "--bind", LOOPBACK, "--port", str(stream), "--web-viewer-port", str(page), "--serve-web"
+        ) as process,
+    ):  # fmt: skip
+        _wait_for(page, process)
+        yield f"{origin}/?url={quote(file, safe=':/%')}", process
+
+
+class _OneFile(http.server.SimpleHTTPRequestHandler):
+    """Answers with one file, for a page from one origin."""
+
+    def __init__(self, *arguments: object, path: Path, origin: str) -> None:
+        self.one, self.origin = path, origin
+        super().__init__(*arguments)  # type: ignore[arg-type]
+
+    def translate_path(self, path: str) -> str:
+        return str(self.one)
+
+    def end_headers(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", self.origin)
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        with suppress(ConnectionError):  # the page was closed meanwhile
+            super().copyfile(source, outputfile)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def _served(path: Path, origin: str) -> Iterator[str]:
+    """Serve a file until the block ends, and yield its address."""
+    handler = functools.partial(_OneFile, path=path, origin=origin)
+    with http.server.ThreadingHTTPServer((LOOPBACK, 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        try:
+            yield f"http://{LOOPBACK}:{server.server_address[1]}/{quote(path.name)}"
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def _running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [program(), *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={"RUST_LOG": "warn", **os.environ},  # it would name an address that shows nothing
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports on which nobody listens at the moment."""
+    sockets = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise ViewerError(f"Rerun's viewer ended with {process.returncode}, it said why above")
+        try:
+            socket.create_connection((LOOPBACK, port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(_ASK_SECONDS)
+    raise ViewerError(f"Rerun's viewer did not answer on {LOOPBACK}:{port} within {_START_SECONDS:g} s")

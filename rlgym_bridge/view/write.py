@@ -1,0 +1,56 @@
+"""A recording written as a file of Rerun's."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import rerun as rr
+
+from rlgym_bridge.compare.ghosts import ghosts
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.view.blueprint import blueprint
+from rlgym_bridge.view.curves import log_curves
+from rlgym_bridge.view.ghosts import log_ghosts
+from rlgym_bridge.view.scene import log_ball, log_car, log_field, log_pads
+from rlgym_bridge.view.times import Times, rising
+
+APPLICATION = "rlgym_bridge"
+
+
+def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
+    """Write a recording as `.rrd`, with the layout in which the viewer opens it.
+
+    Args:
+        recording: The recording.
+        path: The file; one that is there is replaced.
+        compare: Add what RocketSim makes of the recorded inputs.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not installed.
+        ValueError: The recording has no rows.
+        OSError: It cannot be written.
+    """
+    if not len(recording.tick):
+        raise ValueError(f"{recording.source} has no rows, expected some to look at")
+    stream = rr.RecordingStream(APPLICATION, recording_id=uuid4())
+    stream.save(path, default_blueprint=blueprint(recording, compare))
+    log_recording(stream, recording)
+    if compare:
+        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording))
+    stream.flush()
+    stream.disconnect()
+
+
+def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
+    """Log field, bodies and curves.
+
+    Raises:
+        FileNotFoundError: The collision meshes are not installed.
+    """
+    stream.send_recording_name(recording.source)
+    times = Times(*rising(recording))
+    log_field(stream)
+    log_pads(stream, recording, times)
+    log_ball(stream, recording, times)
+    for car in range(recording.state.layout.cars):
+        log_car(stream, recording, times, car)
+    log_curves(stream, recording, times)

@@ -1,0 +1,126 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rerun")
+pytest.importorskip("pyarrow")
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.view import viewer
+
+SIGNALS = """import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from rlgym_bridge.cli import main
+sys.exit(main(sys.argv[1:]))"""
+"""The command in a process that does not ignore Ctrl-C, as one in the background does."""
+
+
+@pytest.fixture(scope="module")
+def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded") / "my match.mcap"
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    main([*words, "--max-overtime", "0", "-q", "--record", str(path)])
+    return path
+
+
+def test_save_writes_reruns_file_and_shows_nothing(
+    match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "x.rrd"
+    assert main(["view", str(match), "--save", str(out)]) == 0
+    assert out.read_bytes()[:3] == b"RRF"
+    assert f"written to {out}" in capsys.readouterr().out
+
+
+def test_compare_adds_ghosts(match: Path, tmp_path: Path) -> None:
+    plain, both = tmp_path / "plain.rrd", tmp_path / "both.rrd"
+    assert main(["view", "-q", str(match), "--save", str(plain)]) == 0
+    assert main(["view", "-q", str(match), "--save", str(both), "--compare"]) == 0
+    assert both.stat().st_size > 1.1 * plain.stat().st_size
+
+
+def test_a_table_is_shown_too(tmp_path: Path) -> None:
+    times = np.arange(60) / 120
+    rows = [f"{time},{100 * time},0,500,100,0,0" for time in times]
+    (tmp_path / "x.csv").write_text("t,x,y,z,vx,vy,vz\n" + "\n".join(rows) + "\n")
+    (tmp_path / "map.toml").write_text(
+        '[time]\nseconds = "t"\n[ball]\nposition = ["x", "y", "z"]\nvelocity = ["vx", "vy", "vz"]\n'
+    )
+    words = ["view", "-q", str(tmp_path / "x.csv"), "--columns", str(tmp_path / "map.toml")]
+    assert main([*words, "--save", str(tmp_path / "x.rrd")]) == 0
+
+
+def test_the_browser_is_served_on_this_machine_alone_until_ctrl_c(match: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SIGNALS, "view", str(match), "--web"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=without_display(),
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        found = re.fullmatch(r"look at (http://127\.0\.0\.1:\d+/)\?url=(http://127\.0\.0\.1:\d+/.*)\n", said)
+        assert found, said
+        with urllib.request.urlopen(found[1]) as page:
+            assert b"<html" in page.read()
+        with urllib.request.urlopen(found[2]) as file:
+            assert file.headers["Access-Control-Allow-Origin"] == found[1].rstrip("/")
+            assert file.read(3) == b"RRF"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 0, errors
+        assert "Traceback" not in errors
+        with pytest.raises(OSError, match="refused"):
+            urllib.request.urlopen(found[1])
+    finally:
+        process.kill()
+        process.wait()
+
+
+def without_display() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+
+
+def test_a_viewer_that_does_not_start_is_named(
+    match: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(viewer, "program", lambda: Path(sys.executable))  # it knows no --bind
+    assert main(["view", str(match), "--web"]) == 2
+    assert "Rerun's viewer ended with 2" in capsys.readouterr().err
+
+
+def test_without_rerun_it_says_what_to_install(
+    match: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    assert main(["view", str(match)]) == 2
+    assert "needs Rerun: pip install -c constraints.txt -e '.[view]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing.mcap"], "No such file"),
+        ([__file__], "a table needs --columns"),
+        ([__file__, "--save", "/nowhere/x.rrd"], "No such file or directory: '/nowhere/x.rrd'"),
+        ([__file__, "--save", __file__], "expected another file"),
+    ],
+)
+def test_what_cannot_be_shown_is_told_in_a_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *words]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: ") and said in errors and "Traceback" not in errors
+
+
+def test_window_and_web_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["view", "x.mcap", "--web", "--window"])
+    assert "not allowed with" in capsys.readouterr().err

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from rlgym_bridge.compare.ghosts import ghosts
+from rlgym_bridge.recording.recording import Inputs
+from tests.compare.planted import as_replay, heavier, play, rows_of
+
+SECONDS = 8.0
+
+
+def test_ghosts_of_the_simulator_itself_lie_on_the_bodies():
+    recording = play(1, SECONDS)
+    found = ghosts(recording)
+    assert found.there.mean() > 0.95
+    assert found.lag == 0
+    for body in range(3):
+        assert np.median(found.distance[found.there[:, body], body]) < 0.1
+    real = recording.state.ball_position[found.there[:, -1]]
+    np.testing.assert_allclose(
+        np.linalg.norm(found.position[found.there[:, -1], -1] - real, axis=1),
+        found.distance[found.there[:, -1], -1], atol=1e-3,
+    )  # fmt: skip
+
+
+def test_where_physics_differ_ghosts_part_for_a_second_and_are_put_back():
+    recording = play(1, SECONDS, heavier)
+    distance = ghosts(recording).distance[:, -1]
+    ends = np.arange(121, len(distance) - 1, 120)
+    assert np.median(distance[ends]) > 1  # 1 % of gravity is 3 uu in a second
+    assert np.median(distance[ends + 1]) < 0.1
+
+
+def test_rows_without_a_body_have_no_ghost_of_it():
+    recording = rows_of(play(1, SECONDS), np.arange(600))
+    recording.ball_shown[200:400] = False
+    found = ghosts(recording)
+    assert not found.there[200:400, -1].any()
+    assert not found.position[~found.there].any()
+
+
+def test_without_inputs_only_the_ball_has_a_ghost():
+    recording = rows_of(play(1, SECONDS), np.arange(600))
+    recording.inputs = Inputs.NONE
+    recording.inputs_recorded[:] = False
+    there = ghosts(recording).there
+    assert there[:, -1].any()
+    assert not there[:, :-1].any()
+
+
+def test_the_ball_of_a_replay_has_ghosts_at_the_moments_it_is_shown():
+    recording = as_replay(play(1, SECONDS))
+    found = ghosts(recording)
+    assert found.there[:, -1].sum() > 0.9 * recording.ball_shown.sum()
+    assert np.median(found.distance[found.there[:, -1], -1]) < 1
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_too_short_a_recording_has_no_ghosts(rows):
+    assert not ghosts(rows_of(play(1, SECONDS), np.arange(rows))).there.any()
