@@ -17,7 +17,8 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1060p
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 table { border-collapse: collapse }
 th, td { padding: 2px 9px; text-align: right; border-bottom: 1px solid #eee }
-th:first-child, td:first-child, td:last-child { text-align: left } th { font-weight: 600 }
+th:first-child, td:first-child, td:last-child { text-align: left; white-space: nowrap }
+th { font-weight: 600 }
 svg { margin: 4px } svg text { font: 11px system-ui, sans-serif; fill: #444 }
 svg .title { font-weight: 600; fill: #222 }
 .physics, .missing { color: #b71c1c; font-weight: 600 } .timing { color: #a15c00 } .agrees { color: #1b7a2f }
@@ -108,19 +109,8 @@ def _gaps(found: Comparison) -> str:
 
 
 def _situations(rows: Sequence[Situation]) -> str:
-    heads = (
-        "situation",
-        "ticks",
-        "windows",
-        "p50",
-        "p90",
-        "p99",
-        "floor",
-        "tolerance",
-        "uu/s",
-        "rad",
-        "rad/s",
-    )
+    heads = ("situation", "ticks", "windows", "p50", "p90", "p99", "floor", "tolerance", "uu/s", "rad",
+             "rad/s", "verdict")  # fmt: skip
     lines = []
     for row in rows:
         numbers = (row.p50, row.p90, row.p99, row.floor, row.tolerance, row.velocity, row.angle, row.spin)
@@ -129,7 +119,7 @@ def _situations(rows: Sequence[Situation]) -> str:
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
             + f'<td class="{_class(row.verdict)}">{escape(row.verdict.value)}</td></tr>'
         )  # fmt: skip
-    head = "".join(f"<th>{escape(one)}</th>" for one in (*heads, "rad/s", "verdict"))
+    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
 
