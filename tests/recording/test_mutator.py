@@ -1,0 +1,69 @@
+"""Episodes begin in states of recorded matches."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.mutators import blank_state
+from rlgym_bridge.recording.mutator import RecordedStateMutator
+from rlgym_bridge.sim.engine import SimEngine
+from rlgym_bridge.state import derive
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("states")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        words = [
+            "match",
+            "--blue",
+            "chaser",
+            "--orange",
+            "chaser",
+            "--pace",
+            "lockstep",
+            "--seconds",
+            "5",
+            "-q",
+        ]
+        assert main([*words, "--max-overtime", "0", "--record", "match.mcap"]) == 0
+    finally:
+        os.chdir(before)
+    return folder / "match.mcap"
+
+
+def test_episodes_begin_where_cars_and_ball_were(file: Path) -> None:
+    mutator = RecordedStateMutator([file], every=5)
+    assert mutator.states.matches > 50
+    state = blank_state(1, 1, 200)
+    mutator.apply_batch(state, np.random.default_rng(0))
+    derive(state)
+    known = {row.tobytes() for row in mutator.states.car_position}
+    assert all(row.tobytes() in known for row in state.car_position)
+    assert len({row.tobytes() for row in state.car_position}) > 30
+    assert (state.car_controls == 0).all() and (state.phase == state.phase[0]).all()
+
+
+def test_rlgyms_engine_begins_there_too(file: Path) -> None:
+    from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator
+
+    mutator, engine = RecordedStateMutator([file], seed=3), SimEngine()
+    game = engine.create_base_state()
+    FixedTeamSizeMutator(1, 1).apply(game, {})
+    mutator.apply(game, {})
+    shown = engine.set_state(game, {})
+    places = np.stack([car.physics.position for car in shown.cars.values()])
+    apart = np.abs(mutator.states.car_position - places).max((1, 2))
+    assert apart.min() < 1e-3
+
+
+def test_other_team_sizes_are_refused(file: Path) -> None:
+    with pytest.raises(ValueError, match="have 1 blue and 1 orange cars, and the match 2 and 2"):
+        RecordedStateMutator([file]).apply_batch(blank_state(2, 2, 1), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="got 0 files"):
+        RecordedStateMutator([])
