@@ -23,7 +23,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.server.events import EventRecorder, TickEvents
 from rlgym_bridge.server.modes import SOCCAR, Mode
-from rlgym_bridge.sim.arena import make_arena, place_cars
+from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
 _FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
@@ -75,7 +75,7 @@ class Physics:
         config.respawn_delay = self.respawn_seconds
         config.demo_mode = self.demo_mode
         config.enable_team_demos = self.team_demos
-        arena.set_mutator_config(config)
+        set_mutators(arena, config)
 
 
 class Simulation:
@@ -254,7 +254,7 @@ class Simulation:
         self.physics = replace(self.physics, gravity_z=gravity_z)
         config = self.arena.get_mutator_config()
         config.gravity = rsim.Vec(0.0, 0.0, gravity_z)
-        self.arena.set_mutator_config(config)
+        set_mutators(self.arena, config)
 
     # --- ticks -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, ORANGE
 
+_WAKING_SPEED = 100.0  # uu/s: any that is not 0
 _KICKOFF_SEED = 0  # any fixed seed
 _PAD_SIDE = 100.0  # uu beside a big pad, whose reach is 208; two cars there do not touch
 _PAD_HEIGHT = 90.0  # uu: wheels do not reach the floor, and the pad reaches up to 95 [RocketSim, RLConst]
@@ -95,6 +96,25 @@ def make_arena(
         f"RocketSim did not give {len(teams)} cars the pinned order in {_ARENA_TRIES} arenas; "
         f"please report this with your RocketSim version and operating system"
     )
+
+
+def set_mutators(arena: rsim.Arena, config: rsim.MutatorConfig) -> None:
+    """Set an arena's mutators, the gravity of a ball at rest too.
+
+    RocketSim hands gravity on to moving bodies alone: a ball at rest would keep the old one for ever.
+
+    Args:
+        arena: The arena.
+        config: From its `get_mutator_config`.
+    """
+    if config.gravity.as_tuple() == arena.get_mutator_config().gravity.as_tuple():
+        arena.set_mutator_config(config)
+        return
+    ball, moving = arena.ball.get_state(), arena.ball.get_state()
+    moving.vel = rsim.Vec(0, 0, _WAKING_SPEED)
+    arena.ball.set_state(moving)
+    arena.set_mutator_config(config)
+    arena.ball.set_state(ball)
 
 
 def place_cars(

@@ -7,7 +7,7 @@ from operator import attrgetter
 import RocketSim as rsim
 
 from rlgym_bridge.game import BOOST_PER_SECOND, GRAVITY, RLGYM_BOOST_PER_SECOND, Phase
-from rlgym_bridge.sim.arena import place_cars
+from rlgym_bridge.sim.arena import place_cars, set_mutators
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive, layout_of
 
 DODGE_DEADZONE = 0.5  # RocketSim's CarConfig default
@@ -154,7 +154,7 @@ def write_arena(arena: rsim.Arena, state: MatchState, match: int = 0) -> list[rs
     consumption = float(state.boost_consumption[match]) * RLGYM_BOOST_PER_SECOND
     near_default = abs(consumption - BOOST_PER_SECOND) < 1e-4  # float32 in the state
     mutators.boost_used_per_second = BOOST_PER_SECOND if near_default else consumption
-    arena.set_mutator_config(mutators)
+    set_mutators(arena, mutators)
     teams = [int(team) for team in state.car_team[match]]
     cars = place_cars(arena, teams, [int(box) for box in state.car_hitbox[match]])
     ball = rsim.BallState()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import RocketSim as rsim
 
 from rlgym_bridge.game import GRAVITY
-from rlgym_bridge.sim.arena import make_arena, place_cars
+from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
 from rlgym_bridge.sim.shadow_car import (
     BODY_NUMBERS,
     BOOST,
@@ -156,7 +156,7 @@ class Shadow:
             self._gravity = gravity
             mutators = self._arena.get_mutator_config()
             mutators.gravity = rsim.Vec(0, 0, -GRAVITY * gravity)
-            self._arena.set_mutator_config(mutators)
+            set_mutators(self._arena, mutators)
         ball = self._arena.ball.get_state()
         if is_there(ball, values, 0):
             return True
