@@ -19,7 +19,6 @@ def told(error: BaseException) -> str:
     own = [
         one for one in frames
         if not one.filename.startswith(_OURS) and not any(word in one.filename for word in _INSTALLED)
-        and Path(one.filename).name not in ("__main__.py", "pytest")
     ]  # fmt: skip
     raised_here = bool(frames) and frames[-1].filename.startswith(_OURS)
     if raised_here and isinstance(error, (ValueError, OSError, ImportError)):

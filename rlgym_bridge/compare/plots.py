@@ -13,8 +13,8 @@ _WIDTH: Final = 320
 _HEIGHT: Final = 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 24, 34
 _LEAST: Final = 1e-3  # uu: smaller errors are drawn there
-_COLOURS: Final = {"p50": "#1565c0", "band": "#90caf9", "floor": "#757575", "tolerance": "#c62828"}
-
+COLOURS: Final = {"p50": "#1565c0", "band": "#90caf9", "tolerance": "#c62828", "floor": "#757575"}
+"""Of a plot's parts."""
 
 _LINES: Final = {"tolerance": ' stroke-dasharray="4 3"', "floor": ' stroke-dasharray="2 2"', "p50": ""}
 
@@ -32,22 +32,19 @@ def drift_plot(name: str, rows: Sequence[Situation]) -> str:
         "floor": [row.floor for row in rows], "tolerance": [row.tolerance for row in rows],
     }  # fmt: skip
     low = max(_LEAST, min(min(values) for values in series.values()))
-    high = max(max(values) for values in series.values())
+    high = max(10 * low, max(max(values) for values in series.values()))
     across = _scale(ticks, min(ticks), max(ticks), _LEFT, _WIDTH - _RIGHT)
-    up = {
-        key: _scale(values, low, max(high, 10 * low), _HEIGHT - _BOTTOM, _TOP)
-        for key, values in series.items()
-    }
+    up = {key: _scale(values, low, high, _HEIGHT - _BOTTOM, _TOP) for key, values in series.items()}
     band = [*zip(across, up["p50"], strict=True), *reversed(list(zip(across, up["p90"], strict=True)))]
     parts = [
-        f'<polygon points="{_points(band)}" fill="{_COLOURS["band"]}" fill-opacity="0.5"/>',
+        f'<polygon points="{_points(band)}" fill="{COLOURS["band"]}" fill-opacity="0.5"/>',
         *(
             f'<polyline points="{_points(list(zip(across, up[key], strict=True)))}" fill="none" '
-            f'stroke="{_COLOURS[key]}" stroke-width="1.6"{dashes}/>'
+            f'stroke="{COLOURS[key]}" stroke-width="1.6"{dashes}/>'
             for key, dashes in _LINES.items()
         ),
         *(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{_COLOURS["p50"]}"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{COLOURS["p50"]}"/>'
             for x, y in zip(across, up["p50"], strict=True)
         ),
         _ticks_below(dict(zip(map(str, ticks), across, strict=True)), "ticks"),
@@ -59,17 +56,18 @@ def drift_plot(name: str, rows: Sequence[Situation]) -> str:
 def lag_plot(source: str, lag: LagFit) -> str:
     """Return the typical error for each lag that was tried; the one that was taken is marked."""
     lags, errors = list(lag.curve), list(lag.curve.values())
-    low, high = max(_LEAST, min(errors)), max(errors)
+    low = max(_LEAST, min(errors))
+    high = max(10 * low, max(errors))
     across = _linear(lags, min(lags), max(lags), _LEFT, _WIDTH - _RIGHT)
-    up = _scale(errors, low, max(high, 10 * low), _HEIGHT - _BOTTOM, _TOP)
+    up = _scale(errors, low, high, _HEIGHT - _BOTTOM, _TOP)
     line = list(zip(across, up, strict=True))
     taken = lags.index(lag.ticks)
     parts = [
-        f'<polyline points="{_points(line)}" fill="none" stroke="{_COLOURS["p50"]}" stroke-width="1.6"/>',
+        f'<polyline points="{_points(line)}" fill="none" stroke="{COLOURS["p50"]}" stroke-width="1.6"/>',
         f'<circle cx="{line[taken][0]:.1f}" cy="{line[taken][1]:.1f}" r="5" fill="none" '
-        f'stroke="{_COLOURS["tolerance"]}" stroke-width="2"/>',
+        f'stroke="{COLOURS["tolerance"]}" stroke-width="2"/>',
         _ticks_below(dict(zip(map(str, lags), across, strict=True)), "ticks of input lag"),
-        _decades(low, max(high, 10 * low)),
+        _decades(low, high),
     ]
     return _frame(f"{source}: typical error by lag, uu/s", parts)
 

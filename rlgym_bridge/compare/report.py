@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rlgym_bridge.compare.against import LEVEL, Against
 from rlgym_bridge.compare.comparison import Comparison
-from rlgym_bridge.compare.plots import drift_plot, lag_plot
+from rlgym_bridge.compare.plots import COLOURS, drift_plot, lag_plot
 from rlgym_bridge.compare.told import told_fit
 from rlgym_bridge.compare.verdict import Situation, Verdict
 
@@ -27,11 +27,10 @@ svg .title { font-weight: 600; fill: #222 }
 """
 
 
+_MEANINGS: Final = {"p50": "median", "band": "up to p90", "tolerance": "tolerance", "floor": "noise floor"}
 _KEY: Final = "".join(
-    f'<span style="background:{colour}"></span>{text}'
-    for colour, text in (("#1565c0", "median"), ("#90caf9", "up to p90"), ("#c62828", "tolerance"),
-                         ("#757575", "noise floor"))
-)  # fmt: skip
+    f'<span style="background:{colour}"></span>{_MEANINGS[part]}' for part, colour in COLOURS.items()
+)
 
 
 def report(found: Comparison) -> str:

@@ -41,6 +41,8 @@ def merge(path: Path, parts: Sequence[Path]) -> list[str]:
     notes: list[str] = []
     has_packets = path.is_file()
     sources = [one for one in ([path] if has_packets else []) + list(parts) if one.is_file()]
+    if not sources:  # the match never began
+        return notes
     unfinished = path.with_name(path.name + ".part")
     with unfinished.open("wb") as file:
         writer = Writer(file, CHUNK_BYTES)

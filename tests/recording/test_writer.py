@@ -110,3 +110,8 @@ def test_agents_parts_are_merged_by_frame_and_a_broken_one_stays(tmp_path: Path)
     assert [one.content for one in found.topics["/agents/me/arrivals"]] == [b""] * 10
     assert [one.content for one in found.topics["/agents/me/inputs"]] == [b"input %d" % n for n in range(10)]
     assert INPUTS not in found.topics
+
+
+def test_a_match_that_never_began_leaves_no_recording_that_would_be_in_the_way(tmp_path: Path) -> None:
+    assert merge(tmp_path / "match.mcap", [tmp_path / "agent.mcap"]) == []
+    assert list(tmp_path.iterdir()) == []
