@@ -135,22 +135,24 @@ class _Table:
         every = [pieces for one in sets for pieces in one]
         self.counts = [sum(len(next(iter(pieces.means.values()), ())) for pieces in one) for one in sets]
         self._numbers = [name for name in every[0].means if all(name in one.means for one in every)]
-        shared = [name for name in every[0].samples if all(name in one.samples for one in every)]
         self._values = np.array(
             [np.concatenate([one.means[name] for one in every]) for name in self._numbers]
         ).reshape(len(self._numbers), -1).T  # fmt: skip
         self._spread = np.nanstd(self._values, axis=0)
         self._histograms, self._named, self._sums, self._is_action = [], [], [], []
-        for name in shared:
-            pieces = [values for one in every for values in one.samples[name]]
-            pooled = np.concatenate(pieces)
-            if not len(pooled):
-                continue
-            action = name.split(" sees ")[0] == name and " action" in name
-            self._named.append(name)
-            self._histograms.append(_histograms(pieces, pooled, action))
-            self._is_action.append(action)
-            self._sums.append([float(values.sum()) for values in pieces])
+        for action, found in (
+            (False, [one.samples for one in every]),
+            (True, [one.actions for one in every]),
+        ):
+            for name in (name for name in found[0] if all(name in one for one in found)):
+                pieces = [values for one in found for values in one[name]]
+                pooled = np.concatenate(pieces)
+                if not len(pooled):
+                    continue
+                self._named.append(name)
+                self._histograms.append(_histograms(pieces, pooled, action))
+                self._is_action.append(action)
+                self._sums.append([float(values.sum()) for values in pieces])
         self.names = self._numbers + self._named
 
     def distances(self, deals: np.ndarray) -> np.ndarray:

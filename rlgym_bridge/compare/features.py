@@ -29,10 +29,12 @@ class Pieces:
     Attributes:
         means: By name: `(pieces,)`, one number a piece.
         samples: By name: for each piece the values of a distribution, `(ticks or decisions,)`.
+        actions: Likewise what a policy chose: numbers that are names, not amounts.
     """
 
     means: dict[str, np.ndarray]
     samples: dict[str, list[np.ndarray]]
+    actions: dict[str, list[np.ndarray]]
 
 
 def pieces_of(recording: MatchRecording) -> Pieces:
@@ -44,6 +46,7 @@ def pieces_of(recording: MatchRecording) -> Pieces:
     rows = list(_pieces(recording))
     means: dict[str, list[float]] = {}
     samples: dict[str, list[np.ndarray]] = {}
+    actions: dict[str, list[np.ndarray]] = {}
     state = recording.state
     score = state.score.astype(int)
     seats = {row: track for track in recording.agents.values() for row in set(track.inputs.row.tolist())}
@@ -82,11 +85,11 @@ def pieces_of(recording: MatchRecording) -> Pieces:
             }
             if car in latencies:
                 numbers["input latency, ticks"] = latencies[car]
-            for name, number_ in numbers.items():
-                means.setdefault(f"{agent} {name}", []).append(number_)
+            for name, value in numbers.items():
+                means.setdefault(f"{agent} {name}", []).append(value)
     for track in recording.agents.values():
-        _add_decisions(recording, track, rows, samples)
-    return Pieces({name: np.array(one) for name, one in means.items()}, samples)
+        _add_decisions(recording, track, rows, samples, actions)
+    return Pieces({name: np.array(one) for name, one in means.items()}, samples, actions)
 
 
 def _pieces(recording: MatchRecording) -> Iterator[slice]:
@@ -133,7 +136,11 @@ def _latency(recording: MatchRecording, sent: InputTrack, car: int) -> float:
 
 
 def _add_decisions(
-    recording: MatchRecording, track: AgentTrack, rows: list[slice], samples: dict[str, list[np.ndarray]]
+    recording: MatchRecording,
+    track: AgentTrack,
+    rows: list[slice],
+    samples: dict[str, list[np.ndarray]],
+    actions: dict[str, list[np.ndarray]],
 ) -> None:
     """Add the distributions of what a policy saw and chose."""
     if not track.decisions:
@@ -145,13 +152,13 @@ def _add_decisions(
     for place, seat in enumerate(seats):
         agent = recording.state.agents[seat]
         obs = np.array([one.obs[place] for one in decisions])
-        actions = np.array([one.actions[place] for one in decisions])
+        acted = np.array([one.actions[place] for one in decisions])
         for piece in rows:
             low, high = recording.tick[piece.start], recording.tick[piece.stop - 1]
             chosen = (here >= low) & (here <= high)
             for number in range(obs.shape[1]):
                 name = names[number] if names and number < len(names) else f"number {number}"
                 samples.setdefault(f"{agent} sees {name}", []).append(obs[chosen, number])
-            for number in range(actions.shape[1]):
-                name = "action" if actions.shape[1] == 1 else f"action {number}"
-                samples.setdefault(f"{agent} {name}", []).append(actions[chosen, number])
+            for number in range(acted.shape[1]):
+                name = "action" if acted.shape[1] == 1 else f"action {number}"
+                actions.setdefault(f"{agent} {name}", []).append(acted[chosen, number])

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY, body_values, shown
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, TRIAL, VELOCITY, body_values, shown
 from rlgym_bridge.game import STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Recording
 
@@ -19,7 +19,6 @@ OLDEST: Final = 4
 _SLOW: Final = 200.0  # uu/s: what is slower tells little of the time
 _KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; something was hit
 _LONGEST_STEP: Final = 12.5  # ticks: over longer ones a path bends too much
-_TRIAL: Final = 2  # moments of a stretch that is a trial
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
 _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
@@ -185,7 +184,7 @@ def _steps(
     speed = np.linalg.norm(mean, axis=1)
     smooth = np.linalg.norm(change, axis=1) < _KICK * np.maximum(1, apart * TICKS_PER_SECOND)
     # Between the two moments of a trial inputs change the speed as they like.
-    good = (speed > _SLOW) & (len(rows) > _TRIAL) & smooth & (apart < _LONGEST_STEP * TICK_SECONDS)
+    good = (speed > _SLOW) & (len(rows) > TRIAL) & smooth & (apart < _LONGEST_STEP * TICK_SECONDS)
     along = (moved * mean).sum(1)[good] / speed[good]
     return speed[good] * apart[good], along
 

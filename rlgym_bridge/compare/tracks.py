@@ -16,6 +16,9 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 BALL: Final = -1
 """Stands for the ball where a body is named by the row of its car."""
 
+TRIAL: Final = 2
+"""Moments of a track that is a trial: its beginning and its end, and nothing between."""
+
 POSITION: Final = slice(0, 3)  # uu
 VELOCITY: Final = slice(3, 6)  # uu/s
 SPIN: Final = slice(6, 9)  # rad/s, world axes
@@ -83,7 +86,7 @@ def _turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
     sine = np.linalg.norm(axis, axis=0) / 2
     angle = np.arctan2(sine, (np.trace(step, axis1=1, axis2=2) - 1) / 2)
     spin = (axis / 2 * angle / np.maximum(sine, 1e-12) / (np.diff(times) * TICK_SECONDS)).T
-    if len(spin) < 2:  # a trial: from its beginning to its end it turned as its inputs had it
+    if len(rotation) <= TRIAL:  # from its beginning to its end it turned as its inputs had it
         return np.zeros((len(rotation), 3))
     return np.concatenate([spin[:1], spin])
 

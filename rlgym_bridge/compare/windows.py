@@ -5,7 +5,17 @@ from typing import Final, TypeVar
 import numpy as np
 
 from rlgym_bridge.compare.rollout import Path
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, VELOCITY, Track, body_values, shown, stands
+from rlgym_bridge.compare.tracks import (
+    BALL,
+    POSITION,
+    ROTATION,
+    TRIAL,
+    VELOCITY,
+    Track,
+    body_values,
+    shown,
+    stands,
+)
 from rlgym_bridge.game import (
     BALL_RADIUS,
     GRAVITY,
@@ -17,9 +27,6 @@ from rlgym_bridge.game import (
 from rlgym_bridge.recording.recording import Recording
 
 T = TypeVar("T")
-
-TRIAL: Final = 2
-"""Moments of a track that is a trial: its beginning and its end, and nothing between."""
 
 HORIZONS: Final = (1, 12, 60, 120, 240)
 """Ticks after the start at which errors are measured."""
@@ -57,7 +64,7 @@ def starts(track: Track, every: float) -> np.ndarray:
 
     A track of two moments is a trial: its first is the only start.
     """
-    if len(track.times) < 3:
+    if len(track.times) <= TRIAL:
         return np.zeros(1, int)
     wanted = np.arange(track.times[1], track.times[-2] + 1e-6, every)
     found: np.ndarray = np.unique(np.clip(track.nearest(wanted), 1, len(track.times) - 2))
