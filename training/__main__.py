@@ -25,14 +25,14 @@ def main() -> int:
 def _run(options: argparse.Namespace) -> int:
     changes = {name: value for name in ("steps", "out") if (value := getattr(options, name)) is not None}
     try:
-        settings = load(options.config, **changes)
+        settings = load(*options.config, **changes)
         if options.settings:
             print(as_toml(settings), end="")
             return 0
     except (ConfigError, OSError) as error:
         return _say(error, 2)
-    # Components of one's own lie beside the file of settings, or in the current folder.
-    sys.path.append(str(options.config.absolute().parent))
+    # Components of one's own lie beside a file of settings, or in the current folder.
+    sys.path += [str(file.absolute().parent) for file in options.config]
     # Imported late, so that --help and a mistyped key take no time.
     try:
         from training import ppo
@@ -62,8 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="exit status: 0 trained or stopped by Ctrl-C, 1 something broke, 2 bad usage or input",
     )
     parser.add_argument(
-        "config", nargs="?", type=Path, default=_DEFAULTS,
-        help="TOML file of settings; keys that it lacks have their defaults (default: training/config.toml)",
+        "config", nargs="*", type=Path, default=[_DEFAULTS], metavar="CONFIG",
+        help="TOML file of settings, keys that it lacks have their defaults (default: training/config.toml); "
+        "what stands in a later one counts, such as one of `rlgym-bridge compare --fit`",
     )  # fmt: skip
     parser.add_argument("--steps", type=int, metavar="N", help="agent steps in place of the file's")
     parser.add_argument("--out", metavar="DIR", help="folder of the run in place of the file's")

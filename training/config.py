@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.physics import parse_physics
 
 _MOST = 10**15  # of a whole number: far more than any run has steps
 _MOST_FLOAT = 1e30
@@ -59,6 +60,15 @@ class Settings:
     action_delay: tuple[int, int] = _setting(
         (1, 1),
         "ticks from the state decided on to the first one driven: lowest, highest; drawn per episode",
+        0,
+        1200,
+    )
+    action_delay_noise: float = _setting(
+        0.0, "ticks, standard deviation of single decisions around that delay", 0, 1200
+    )
+    input_latency: int = _setting(
+        0,
+        "ticks from a packet to the first tick its answer drives, in matches to come; for the bot alone",
         0,
         1200,
     )
@@ -122,9 +132,13 @@ class Settings:
     episode_seconds: float = _setting(300.0, "game time that ends an episode", 0.1)
     kickoff_share: float = _setting(0.5, "share of episodes from a kickoff; the others start anywhere", 0, 1)
 
+    physics: dict[str, Any] = dataclasses.field(
+        default_factory=dict,
+        metadata={"help": "constants drawn for each episode from low to high, multiples of RocketSim's own"},
+    )
     my: dict[str, Any] = dataclasses.field(
         default_factory=dict,
-        metadata={"help": "for your own components: numbers, texts, lists of them"},
+        metadata={"help": "for your own components, which read settings.my: numbers, texts, lists of them"},
     )
 
     def __post_init__(self) -> None:
@@ -171,24 +185,26 @@ def hitbox_number(settings: Settings) -> int:
     return [box.name for box in HITBOXES].index(settings.hitbox)
 
 
-def load(path: Path, **changes: Any) -> Settings:
-    """Read a TOML file of settings.
+def load(*paths: Path, **changes: Any) -> Settings:
+    """Read TOML files of settings.
 
     Args:
-        path: The file; keys that it lacks have their defaults.
-        changes: Settings in place of the file's.
+        paths: One or more; what stands in a later one counts. Keys that they lack have their defaults.
+        changes: Settings in place of the files'.
 
     Raises:
-        ConfigError: The file is unreadable; a key is unknown; a value is of the wrong type or out of range.
+        ConfigError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    values: dict[str, Any] = {}
+    for path in paths:
+        try:
+            values |= tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
+            raise ConfigError(f"{path} cannot be read: {error}") from error
     try:
         return checked(values | changes)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{', '.join(map(str, paths))}: {error}") from error
 
 
 def checked(values: Mapping[str, Any]) -> Settings:
@@ -203,13 +219,19 @@ def checked(values: Mapping[str, Any]) -> Settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0)
             if isinstance(value, dict):
-                raise ConfigError(f"[{name}] is a table; settings stand outside of tables, your own in [my]")
+                raise ConfigError(
+                    f"[{name}] is a table; settings stand outside of tables, your own in [my], constants of "
+                    "the physics in [physics]"
+                )
             raise ConfigError(
                 f"{name} = {_as_toml(value)} is no setting; the nearest is {near[0]} (all keys: "
                 "training/config.toml; those of your own components go into a table [my])"
             )
         if name == "my":
             given[name] = _own(value)
+            continue
+        if name == "physics":
+            given[name] = _physics(value)
             continue
         given[name] = _fitting(known[name], value)
     return Settings(**given)
@@ -251,11 +273,21 @@ def _own(table: Any) -> dict[str, Any]:
     return dict(table)
 
 
+def _physics(table: Any) -> dict[str, Any]:
+    """Return the table [physics], complete."""
+    try:
+        return {name: one._asdict() for name, one in parse_physics(table).items()}
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
 def _as_toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_as_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {_as_toml(item)}" for name, item in value.items()) + "}"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     return f"{value:_}" if isinstance(value, int) else str(value)
@@ -265,10 +297,11 @@ def as_toml(settings: Settings) -> str:
     """Return the text of a file with these settings, each with its help."""
     lines = []
     for field in dataclasses.fields(settings):
-        if field.name == "my":
-            lines.append(f"\n# [my]: {field.metadata['help']}; components read settings.my")
-            if settings.my:
-                lines += ["[my]", *(f"{name} = {_as_toml(value)}" for name, value in settings.my.items())]
+        if field.name in ("physics", "my"):
+            table = getattr(settings, field.name)
+            lines.append(f"\n# [{field.name}]: {field.metadata['help']}")
+            if table:
+                lines += [f"[{field.name}]", *(f"{name} = {_as_toml(one)}" for name, one in table.items())]
             continue
         if field.name in _GROUPS:
             lines.append(f"\n# {_GROUPS[field.name]}")

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from rlgym_bridge.components import Components, component_factory
+from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
 from training.config import ConfigError, Settings, hitbox_number
 
@@ -114,7 +115,9 @@ class Task:
             settings.team_sizes,
             tick_skip=settings.tick_skip,
             action_delay=settings.action_delay,
+            delay_noise=settings.action_delay_noise,
             hitbox=hitbox_number(settings),
+            constants=parse_physics(settings.physics),
             also_reads=reads,
         )
 

@@ -85,6 +85,7 @@ def evaluate(
     seed: int = 0,
     team_size: int | None = None,
     selection: str | None = None,
+    action_delay: int | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
 ) -> Evaluation:
@@ -98,6 +99,7 @@ def evaluate(
         seed: Of everything.
         team_size: Cars a team; None for what A was trained for.
         selection: `"sample"` or `"argmax"` in place of the folders' own.
+        action_delay: Ticks after which the actions of both act, in place of the folders' own.
         allow_modules: Modules that the folders may name.
         processes: At once.
 
@@ -125,7 +127,8 @@ def evaluate(
         futures = [
             pool.submit(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
-                team_size=team_size, selection=selection, allow_modules=allow_modules,
+                team_size=team_size, selection=selection, action_delay=action_delay,
+                allow_modules=allow_modules,
             )
             for swapped, size, one in jobs
         ]  # fmt: skip
@@ -169,6 +172,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("b", metavar="B", help="the same")
     add_options(parser, 200, "half from each side")
     parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: A's)")
+    parser.add_argument(
+        "--action-delay", type=int, metavar="TICKS",
+        help="actions of both act so long after the state they were decided on (default: the folders')",
+    )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--deterministic", "argmax", "play the likeliest action"),
@@ -178,7 +185,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     a, b = policy_path(options.a), policy_path(options.b)
     found = evaluate(
-        a, b, options.matches, team_size=options.team_size, selection=options.selection, **how(options)
+        a,
+        b,
+        options.matches,
+        team_size=options.team_size,
+        selection=options.selection,
+        action_delay=options.action_delay,
+        **how(options),
     )
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute

@@ -223,6 +223,7 @@ class Learner:
             **self._task.named(),
             tick_skip=settings.tick_skip,
             action_delay=(low + high) // 2,  # a bot plays with one delay
+            input_latency=settings.input_latency,
             seed=settings.seed,
             obs_normalisation=scaling,
             hitbox=settings.hitbox,

@@ -14,6 +14,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.compare.against import LEVEL, against
 from rlgym_bridge.compare.comparison import Comparison, compare
 from rlgym_bridge.compare.drift import WINDOWS
+from rlgym_bridge.compare.fit import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
 from rlgym_bridge.compare.told import told_fit
 from rlgym_bridge.compare.verdict import Verdict
@@ -51,6 +52,11 @@ def add_to(commands: Any) -> None:
         "--windows", type=int, default=WINDOWS, metavar="N",
         help="most windows of each body; fewer are quicker and say less (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--fit", type=Path, nargs="?", const=Path("fit.toml"), metavar="FILE.toml",
+        help="write constants and delays as the recordings have them, for `python -m training ... FILE.toml` "
+        "and `match --physics FILE.toml` (without a name: fit.toml)",
+    )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots, one page")
     shared.add_output_options(parser)
     parser.set_defaults(run=run)
@@ -60,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
     """Read, compare, and print."""
     console = Console(stderr=False, quiet=options.quiet, highlight=False)
     try:
-        shared.check_outputs(options.json, options.html)
+        if options.fit is not None and options.fit.suffix != ".toml":
+            raise ValueError(f"--fit is {options.fit}, expected a file to write, whose name ends with .toml")
+        shared.check_outputs(options.json, options.html, options.fit)
         if options.windows < 1:
             raise ValueError(f"--windows is {options.windows}, expected 1 or more")
         if options.against is not None:
@@ -71,6 +79,10 @@ def run(options: argparse.Namespace) -> int:
         print(f"error: {told(error)}", file=sys.stderr)
         return 2
     _print(console, found)
+    if options.fit is not None:
+        if not shared.write(options.fit, fit_as_toml(found)):
+            return 2
+        console.print(f"fit written to {escape(str(options.fit))}", soft_wrap=True)
     if options.html is not None:
         if not shared.write(options.html, report(found)):
             return 2
@@ -81,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace, console: Console) -> int:
+    if options.fit is not None:
+        raise ValueError("--fit goes with a comparison of physics, expected none with --against")
     if options.columns is not None:
         raise ValueError("--against compares matches of ours (.mcap), expected no --columns with it")
     here, there = (

@@ -5,6 +5,7 @@ import math
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
 from rlgym_bridge.live.report import REPORT_VARIABLE
+from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server import (
     ConfigError,
@@ -67,6 +69,7 @@ def add_to(commands: Any) -> None:
         help="modules of yours that policy folders given as BOT may import components from",
     )  # fmt: skip
     shared.add_match_options(parser)
+    shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
     parser.add_argument(
         "--record", type=Path, metavar="FILE",
@@ -97,6 +100,11 @@ def run(options: argparse.Namespace) -> int:
                 "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
                 "none of them with --server rlbot: the real game is as it is"
             )
+        if real_game and options.physics is not None:
+            raise ConfigError(
+                f"--physics is {options.physics}, expected none with --server rlbot: the game has its own"
+            )
+        constants = shared.physics_of(options)
         if real_game and (options.seconds is not None or options.max_overtime != 300.0):
             raise ConfigError(
                 "--seconds and --max-overtime end matches of the embedded server, expected neither with "
@@ -117,8 +125,8 @@ def run(options: argparse.Namespace) -> int:
                 if real_game:
                     result = play_real_match(configuration, console)
                 else:
-                    recorder = recorded.recorder(options, world, dialect)
-                    result = _play(configuration, options, world, dialect, console, recorder)
+                    recorder = recorded.recorder(options, world, dialect, constants)
+                    result = _play(configuration, options, world, dialect, constants, console, recorder)
             finally:
                 recorded.finish()
             told = [told_by(path) for path in reports]
@@ -177,6 +185,7 @@ def _play(
     options: argparse.Namespace,
     world: World,
     dialect: Dialect,
+    constants: Mapping[str, Spread],
     console: Console,
     recorder: Recorder | None = None,
 ) -> MatchResult:
@@ -205,6 +214,7 @@ def _play(
             log_dir=log_dir / str(os.getpid()),
             world=world,
             dialect=dialect,
+            constants=constants,
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

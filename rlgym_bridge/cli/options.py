@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.physics import Spread, read_physics
 from rlgym_bridge.server import ConfigError, World
 from rlgym_bridge.server.rules import LONGEST_SECONDS
 
@@ -88,6 +89,28 @@ def add_world_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fps", type=int, default=0, metavar="N", help="the client renders N frames a second, 120 at most"
     )
+
+
+def add_physics_option(parser: argparse.ArgumentParser) -> None:
+    """Add what says with which constants the embedded server plays."""
+    parser.add_argument(
+        "--physics", type=Path, metavar="FILE",
+        help="play with the constants in the table [physics] of a TOML file, such as compare --fit writes",
+    )  # fmt: skip
+
+
+def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
+    """Return the constants that `--physics` names; none where it is not given.
+
+    Raises:
+        ConfigError: The file is not as it should be.
+    """
+    if options.physics is None:
+        return {}
+    try:
+        return read_physics(options.physics)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--physics: {error}") from error
 
 
 def world_of(options: argparse.Namespace) -> World:

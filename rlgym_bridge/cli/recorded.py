@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.tape import RECORD_VARIABLE
+from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.drawable import state_message
 from rlgym_bridge.recording.merge import merge
 from rlgym_bridge.recording.writer import Recorder, RecordingError
@@ -47,7 +49,9 @@ class RecordedMatch:
         """Return what tells a bot's process to record."""
         return {RECORD_VARIABLE: str(self._parts[player])} if self._parts else {}
 
-    def recorder(self, options: argparse.Namespace, world: World, dialect: Dialect) -> Recorder | None:
+    def recorder(
+        self, options: argparse.Namespace, world: World, dialect: Dialect, constants: Mapping[str, Spread]
+    ) -> Recorder | None:
         """Begin the server's file.
 
         Raises:
@@ -58,6 +62,7 @@ class RecordedMatch:
         about = {
             "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(world),
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
+            "physics": {name: one.value for name, one in constants.items()},
             "versions": {name: version(name) for name in _PACKAGES},
         }  # fmt: skip
         try:

@@ -22,6 +22,7 @@ def add_to(commands: Any) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
     shared.add_match_options(parser)
+    shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
     shared.add_output_options(parser, json=False)
     parser.set_defaults(run=run)
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
             max_overtime=options.max_overtime,
             world=shared.world_of(options),
             dialect=shared.dialect_of(options),
+            constants=shared.physics_of(options),
         )
     except (ConfigError, ServerError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.compare.drift import WINDOWS, measure, measure_floor
 from rlgym_bridge.compare.errors import Errors
-from rlgym_bridge.compare.gaps import Gap, input_gaps, physics_gaps, timing_gaps
+from rlgym_bridge.compare.gaps import Gap, input_gaps, latency_gap, physics_gaps, timing_gaps
 from rlgym_bridge.compare.lag import LagFit, fit_lag
 from rlgym_bridge.compare.missing import Missing, Worth, find_missing
 from rlgym_bridge.compare.scene import Scene
@@ -27,12 +28,32 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 
 @dataclass
 class Fit:
-    """What was fitted of one recording before anything was measured."""
+    """What was fitted of one recording before anything was measured.
+
+    Attributes:
+        source: Its name.
+        clock, offset: Of its time.
+        lag: How late its inputs act; where they are what the game applied, how much later than that.
+        delay: How late actions act; None where it is not told.
+        applied: Whether its inputs are what the game applied.
+    """
 
     source: str
     clock: ClockFit
     offset: OffsetFit
     lag: LagFit
+    delay: ActionDelay | None
+    applied: bool
+
+    @property
+    def late(self) -> ActionDelay | None:
+        """The delay, where what was sent stands beside what was applied, and acts late."""
+        return self.delay if self.applied and self.delay and self.delay.input_latency else None
+
+    @property
+    def input_lag_ticks(self) -> int:
+        """Ticks by which what was sent acts late; what was applied, where nothing else is known."""
+        return self.lag.ticks + (self.late.input_latency if self.late else 0)
 
 
 @dataclass
@@ -62,8 +83,8 @@ class Comparison:
     @property
     def input_lag_ticks(self) -> int:
         """Ticks by which inputs act late, median of the recordings that tell; 0 where none does."""
-        told = [fit.lag.ticks for fit in self.fits if fit.lag.sure >= SURE]
-        told = told or [fit.lag.ticks for fit in self.fits if fit.lag.windows]
+        told = [fit.input_lag_ticks for fit in self.fits if fit.lag.sure >= SURE or fit.late]
+        told = told or [fit.input_lag_ticks for fit in self.fits if fit.lag.windows]
         return int(np.median(told)) if told else 0
 
     @property
@@ -94,7 +115,7 @@ class Comparison:
             "fits": [
                 {
                     "source": fit.source, "clock": _plain(fit.clock), "tick_offset": _plain(fit.offset),
-                    "input_lag": _plain(fit.lag),
+                    "input_lag": _plain(fit.lag), "action_delay": _plain(fit.delay),
                 }
                 for fit in self.fits
             ],
@@ -128,7 +149,9 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         lag = fit_lag(scene, windows // 4)
         scene.lag = float(lag.ticks)
         scenes.append(scene)
-        fits.append(Fit(recording.source, scene.timeline.clock, scene.timeline.offset, lag))
+        time, delay = scene.timeline, action_delay(recording, lag)
+        applied = recording.inputs is Inputs.APPLIED
+        fits.append(Fit(recording.source, time.clock, time.offset, lag, delay, applied))
         notes += _notes(scene, lag)
     share = len(scenes)
     together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
@@ -140,6 +163,7 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     missing: list[Missing] = []
     worth: list[Worth] = []
     gaps = timing_gaps(scenes, [fit.lag for fit in fits], together)
+    gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
     for scene, fit in zip(scenes, fits, strict=True):
         absent, present = find_missing(scene, 2 * windows)
         missing += absent

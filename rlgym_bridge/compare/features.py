@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.compare.delay import latencies
 from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND, TOUCH_GAP_SECONDS
 from rlgym_bridge.recording.match import AgentTrack, InputTrack, MatchRecording
 
@@ -16,7 +17,6 @@ PIECE_SECONDS: Final = 10.0
 """Length of a piece: longer than a car's moves hang together, short enough that a match has many."""
 
 _LEAST_SECONDS: Final = 3.0  # shorter rests of play are left out
-_MOST_LATENCY: Final = 30  # ticks that are tried
 _MINUTE: Final = 60.0
 _AXES: Final = 5  # of the controls; the others are buttons
 _PRESSED: Final = 0.5
@@ -113,26 +113,9 @@ def _touches(touched: np.ndarray) -> int:
 
 
 def _latency(recording: MatchRecording, sent: InputTrack, car: int) -> float:
-    """Return how many ticks after the next one an input acts, most often; NaN where inputs hardly change."""
-    mine = sent.row == car
-    controls = {int(frame): row for frame, row in zip(sent.frame[mine], sent.controls[mine], strict=True)}
-    first, last = int(recording.tick[0]), int(recording.tick[-1])
-    applied = np.full((last - first + 1, 8), np.nan, np.float32)
-    applied[recording.tick - first] = recording.state.car_controls[:, car]
-    frames = np.array(sorted(controls), np.int64)
-    frames = frames[(frames >= first) & (frames + _MOST_LATENCY + 1 <= last)]
-    if len(frames) < 2:
-        return float("nan")
-    rows = np.array([controls[frame] for frame in frames.tolist()])
-    changed = np.concatenate([[False], (rows[1:] != rows[:-1]).any(1)])
-    if not changed.any():
-        return float("nan")
-    frames, rows = frames[changed], rows[changed]
-    shares = [
-        float((np.abs(applied[frames + 1 + late - first] - rows).max(1) < 1e-5).mean())
-        for late in range(_MOST_LATENCY)
-    ]
-    return float(np.argmax(shares))
+    """Return how many ticks after the next one most inputs act; NaN where inputs hardly change."""
+    _, late = latencies(recording, sent, car)
+    return float(np.bincount(late).argmax()) if len(late) else float("nan")
 
 
 def _add_decisions(

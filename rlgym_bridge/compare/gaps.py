@@ -7,6 +7,7 @@ from operator import add, sub
 
 import numpy as np
 
+from rlgym_bridge.compare.delay import ActionDelay
 from rlgym_bridge.compare.drift import measure
 from rlgym_bridge.compare.errors import Errors
 from rlgym_bridge.compare.lag import LagFit
@@ -99,6 +100,21 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
                 f"{scene.recording.source} lacks {lost} of {rows + lost} rows: packets were lost",
             ))  # fmt: skip
     return gaps
+
+
+def latency_gap(source: str, delay: ActionDelay) -> Gap:
+    """Return that bots' inputs act late, told by what was sent and what was applied."""
+    late = delay.input_latency
+    return Gap(
+        Verdict.TIMING, "input lag", late, late, late, "ticks",
+        f"what bots sent in {source} was applied {late} ticks late ({delay.inputs:,} inputs): an action acts "
+        f"{_range(delay.low, delay.high)} ticks after the state it was decided on at the soonest; train with "
+        f"that delay (--fit). The simulation is driven by what was applied, so this is not a physics gap",
+    )  # fmt: skip
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _clock_is_wrong(scene: Scene) -> bool:

@@ -2,10 +2,11 @@
 
 The simulation runs once more with each constant changed a little. That shows what such a change does to every
 window; least squares then says how much of each change the recording has. What the clock would do is fitted
-beside them, so that a second that is too long is not taken for drag.
+beside them, so that a second that is too long is not taken for drag. What is found to differ counts in the
+fits that come after: gravity that is off is not taken for bounces or jumps.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,12 +18,15 @@ from rlgym_bridge.compare.errors import Errors
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.windows import (
     BALL_AIR,
+    BALL_BOUNCED,
     CAR_AIR,
     CAR_GROUND,
     CAR_JUMPED,
+    CAR_LEAVES,
     HORIZONS,
 )
 from rlgym_bridge.recording.recording import Clock
+from rlgym_bridge.sim.arena import scale_constants
 
 _LEAST: Final = 8  # windows in which a constant matters
 _SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
@@ -44,7 +48,7 @@ class Constant:
         step: By how much of itself it is changed to see what that does.
         relevant: Share from which on a difference is called a gap. What RocketSim and the game differ by
             without anything planted is below: drag and boost fitted to recordings of the real game.
-        scale: Multiplies it.
+        mutator: Its name in `physics.CONSTANTS`.
     """
 
     name: str
@@ -53,7 +57,7 @@ class Constant:
     longest: int
     step: float
     relevant: float
-    scale: Callable[[rsim.MutatorConfig, float], None]
+    mutator: str
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Size:
         low, high: The interval that the windows allow, two standard errors to each side.
         windows: Windows in which it matters.
         gap: Whether it differs, and by enough to matter.
+        mutator: Its name in `physics.CONSTANTS`.
     """
 
     name: str
@@ -76,30 +81,18 @@ class Size:
     high: float
     windows: int
     gap: bool
-
-
-def _gravity(mutators: rsim.MutatorConfig, factor: float) -> None:
-    mutators.gravity = rsim.Vec(0, 0, mutators.gravity.z * factor)
-
-
-def _drag(mutators: rsim.MutatorConfig, factor: float) -> None:
-    mutators.ball_drag *= factor
-
-
-def _boost_air(mutators: rsim.MutatorConfig, factor: float) -> None:
-    mutators.boost_accel_air *= factor
-
-
-def _boost_ground(mutators: rsim.MutatorConfig, factor: float) -> None:
-    mutators.boost_accel_ground *= factor
+    mutator: str
 
 
 CONSTANTS: Final = (
-    Constant("gravity", "ball", (BALL_AIR,), 120, 0.01, 0.002, _gravity),
-    Constant("ball drag", "ball", (BALL_AIR,), 240, 0.05, 0.01, _drag),
-    Constant("gravity", "car", (CAR_AIR, CAR_JUMPED), 60, 0.01, 0.004, _gravity),
-    Constant("boost in the air", "car", (CAR_AIR, CAR_JUMPED), 60, 0.02, 0.015, _boost_air),
-    Constant("boost on the ground", "car", (CAR_GROUND,), 60, 0.02, 0.015, _boost_ground),
+    Constant("gravity", "ball", (BALL_AIR,), 120, 0.01, 0.002, "gravity"),
+    Constant("ball drag", "ball", (BALL_AIR,), 240, 0.05, 0.01, "ball_drag"),
+    Constant("gravity", "car", (CAR_AIR, CAR_JUMPED), 60, 0.01, 0.004, "gravity"),
+    Constant("boost in the air", "car", (CAR_AIR, CAR_JUMPED), 60, 0.02, 0.015, "boost_accel_air"),
+    Constant("boost on the ground", "car", (CAR_GROUND,), 60, 0.02, 0.015, "boost_accel_ground"),
+    Constant("bounce of the ball", "ball", (BALL_BOUNCED,), 120, 0.02, 0.01, "ball_world_restitution"),
+    Constant("push of a jump", "car", (CAR_LEAVES,), 60, 0.02, 0.015, "jump_immediate_force"),
+    Constant("held jump", "car", (CAR_LEAVES,), 60, 0.02, 0.015, "jump_accel"),
 )
 
 
@@ -110,7 +103,7 @@ def fit_sizes(scenes: Sequence[Scene], measured: Errors) -> list[Size]:
         scenes: The recordings, each under its number.
         measured: Their errors with RocketSim as it is.
     """
-    sizes = []
+    sizes: list[Size] = []
     for group in _groups():
         longest = max(constant.longest for constant in group)
         telling = (np.isin(measured.names, group[0].situations) & (np.array(HORIZONS) <= longest)).any(1)
@@ -118,9 +111,13 @@ def fit_sizes(scenes: Sequence[Scene], measured: Errors) -> list[Size]:
         rows = rows[:: max(1, -(-len(rows) // _WINDOWS))]
         if len(rows) < _LEAST:
             continue
-        changed = [_run(scenes, measured, rows, longest, constant) for constant in group]
+        known = {size.mutator: size.value for size in sizes if size.gap and size.body == group[0].body}
+        base = _run(scenes, measured, rows, longest, known) if known else measured.taken(rows)
+        changed = [
+            _run(scenes, measured, rows, longest, known | {one.mutator: 1 + one.step}) for one in group
+        ]
         clocked = any(scene.recording.clock is not Clock.TICKS for scene in scenes)
-        sizes += _fit(group, measured.taken(rows), changed, clocked)
+        sizes += _fit(group, base, changed, clocked)
     return sizes
 
 
@@ -133,12 +130,16 @@ def _groups() -> list[list[Constant]]:
 
 
 def _run(
-    scenes: Sequence[Scene], measured: Errors, rows: np.ndarray, longest: int, constant: Constant
+    scenes: Sequence[Scene],
+    measured: Errors,
+    rows: np.ndarray,
+    longest: int,
+    factors: Mapping[str, float],
 ) -> Errors:
-    """Simulate windows again with a constant changed; return them in the same order."""
+    """Simulate windows again with constants changed; return them in the same order."""
 
     def adjust(mutators: rsim.MutatorConfig) -> None:
-        constant.scale(mutators, 1 + constant.step)
+        scale_constants(mutators, factors)
 
     wanted: dict[tuple[int, int], list[int]] = {}
     for row in rows.tolist():
@@ -186,7 +187,8 @@ def _fit(group: Sequence[Constant], base: Errors, changed: Sequence[Errors], clo
         gap = abs(value - 1) > max(constant.relevant, _SIGMAS * error)
         half = _SIGMAS / 2 * error
         windows = int(matters[:, number].sum())
-        sizes.append(Size(constant.name, constant.body, value, value - half, value + half, windows, gap))
+        interval = (value - half, value + half)
+        sizes.append(Size(constant.name, constant.body, value, *interval, windows, gap, constant.mutator))
     return sizes
 
 

@@ -22,6 +22,10 @@ def told_fit(fit: "Fit") -> str:
     if fit.lag.windows:
         share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
         parts.append(f"input lag {fit.lag.ticks} ticks, in {share} ({fit.lag.windows:,})")
-    else:
+    elif fit.delay is None:
         parts.append("input lag not told: no input changes anything")
+    if fit.applied and fit.delay is not None:
+        delay = fit.delay
+        spread = "" if delay.noise < 0.005 else f" ± {delay.noise:.2f}"
+        parts.append(f"applied {delay.input_latency} ticks after they were sent{spread} ({delay.inputs:,})")
     return "; ".join(parts)

@@ -3,7 +3,7 @@
 import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
@@ -55,6 +56,7 @@ class Settings:
     log_dir: Path | None
     world: World
     dialect: Dialect
+    constants: Mapping[str, Spread]
 
 
 class HostedMatch:
@@ -72,7 +74,7 @@ class HostedMatch:
         self._settings = settings
         course = course_of(configuration, settings.seconds, settings.max_overtime, settings.max_kickoff)
         self._match = Match(
-            self._roster.cars, course, physics_of(configuration), settings.seed,
+            self._roster.cars, course, physics_of(configuration, settings.constants), settings.seed,
             settings.on_kickoff, settings.dialect,
         )  # fmt: skip
         self._pace = RealTime() if settings.pace == "realtime" else Lockstep()

@@ -7,13 +7,14 @@ the ones in the file.
 
 import logging
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import GRAVITY
+from rlgym_bridge.physics import Spread
 from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.modes import MODES, WHY_NOT
 from rlgym_bridge.server.referee import Course
@@ -120,8 +121,15 @@ def course_of(
     )  # fmt: skip
 
 
-def physics_of(configuration: flat.MatchConfiguration) -> Physics:
-    """Return mode and mutators of a match, one that `check_rules` accepts, in RocketSim's units."""
+def physics_of(
+    configuration: flat.MatchConfiguration, constants: Mapping[str, Spread] | None = None
+) -> Physics:
+    """Return mode and mutators of a match in RocketSim's units.
+
+    Args:
+        configuration: A match that `check_rules` accepts.
+        constants: Of the physics besides; their values are played with.
+    """
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = _DEMOLISH[name_of(mutators.demolish)]
     standard = Physics.of(MODES[name_of(configuration.game_mode)])
@@ -136,4 +144,5 @@ def physics_of(configuration: flat.MatchConfiguration) -> Physics:
         respawn_seconds=_RESPAWN[name_of(mutators.respawn_time)],
         demo_mode=demo_mode,
         team_demos=team_demos,
+        factors={name: one.value for name, one in (constants or {}).items()},
     )

@@ -1,7 +1,7 @@
 """The match server: plays one match, or takes RLBotServer's place."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -9,6 +9,7 @@ from typing import Literal, Self
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.errors import ConfigError, MatchCalledOff
@@ -54,6 +55,7 @@ class MatchServer:
         log_dir: Path | None = None,
         world: World | None = None,
         dialect: Dialect | None = None,
+        constants: Mapping[str, Spread] | None = None,
     ) -> None:
         """Open the port.
 
@@ -79,6 +81,7 @@ class MatchServer:
             world: What happens to packets and inputs on their way; nothing when None.
             dialect: How packets speak where documents of the protocol disagree or are silent; the first
                 value of `POINTS` where it says nothing.
+            constants: Of the physics, from `physics.read_physics`; matches are played with their values.
 
         Raises:
             ServerError: The port is in use, or the address is none of this machine's.
@@ -102,6 +105,7 @@ class MatchServer:
         self._settings = Settings(
             host, self.port, pace, seed, max_overtime, max_kickoff, seconds, connect_timeout,
             on_progress, on_kickoff, on_packet, recorder, log_dir, world, (dialect or Dialect()).complete(),
+            constants or {},
         )  # fmt: skip
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:

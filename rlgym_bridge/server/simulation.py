@@ -7,8 +7,8 @@ carry state that cannot be set.
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 import RocketSim as rsim
@@ -23,7 +23,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.server.events import EventRecorder, TickEvents
 from rlgym_bridge.server.modes import SOCCAR, Mode
-from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
+from rlgym_bridge.sim.arena import make_arena, place_cars, scale_constants, set_mutators
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
 _FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
@@ -46,6 +46,7 @@ class Physics:
         respawn_seconds: From demolition to respawn.
         demo_mode: One of RocketSim's `DemoMode`.
         team_demos: Whether team mates can demolish each other.
+        factors: Multiples of RocketSim's constants that no packet tells of; see `physics.CONSTANTS`.
     """
 
     mode: Mode = SOCCAR
@@ -57,6 +58,7 @@ class Physics:
     respawn_seconds: float = 3.0
     demo_mode: int = rsim.DemoMode.NORMAL
     team_demos: bool = False
+    factors: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, mode: Mode) -> Self:
@@ -75,6 +77,7 @@ class Physics:
         config.respawn_delay = self.respawn_seconds
         config.demo_mode = self.demo_mode
         config.enable_team_demos = self.team_demos
+        scale_constants(config, self.factors)
         set_mutators(arena, config)
 
 
@@ -253,7 +256,7 @@ class Simulation:
         """Set gravity for the rest of the match [uu/s^2, negative is down]."""
         self.physics = replace(self.physics, gravity_z=gravity_z)
         config = self.arena.get_mutator_config()
-        config.gravity = rsim.Vec(0.0, 0.0, gravity_z)
+        config.gravity = rsim.Vec(0.0, 0.0, gravity_z * self.physics.factors.get("gravity", 1.0))
         set_mutators(self.arena, config)
 
     # --- ticks -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ cars keeps a large table, where collisions are rare.
 """
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -115,6 +115,20 @@ def set_mutators(arena: rsim.Arena, config: rsim.MutatorConfig) -> None:
     arena.ball.set_state(moving)
     arena.set_mutator_config(config)
     arena.ball.set_state(ball)
+
+
+def scale_constants(config: rsim.MutatorConfig, factors: Mapping[str, float]) -> None:
+    """Multiply constants of the physics.
+
+    Args:
+        config: Changed in place.
+        factors: By the names of `physics.CONSTANTS`.
+    """
+    for name, factor in factors.items():
+        if name == "gravity":
+            config.gravity = rsim.Vec(0.0, 0.0, config.gravity.z * factor)
+        else:
+            setattr(config, name, getattr(config, name) * factor)
 
 
 def place_cars(

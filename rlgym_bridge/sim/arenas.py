@@ -5,7 +5,7 @@
 Python steps one arena after another; all else is done for all matches at once.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import RocketSim as rsim
@@ -58,6 +58,7 @@ class Arenas:
         made = [make_arena(teams) for _ in range(matches)]
         self._arenas = [arena for arena, _ in made]
         self._players = [cars for _, cars in made]
+        self._factors: dict[int, dict[str, float]] = {}  # of matches with other constants
         self._pads = [arena.get_boost_pads() for arena in self._arenas]
         self._rows: list[dict[int, int]] = [{} for _ in made]
         self._ids = np.zeros((matches, self._cars), np.int64)
@@ -91,11 +92,12 @@ class Arenas:
         if wanted.matches != len(matches):
             raise ValueError(f"{wanted.matches} states for {len(matches)} matches, expected one each")
         for row, match in enumerate(matches):
+            factors = self._factors.get(match)
             try:
-                cars = write_arena(self._arenas[match], wanted, row)
+                cars = write_arena(self._arenas[match], wanted, row, factors)
             except RuntimeError:  # this arena does not give the pinned order of cars any more
                 self._renew(match, wanted, row)
-                cars = write_arena(self._arenas[match], wanted, row)
+                cars = write_arena(self._arenas[match], wanted, row, factors)
             self._players[match] = cars
             self._pending.pop(match, None)
             self._rows[match].clear()
@@ -105,6 +107,15 @@ class Arenas:
         self._held[matches] = self._newest[matches] = wanted.car_controls
         self._columns.mark_unknown()
         self._touched.clear()
+
+    def scale(self, match: int, factors: Mapping[str, float]) -> None:
+        """Play a match from its next `put` on with other constants.
+
+        Args:
+            match: Its number.
+            factors: Multiples of RocketSim's own, by the names of `physics.CONSTANTS`.
+        """
+        self._factors[match] = dict(factors)
 
     def step(self, rows: np.ndarray, delay: Sequence[int] | None = None) -> None:
         """Go on, every car driven by its rows; the state shows what comes of it.
@@ -179,7 +190,8 @@ class Arenas:
         """Go on tick by tick: rows change, or a demolished car comes back where the seed says."""
         arena, cars = self._arenas[match], self._players[match]
         timers = self.state.car_demo_respawn_timer[match].tolist()
-        waiting = self._pending.pop(match, [None] * late)  # None: what the cars hold anyway
+        waiting = self._pending.pop(match, [])  # None: what the cars hold anyway
+        waiting = [*waiting, *[None] * late][:late]  # the delay may be another than in the last step
         queue = [*waiting, *plan]
         for tick in range(len(plan)):
             due = queue[tick]

@@ -1,13 +1,13 @@
 """A RocketSim arena to a row of `MatchState`, and back."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 import RocketSim as rsim
 
 from rlgym_bridge.game import BOOST_PER_SECOND, GRAVITY, RLGYM_BOOST_PER_SECOND, Phase
-from rlgym_bridge.sim.arena import place_cars, set_mutators
+from rlgym_bridge.sim.arena import place_cars, scale_constants, set_mutators
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive, layout_of
 
 DODGE_DEADZONE = 0.5  # RocketSim's CarConfig default
@@ -131,7 +131,9 @@ def read_arena(reader: ArenaReader) -> MatchState:
     return state
 
 
-def write_arena(arena: rsim.Arena, state: MatchState, match: int = 0) -> list[rsim.Car]:
+def write_arena(
+    arena: rsim.Arena, state: MatchState, match: int = 0, factors: Mapping[str, float] | None = None
+) -> list[rsim.Car]:
     """Put an arena into one match of `state`, with fresh cars in the pinned order.
 
     The calls and their order are those of RLGym's engine, so that both go on alike to the bit. It is
@@ -142,6 +144,7 @@ def write_arena(arena: rsim.Arena, state: MatchState, match: int = 0) -> list[rs
         arena: The arena; its cars are replaced.
         state: What to set; cars take their `controls` on the first tick.
         match: Row of the match.
+        factors: Multiples of RocketSim's own constants, see `scale_constants`; None leaves the arena's.
 
     Returns:
         The new cars, row by row.
@@ -149,11 +152,12 @@ def write_arena(arena: rsim.Arena, state: MatchState, match: int = 0) -> list[rs
     Raises:
         RuntimeError: The pinned car order did not come up; see `place_cars`.
     """
-    mutators = arena.get_mutator_config()
+    mutators = arena.get_mutator_config() if factors is None else rsim.MutatorConfig()
     mutators.gravity = rsim.Vec(0, 0, -GRAVITY * float(state.gravity[match]))
     consumption = float(state.boost_consumption[match]) * RLGYM_BOOST_PER_SECOND
     near_default = abs(consumption - BOOST_PER_SECOND) < 1e-4  # float32 in the state
     mutators.boost_used_per_second = BOOST_PER_SECOND if near_default else consumption
+    scale_constants(mutators, factors or {})
     set_mutators(arena, mutators)
     teams = [int(team) for team in state.car_team[match]]
     cars = place_cars(arena, teams, [int(box) for box in state.car_hitbox[match]])

@@ -8,13 +8,14 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from rlgym_bridge.components import Components
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.match_parts import MatchParts
@@ -56,7 +57,11 @@ class VectorEnv:
         tick_skip: Ticks that a parser's single row `(8,)` is held.
         action_delay: Ticks until an action acts, as in the clock of a live match; or least and most of
             them, drawn for each match's episode.
+        delay_noise: Ticks, standard deviation of a decision's delay around its episode's; it stays from 0
+            to `tick_skip`.
         hitbox: Of all cars, `game.HITBOXES`.
+        constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
+            own where they are not named.
         seed: Of kickoffs, respawns and drawn delays.
         also_reads: Attributes of `MatchState` that are read from `state` besides what the components read.
 
@@ -78,7 +83,9 @@ class VectorEnv:
         *,
         tick_skip: int = 8,
         action_delay: int | tuple[int, int] = 1,
+        delay_noise: float = 0.0,
         hitbox: int = 0,
+        constants: Mapping[str, Spread] | None = None,
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
@@ -103,7 +110,8 @@ class VectorEnv:
         self._arenas = Arenas(matches, *team_sizes, reads=reads)
         self.state, self.cars, self.parser = self._arenas.state, sum(team_sizes), first.parser
         self._before = self.state.copy()
-        self._delay_range = (low, high)
+        self._delay_range, self._delay_noise = (low, high), delay_noise
+        self._constants = dict(constants or {})
         self._delays = [low] * matches
         self._touches = TouchCounter(matches, self.cars)
         self.scored = np.zeros(matches, np.int8)
@@ -139,7 +147,7 @@ class VectorEnv:
         """
         rows = self._parts.rows(actions, self.state)
         self._before.buffer[:] = self.state.buffer
-        self._arenas.step(rows, self._delays)
+        self._arenas.step(rows, self._noisy_delays(rows.shape[2]))
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state)
         truncated = truncated & ~terminated
@@ -164,6 +172,12 @@ class VectorEnv:
         """Begin episodes in some matches, and return their observations."""
         wanted = self._parts.new_states(matches, self._random)
         numbers = matches.tolist()
+        if self._constants:
+            lows, highs = ([getattr(one, end) for one in self._constants.values()] for end in ("low", "high"))
+            for match, drawn in zip(
+                numbers, self._random.uniform(lows, highs, (len(numbers), len(lows))).tolist(), strict=True
+            ):
+                self._arenas.scale(match, dict(zip(self._constants, drawn, strict=True)))
         self._arenas.put(numbers, wanted)
         low, high = self._delay_range
         if low != high:
@@ -171,6 +185,14 @@ class VectorEnv:
                 self._delays[match] = int(delay)
         self._touches.forget(matches)
         return self._parts.begin(self.state, matches)
+
+    def _noisy_delays(self, ticks: int) -> list[int]:
+        """Return the delay of each match's decision that lasts so many ticks."""
+        if not self._delay_noise:
+            return self._delays
+        noise = self._random.normal(0.0, self._delay_noise, len(self._delays))
+        drawn: list[int] = np.round(np.add(self._delays, noise)).clip(0, ticks).astype(int).tolist()
+        return drawn
 
     def _count(self, ticks: int) -> None:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)

@@ -206,3 +206,21 @@ def test_wrong_numbers_are_refused() -> None:
         Arenas(0, 1, 1)
     with pytest.raises(ValueError, match="1 states for 2 matches, expected one each"):
         started(2, 1).put([0, 1], kickoff(1))
+
+
+def test_delays_that_change_cut_the_old_rows_off_or_hold_the_last_of_them() -> None:
+    rng = np.random.default_rng(0)
+    late, steps = (3, 1, 5, 0, 8, 2), 6
+    rows = TABLE[rng.integers(90, size=(steps, 1, 2, 8))]  # another row every tick
+    arenas, ticks = started(1, 1), started(1, 1)
+    drives = np.zeros((steps * 8, 2, 8), np.float32)
+    for step, delay in enumerate(late):
+        arenas.step(rows[step], [delay])
+        first = step * 8 + delay
+        drives[first:] = rows[step, 0, :, -1]  # held until something newer comes
+        acts = min(8, len(drives) - first)
+        drives[first : first + acts] = rows[step, 0, :, :acts].swapaxes(0, 1)
+    for drive in drives:
+        ticks.step(drive[None, :, None], [0])
+    np.testing.assert_array_equal(arenas.state.car_position, ticks.state.car_position)
+    np.testing.assert_array_equal(arenas.state.car_rotation, ticks.state.car_rotation)

@@ -1,0 +1,165 @@
+"""How late actions act in a recording, as training takes it: a range for episodes, noise for decisions."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.compare.lag import LagFit, fit_lag
+from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.compare.tolerances import SURE
+from rlgym_bridge.recording.match import InputTrack, MatchRecording
+from rlgym_bridge.recording.recording import Inputs, Recording
+
+_MOST: Final = 60  # ticks; what acts later is not told from what never acts
+_SAME: Final = 1e-5  # controls closer than that are the same
+_LEAST: Final = 8  # inputs of a stretch of play that tell its latency
+
+
+@dataclass(frozen=True)
+class ActionDelay:
+    """How late actions act, in ticks.
+
+    Attributes:
+        low, high: Range over stretches of play, for training's `action_delay`: the soonest that an action can
+            act after the state it was decided on, 1 at least. A bot whose own delay is longer waits longer.
+        noise: Standard deviation of single decisions within a stretch, for training's `action_delay_noise`.
+        input_latency: From the packet an input answers to the first tick it drives, of most inputs.
+        inputs: How many told it.
+    """
+
+    low: int
+    high: int
+    noise: float
+    input_latency: int
+    inputs: int
+
+
+class _Stretch(NamedTuple):
+    """What a car shows in a stretch of play: ticks that inputs act late, and that decisions wait for one."""
+
+    late: np.ndarray
+    waits: np.ndarray
+
+
+def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay | None:
+    """Return how late the actions of a recording act.
+
+    A recording of ours has what bots sent and what the game applied: every change of an input tells, and
+    decisions tell how long they wait for the next input where packets come in bursts. In other recordings the
+    simulation is driven with each lag and the one that fits is taken; that tells of no range and no noise.
+
+    Args:
+        recording: From `open_recording`.
+        lag: Its lag, where it is fitted already.
+
+    Returns:
+        The delay; None where inputs do not tell: none recorded, applied ones alone, too few that change, or
+        no lag that fits clearly better than others.
+    """
+    if isinstance(recording, MatchRecording):
+        return _together(_of_match(recording))
+    if recording.inputs is not Inputs.SENT:
+        return None
+    lag = lag or fit_lag(Scene(recording, fit_timeline(recording)))
+    if lag.sure < SURE:
+        return None
+    delay = max(1, lag.ticks)
+    return ActionDelay(delay, delay, 0.0, max(0, lag.ticks), lag.windows)
+
+
+def _together(stretches: Sequence[_Stretch]) -> ActionDelay | None:
+    """Return the delay that stretches of play show; None where no stretch has enough inputs."""
+    telling = [one for one in stretches if len(one.late) >= _LEAST]
+    if not telling:
+        return None
+    usual = [max(1, round(float(np.median(one.late) + _median(one.waits)))) for one in telling]
+    noise = np.hypot(_spread([one.late for one in telling]), _spread([one.waits for one in telling]))
+    every = np.concatenate([one.late for one in telling])
+    latency = Counter(every.tolist()).most_common(1)[0][0]
+    return ActionDelay(min(usual), max(usual), float(noise), latency, len(every))
+
+
+def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return when a car's inputs changed, and how late each change acted.
+
+    Args:
+        recording: What was applied.
+        sent: What was sent.
+        car: The car's row.
+
+    Returns:
+        `(n,)` int64 frames that the changed inputs answered, and `(n,)` int64 ticks from there to the first
+        tick driven: the least that fits where packets leave out ticks. Where they leave out more than
+        usually, nothing is said.
+    """
+    mine = sent.row == car
+    newest = dict(zip(sent.frame[mine].tolist(), sent.controls[mine], strict=True))
+    applied = recording.state.car_controls[:, car]
+    step = int(np.median(np.diff(recording.tick))) if len(recording.tick) > 1 else 1
+    follows = np.diff(recording.stretch, prepend=-1) == 0
+    follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= step
+    frames, late = [], []
+    for before, frame in pairwise(sorted(newest)):
+        wanted = newest[frame]
+        first = int(np.searchsorted(recording.tick, frame, side="right"))
+        if _same(wanted, newest[before]):
+            continue
+        for row in range(max(first, 1), len(recording.tick)):
+            if not follows[row] or recording.tick[row] > frame + _MOST:
+                break  # what no packet shows may be when it first acted
+            if _same(applied[row], wanted):
+                if not _same(applied[row - 1], wanted):
+                    frames.append(frame)
+                    late.append(max(int(recording.tick[row - 1]) - frame, 0))
+                break
+    return np.array(frames, np.int64), np.array(late, np.int64)
+
+
+def _of_match(recording: MatchRecording) -> list[_Stretch]:
+    """Return what each car shows in each stretch."""
+    tracks = [(track.inputs, [one.frame for one in track.decisions]) for track in recording.agents.values()]
+    if not any(len(inputs.frame) for inputs, _ in tracks) and recording.inputs_taken is not None:
+        tracks = [(recording.inputs_taken, [])]
+    found = []
+    for inputs, decisions in tracks:
+        for car in sorted(set(inputs.row.tolist()) - {-1}):
+            frames, late = latencies(recording, inputs, car)
+            answers = np.unique(inputs.frame[inputs.row == car])
+            decided = np.array(decisions, np.int64)
+            decided = decided[decided <= answers[-1]]
+            waits = answers[np.searchsorted(answers, decided)] - decided
+            of_inputs, of_decisions = (_stretch(recording, one) for one in (frames, decided))
+            found += [
+                _Stretch(late[of_inputs == one], waits[of_decisions == one])
+                for one in np.unique(of_inputs).tolist()
+            ]
+    return found
+
+
+def _stretch(recording: MatchRecording, frames: np.ndarray) -> np.ndarray:
+    rows = np.searchsorted(recording.tick, frames).clip(0, len(recording.tick) - 1)
+    return np.asarray(recording.stretch[rows])
+
+
+def _median(values: np.ndarray) -> float:
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _spread(parts: Sequence[np.ndarray]) -> float:
+    """Return the standard deviation around the parts' medians.
+
+    The farthest hundredth on each side counts as what is next to it: lost packets are no noise.
+    """
+    around = np.concatenate([one - _median(one) for one in parts])
+    if not len(around):
+        return 0.0
+    return float(np.sqrt((around.clip(*np.percentile(around, (1, 99))) ** 2).mean()))
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool(np.abs(one - other).max() < _SAME)

@@ -1,0 +1,62 @@
+"""`compare --fit`: what training and matches are to change, as a TOML file that both read."""
+
+import json
+from typing import Final
+
+from rlgym_bridge.compare.comparison import Comparison
+from rlgym_bridge.compare.sizes import Size
+from rlgym_bridge.physics import Spread, physics_as_toml
+
+_WIDEST: Final = 0.1  # half of an interval beyond which a fit tells nothing worth training over
+
+
+def fitted_constants(found: Comparison) -> dict[str, Spread]:
+    """Return RocketSim's constants as recordings show them.
+
+    The value is RocketSim's own unless a gap is found. The range is the interval that the recordings allow;
+    where there is no gap, so far widened that RocketSim's own is in it. Of gravity, which ball and cars both
+    show, the narrower interval is taken.
+
+    Args:
+        found: The comparison.
+
+    Returns:
+        By the names of `physics.CONSTANTS`; without those that recordings do not tell of, to 10 % or better,
+        and without those of cars whose inputs are not all recorded.
+    """
+    lacking = any(one.shown or one.said for one in found.missing)
+    best: dict[str, Size] = {}
+    for size in found.sizes:
+        half = (size.high - size.low) / 2
+        if half > _WIDEST or (lacking and size.body == "car"):
+            continue
+        other = best.get(size.mutator)
+        if other is None or half < (other.high - other.low) / 2:
+            best[size.mutator] = size
+    return {
+        name: Spread(size.value, size.low, size.high)
+        if size.gap
+        else Spread(1.0, min(size.low, 1.0), max(size.high, 1.0))
+        for name, size in best.items()
+    }
+
+
+def fit_as_toml(found: Comparison) -> str:
+    """Return the file: settings of `python -m training`, whose table [physics] matches read too."""
+    delays = [fit.delay for fit in found.fits if fit.delay is not None]
+    sources = ", ".join(json.dumps(fit.source, ensure_ascii=False) for fit in found.fits)
+    lines = [f"# what recordings show, made by rlgym-bridge compare --fit of {sources}", ""]
+    if delays:
+        low, high = min(one.low for one in delays), max(one.high for one in delays)
+        noise = max(one.noise for one in delays)
+        latency = max(delays, key=lambda one: one.inputs).input_latency
+        lines += [
+            f"action_delay = [{low}, {high}]  # ticks, lowest and highest of a stretch of play",
+            f"action_delay_noise = {noise:.3g}  # ticks, of single decisions within a stretch",
+            f"input_latency = {latency}  # ticks, of most inputs; rows are sent that much earlier",
+        ]
+    else:
+        lines += ["# how late actions act is not told: no input that was sent stands beside what it did"]
+    constants = fitted_constants(found)
+    lines += ["", "# multiples of RocketSim's own: matches are played with value, training draws low to high"]
+    return "\n".join(lines) + "\n" + physics_as_toml(constants)

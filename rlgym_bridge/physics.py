@@ -1,0 +1,111 @@
+"""RocketSim's constants as they are to be: corrected by recordings, or ranges to train over.
+
+They stand in a TOML file, as multiples of RocketSim's own; `rlgym-bridge compare --fit` writes such files:
+
+    [physics]
+    gravity = 1.01
+    ball_drag = {value = 1.02, low = 1.00, high = 1.03}
+
+Matches are played with the values; training draws each episode's from low to high. What stands outside of the
+table is not read here: a file of `--fit` is a settings file of training too.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+CONSTANTS: Final = {
+    "gravity": 650.0,  # uu/s^2, downwards
+    "ball_drag": 0.03,  # share of its velocity that the ball loses in a second
+    "ball_world_restitution": 0.6,  # share of the speed that a bounce leaves
+    "boost_accel_ground": 991.667,  # uu/s^2
+    "boost_accel_air": 1058.333,  # uu/s^2
+    "jump_immediate_force": 291.667,  # uu/s at the press of the button
+    "jump_accel": 1458.333,  # uu/s^2 while it is held
+}
+"""What can be changed, under the names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
+
+_LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
+
+
+class Spread(NamedTuple):
+    """A constant, as a multiple of RocketSim's own.
+
+    Attributes:
+        value: The best guess.
+        low, high: Range to train over.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def read_physics(path: str | Path) -> dict[str, Spread]:
+    """Read the table [physics] of a TOML file.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no TOML, has no such table, or a constant is not as it should be; with the file.
+    """
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "physics" not in table:
+            raise ValueError("has no table [physics], expected one as `compare --fit` writes it")
+        return parse_physics(table["physics"])
+    except (ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
+        raise ValueError(f"{path}: {error}") from error
+
+
+def parse_physics(table: object) -> dict[str, Spread]:
+    """Return constants from a table as TOML gives it: numbers, or tables of value, low and high.
+
+    Raises:
+        ValueError: A constant is unknown, or not a number from 0.01 to 100, or out of its own range.
+    """
+    if not isinstance(table, Mapping):
+        raise ValueError(f"physics is {table!r}, expected a table [physics]")
+    found = {}
+    for name, given in table.items():
+        if name not in CONSTANTS:
+            near = difflib.get_close_matches(name, CONSTANTS, 1, 0)[0]
+            known = ", ".join(CONSTANTS)
+            raise ValueError(f"{name} in [physics] is no constant; the nearest is {near} (all: {known})")
+        found[name] = _spread(name, given)
+    return found
+
+
+def _spread(name: str, given: object) -> Spread:
+    parts: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"value": given}
+    if unknown := set(parts).difference(Spread._fields):
+        raise ValueError(f"{name} in [physics] has {', '.join(sorted(unknown))}, expected value, low, high")
+    if "value" not in parts:
+        raise ValueError(f"{name} in [physics] has no value, expected value, and low and high for a range")
+    for part, number in parts.items():
+        fits = isinstance(number, int | float) and not isinstance(number, bool)
+        if not fits or not _LEAST <= number <= _MOST:
+            raise ValueError(
+                f"{name} in [physics] has {part} {number!r}, expected a multiple of RocketSim's own, "
+                f"{_LEAST:g} to {_MOST:g}"
+            )
+    value = float(parts["value"])
+    one = Spread(value, float(parts.get("low", value)), float(parts.get("high", value)))
+    if not one.low <= one.value <= one.high:
+        raise ValueError(
+            f"{name} in [physics] has value {one.value:g}, low {one.low:g}, high {one.high:g}, expected low, "
+            "value and high in order"
+        )
+    return one
+
+
+def physics_as_toml(constants: Mapping[str, Spread]) -> str:
+    """Return the table [physics], each constant with what it comes to in RocketSim's units."""
+    lines = ["[physics]"]
+    for name, one in constants.items():
+        text = f"{name} = {{value = {one.value:.6g}, low = {one.low:.6g}, high = {one.high:.6g}}}"
+        low, value, high = (f"{CONSTANTS[name] * part:.6g}" for part in (one.low, one.value, one.high))
+        lines.append(f"{text}  # {value} ({low} to {high}), RocketSim's own {CONSTANTS[name]:g}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,59 @@
+"""The delay of actions, from matches whose inputs act late, at changing times, or in bursts."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.compare.delay import ActionDelay, action_delay
+from rlgym_bridge.recording.match import MatchRecording, read_match
+from tests.compare.planted import as_replay, as_table, play, sent
+
+POLICY = Path(__file__).parents[2] / "bot" / "policy"
+
+
+def recorded(folder: Path, *words: str) -> MatchRecording:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        command = ["match", "--blue", str(POLICY), "--orange", "chaser", "--pace", "lockstep", "--seconds",
+                   "8", "--max-overtime", "0", "-q", "--record", "match.mcap"]  # fmt: skip
+        assert main([*command, *words]) == 0
+    finally:
+        os.chdir(before)
+    return read_match(folder / "match.mcap", shadow=False)
+
+
+@pytest.mark.parametrize("latency", [0, 4])
+def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
+    found = action_delay(recorded(tmp_path, "--latency", str(latency)))
+    assert found is not None and found.inputs > 30
+    delay = max(1, latency)
+    assert found == ActionDelay(delay, delay, 0.0, latency, found.inputs)
+
+
+def test_packets_that_come_in_bursts_make_decisions_wait(tmp_path: Path) -> None:
+    found = action_delay(recorded(tmp_path, "--burst", "3"))
+    assert found is not None
+    assert (found.low, found.high, found.input_latency) == (1, 1, 0)
+    assert 0.7 < found.noise < 0.9  # 0, 1 or 2 ticks: 0.82
+
+
+def test_lost_packets_are_no_noise_and_frames_that_are_not_shown_hide_none(tmp_path: Path) -> None:
+    for words in (("--drop", "3", "--latency", "2"), ("--fps", "60", "--latency", "2")):
+        folder = tmp_path / words[0].strip("-")
+        folder.mkdir()
+        found = action_delay(recorded(folder, *words))
+        assert found is not None
+        assert (found.low, found.high, found.input_latency) == (2, 2, 2)
+        assert found.noise < 0.3
+
+
+def test_tables_tell_by_the_lag_that_fits_and_applied_inputs_do_not_tell() -> None:
+    match = as_table(play(seconds=16))
+    assert action_delay(match) is None
+    assert action_delay(as_replay(play(seconds=16))) is None
+    found = action_delay(sent(match, 2))
+    assert found is not None
+    assert (found.low, found.high, found.noise, found.input_latency) == (2, 2, 0.0, 2)
