@@ -31,6 +31,7 @@ from rlgym_bridge.sim.arena import scale_constants
 _LEAST: Final = 8  # windows in which a constant matters
 _SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
 _ROUNDS: Final = 12  # of reweighting
+_AROUND: Final = 2  # fits: what a change does bends, so that it is asked again around what was found
 _OUTLIER: Final = 2.0  # typical errors from which on a window counts less
 _MATTERS: Final = 0.02  # uu in a window: what a changed constant does there counts
 _WINDOWS: Final = 200  # of a group of constants, at most
@@ -112,13 +113,23 @@ def fit_sizes(scenes: Sequence[Scene], measured: Errors) -> list[Size]:
         if len(rows) < _LEAST:
             continue
         known = {size.mutator: size.value for size in sizes if size.gap and size.body == group[0].body}
-        base = _run(scenes, measured, rows, longest, known) if known else measured.taken(rows)
-        changed = [
-            _run(scenes, measured, rows, longest, known | {one.mutator: 1 + one.step}) for one in group
-        ]
         clocked = any(scene.recording.clock is not Clock.TICKS for scene in scenes)
-        sizes += _fit(group, base, changed, clocked)
+        fitted: list[Size] = []
+        for _ in range(_AROUND):
+            base = _run(scenes, measured, rows, longest, known) if known else measured.taken(rows)
+            changed = [_run(scenes, measured, rows, longest, known | _stepped(one, known)) for one in group]
+            fitted = _fit(group, base, changed, clocked, known)
+            different = {size.mutator: size.value for size in fitted if size.gap}
+            if not different:
+                break
+            known |= different
+        sizes += fitted
     return sizes
+
+
+def _stepped(constant: Constant, around: Mapping[str, float]) -> dict[str, float]:
+    """Return a constant changed a little."""
+    return {constant.mutator: around.get(constant.mutator, 1.0) * (1 + constant.step)}
 
 
 def _groups() -> list[list[Constant]]:
@@ -153,8 +164,14 @@ def _run(
     return found.taken(np.array([place[measured.origins[row]] for row in rows.tolist()], int))
 
 
-def _fit(group: Sequence[Constant], base: Errors, changed: Sequence[Errors], clocked: bool) -> list[Size]:
-    """Return the constants of one group."""
+def _fit(
+    group: Sequence[Constant],
+    base: Errors,
+    changed: Sequence[Errors],
+    clocked: bool,
+    around: Mapping[str, float],
+) -> list[Size]:
+    """Return the constants of one group, from runs with those of `around` and with each a step from there."""
     longest = max(constant.longest for constant in group)
     fits = np.isin(base.names, group[0].situations) & (np.array(HORIZONS) <= longest)
     fits &= np.logical_and.reduce([run.names == base.names for run in changed])
@@ -183,7 +200,8 @@ def _fit(group: Sequence[Constant], base: Errors, changed: Sequence[Errors], clo
     sizes = []
     for place, number in enumerate(used):
         constant = group[number]
-        value, error = 1 + float(values[place]), float(errors[place])
+        start = around.get(constant.mutator, 1.0)
+        value, error = start * (1 + float(values[place])), start * float(errors[place])
         gap = abs(value - 1) > max(constant.relevant, _SIGMAS * error)
         half = _SIGMAS / 2 * error
         windows = int(matters[:, number].sum())
