@@ -20,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 1
+    except OSError as error:  # what commands read and write, they see to; this is what they print
+        print(f"error: {error}", file=sys.stderr)
+        return 2
 
 
 def _run(arguments: Sequence[str] | None) -> int:

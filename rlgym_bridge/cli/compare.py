@@ -17,6 +17,7 @@ from rlgym_bridge.compare.drift import WINDOWS
 from rlgym_bridge.compare.fit import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
 from rlgym_bridge.compare.told import told_fit
+from rlgym_bridge.compare.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import HORIZONS
 from rlgym_bridge.recording.match import read_match
@@ -64,11 +65,12 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, compare, and print."""
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
         if options.fit is not None and options.fit.suffix != ".toml":
             raise ValueError(f"--fit is {options.fit}, expected a file to write, whose name ends with .toml")
-        shared.check_outputs(options.json, options.html, options.fit)
+        read = [*options.files, *(options.against or ()), options.columns]
+        shared.check_outputs(options.json, options.html, options.fit, inputs=read)
         if options.windows < 1:
             raise ValueError(f"--windows is {options.windows}, expected 1 or more")
         if options.against is not None:
@@ -78,16 +80,17 @@ def run(options: argparse.Namespace) -> int:
     except Exception as error:
         print(f"error: {told(error)}", file=sys.stderr)
         return 2
-    _print(console, found)
+    # Written before anything is printed: a reader of the output may leave.
+    written = shared.write_json(options.json, found.as_json())
     if options.fit is not None:
-        if not shared.write(options.fit, fit_as_toml(found)):
-            return 2
-        console.print(f"fit written to {escape(str(options.fit))}", soft_wrap=True)
+        written &= shared.write(options.fit, fit_as_toml(found))
     if options.html is not None:
-        if not shared.write(options.html, report(found)):
-            return 2
-        console.print(f"written to {escape(str(options.html))}", soft_wrap=True)
-    if not shared.write_json(options.json, found.as_json()):
+        written &= shared.write(options.html, report(found))
+    _print(console, found)
+    for path in (options.fit, options.html):
+        if path is not None and written:
+            console.print(f"written to {escape(str(path))}", soft_wrap=True)
+    if not written:
         return 2
     return 0 if found.agrees else 1
 
@@ -101,6 +104,10 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         [read_match(file, shadow=False) for file in files] for files in (options.files, options.against)
     )
     found = against(here, there)
+    if not shared.write_json(options.json, {"against": found.as_json()}):
+        return 2
+    if options.html is not None and not shared.write(options.html, report_against(found)):
+        return 2
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("differs", overflow="fold")
     for name in ("FILE", "--against", "difference, 95 %", "distance", "chance"):
@@ -119,10 +126,6 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         f"{said} (chance of any false alarm: {100 * LEVEL:g} %)",
         soft_wrap=True,
     )
-    if not shared.write_json(options.json, {"against": found.as_json()}):
-        return 2
-    if options.html is not None and not shared.write(options.html, report_against(found)):
-        return 2
     return 0 if found.alike else 1
 
 
@@ -151,7 +154,16 @@ def _print(console: Console, found: Comparison) -> None:
         console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
     for note in found.notes:
         console.print(escape(note), soft_wrap=True)
-    if not found.gaps:
+    for row in found.unexplained:
+        console.print(
+            f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]: {row.name}, {row.p50:.2f} uu off after "
+            f"{row.horizon_ticks} ticks, expected {row.tolerance:g} at most ({row.windows:,} windows); no "
+            "constant that can be fitted explains it",
+            soft_wrap=True,
+        )
+    if found.tells_nothing:
+        console.print(f"too little to tell anything: no situation has {LEAST_WINDOWS} windows; record more")
+    elif not found.gaps and not found.unexplained:
         console.print("no gap was found")
 
 

@@ -37,9 +37,11 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, print, and export."""
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
-        shared.check_outputs(options.json, options.csv, options.parquet)
+        shared.check_outputs(
+            options.json, options.csv, options.parquet, inputs=[options.file, options.columns]
+        )
         recording = open_recording(options.file, options.columns)
         found = summary(recording)
         if options.csv is not None:

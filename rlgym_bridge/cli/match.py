@@ -90,7 +90,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
         shared.check_outputs(options.json)
         real_game = options.server == "rlbot"

@@ -2,13 +2,16 @@
 
 import argparse
 import json
+import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics
@@ -170,6 +173,20 @@ def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> No
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
+class _Console(Console):
+    """A console whose reader may leave: the work goes on, and its exit status stays what it is."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing any more."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def console_of(options: argparse.Namespace) -> Console:
+    """Return where a command with `add_output_options` prints."""
+    return _Console(stderr=False, quiet=options.quiet, highlight=False)
+
+
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at Ctrl-C and when the process is asked to end; a second time ends it at once.
@@ -197,20 +214,24 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def check_outputs(*paths: Path | None) -> None:
+def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> None:
     """Make sure, before the work is done, that its results can be written; no empty file is left.
 
     Args:
         paths: Where they are to be written, each to a file of its own; None for what is not wanted.
+        inputs: Files that are read, which no output may replace.
 
     Raises:
         ConfigError: Two are the same file, or one is a pipe that may have no reader.
         OSError: One cannot be written.
     """
     given = [path for path in paths if path is not None]
+    read = [path for path in inputs if path is not None and path.exists()]
     for number, path in enumerate(given):
         if any(path.resolve() == other.resolve() for other in given[:number]):
             raise ConfigError(f"{path} is given for two outputs, expected a file for each")
+        if path.exists() and any(path.samefile(other) for other in read):
+            raise ConfigError(f"{path} is read and would be replaced by an output, expected another file")
         # A pipe of the shell (/dev/stdout, /dev/fd/63) is read; opening any other may wait for ever.
         if path.is_fifo() and not path.is_relative_to("/dev"):
             raise ConfigError(f"{path} is a named pipe, expected a file to write to")
@@ -242,7 +263,7 @@ def write(path: Path | None, text: str) -> bool:
         return True
     try:
         with naming(path):
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return False

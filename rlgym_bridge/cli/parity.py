@@ -56,7 +56,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare, and print what differs."""
     sys.path.insert(0, str(Path.cwd()))  # modules of one's own lie here, as with `python -m`
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
         shared.check_outputs(options.json)
         if options.ticks < 1:

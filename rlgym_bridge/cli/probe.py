@@ -62,7 +62,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Ask the server, print and perhaps write what it said."""
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
         shared.check_outputs(options.json, options.out, options.log)
         with _log_to(options.log) as log:

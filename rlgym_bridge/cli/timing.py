@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play, and print what was measured."""
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
         shared.check_outputs(options.json)
         timing = _measure(options)

@@ -14,7 +14,6 @@ from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_code import told
 
 _WAIT_SECONDS = 0.2
@@ -51,12 +50,10 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the recording, write it as Rerun's file, and show that."""
-    console = Console(stderr=False, quiet=options.quiet, highlight=False)
+    console = shared.console_of(options)
     try:
         write_rrd = _writer()
-        shared.check_outputs(options.save)
-        if options.save is not None and options.save.resolve() == options.file.resolve():
-            raise ConfigError(f"--save would replace {options.file} itself, expected another file")
+        shared.check_outputs(options.save, inputs=[options.file, options.columns])
         recording = open_recording(options.file, options.columns)
         for note in recording.notes:
             console.print(escape(note), soft_wrap=True)

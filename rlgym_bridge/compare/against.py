@@ -135,6 +135,8 @@ class _Table:
         every = [pieces for one in sets for pieces in one]
         self.counts = [sum(len(next(iter(pieces.means.values()), ())) for pieces in one) for one in sets]
         self._numbers = [name for name in every[0].means if all(name in one.means for one in every)]
+        if not self._numbers:
+            raise ValueError("the matches have nothing in common to compare, expected the same cars in all")
         self._values = np.array(
             [np.concatenate([one.means[name] for one in every]) for name in self._numbers]
         ).reshape(len(self._numbers), -1).T  # fmt: skip

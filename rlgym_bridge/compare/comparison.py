@@ -17,13 +17,16 @@ from rlgym_bridge.compare.lag import LagFit, fit_lag
 from rlgym_bridge.compare.missing import Missing, Worth, find_missing
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size, fit_sizes
-from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
+from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, check_motion, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, knows_spin
 from rlgym_bridge.compare.verdict import Situation, Verdict, judge
 from rlgym_bridge.compare.worst import WorstWindow, worst_windows
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
+
+_EVERY_TICK = 1.5  # ticks: rows further apart leave ticks out
+_BODIES = ("ball", "car")  # rows of all situations of a body together
 
 
 @dataclass
@@ -104,6 +107,23 @@ class Comparison:
         kinds = {gap.kind for gap in self.gaps} | {row.verdict for row in self.situations}
         return not kinds & {Verdict.PHYSICS, Verdict.MISSING}
 
+    @property
+    def unexplained(self) -> list[Situation]:
+        """Situations that differ though nothing was found that does: the shortest horizon of each."""
+        if {gap.kind for gap in self.gaps} & {Verdict.PHYSICS, Verdict.MISSING}:
+            return []
+        bad = [row for row in self.situations if row.verdict in (Verdict.PHYSICS, Verdict.MISSING)]
+        first: dict[str, Situation] = {}
+        for row in bad:
+            if row.name not in _BODIES:
+                first.setdefault(row.name, row)
+        return list(first.values())
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether no situation has enough windows to judge."""
+        return all(row.verdict is Verdict.FEW for row in self.situations)
+
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON's types; see the docstrings of the parts for units."""
         return {
@@ -138,14 +158,17 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         windows: Most windows of each body; fewer are quicker and say less. What is fitted takes a part of it.
 
     Raises:
-        ValueError: None was given, or nothing in them can be compared.
+        ValueError: None was given, nothing in them can be compared, or bodies do not move as their velocities
+            say.
         FileNotFoundError: The collision meshes are not installed.
     """
     if not recordings:
         raise ValueError("got no recording, expected one or more to compare")
     scenes, fits, notes = [], [], []
     for number, recording in enumerate(recordings):
-        scene = Scene(recording, fit_timeline(recording), number=number)
+        timeline = fit_timeline(recording)
+        check_motion(recording, timeline)
+        scene = Scene(recording, timeline, number=number)
         lag = fit_lag(scene, windows // 4)
         scene.lag = float(lag.ticks)
         scenes.append(scene)
@@ -173,7 +196,8 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += physics_gaps(sizes)
     unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in fits)
-    situations = judge(together, floor, sizes, missing, unsure, any(_spinless(scene) for scene in scenes))
+    spinless, sparse = (any(map(lacks, scenes)) for lacks in (_spinless, _sparse))
+    situations = judge(together, floor, sizes, missing, unsure, spinless, sparse)
     worst = worst_windows(together, scenes)
     return Comparison(fits, situations, gaps, sizes, missing, worth, notes, worst)
 
@@ -213,6 +237,12 @@ def _spinless(scene: Scene) -> bool:
         return False
     turns = scene.recording.state.ball_rotation[scene.recording.ball_shown]
     return not np.ptp(turns, axis=0).any()
+
+
+def _sparse(scene: Scene) -> bool:
+    """Tell whether inputs are known of some ticks alone."""
+    steps = np.diff(scene.timeline.inputs)[np.diff(scene.recording.stretch) == 0]
+    return scene.driven and bool(len(steps)) and float(np.median(steps)) > _EVERY_TICK
 
 
 def _not_recorded(recording: Recording, car: int) -> list[str]:

@@ -24,6 +24,7 @@ class Errors:
         spin: rad/s.
         vectors: `(windows, horizons, 6)` recorded minus simulated position and velocity.
         ends: `(windows, horizons, 6)` recorded position and velocity.
+        began: `(windows, horizons)` tick of the window's start.
         moments: `(windows, horizons)` ticks that really went by.
         origins: `(windows,)` (recording, body, row) of each window's start.
     """
@@ -35,6 +36,7 @@ class Errors:
     spin: np.ndarray
     vectors: np.ndarray
     ends: np.ndarray
+    began: np.ndarray
     moments: np.ndarray
     origins: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -42,9 +44,10 @@ class Errors:
     def empty(windows: int) -> "Errors":
         """Return room for windows."""
         shape = (windows, len(HORIZONS))
-        one, two, three, four, five = (np.full(shape, np.nan) for _ in range(5))
-        six, seven = (np.full((*shape, 6), np.nan) for _ in range(2))
-        return Errors(np.full(shape, "", dtype="<U24"), one, two, three, four, six, seven, five)
+        numbers = {name: np.full(shape, np.nan) for name in _ARRAYS}
+        numbers |= {name: np.full((*shape, 6), np.nan) for name in ("vectors", "ends")}
+        numbers["names"] = np.full(shape, "", dtype="<U24")
+        return Errors(**numbers, origins=[])
 
     @staticmethod
     def join(parts: Sequence["Errors"]) -> "Errors":
@@ -60,7 +63,7 @@ class Errors:
         return Errors(**arrays, origins=[self.origins[window] for window in windows.tolist()])
 
 
-_ARRAYS: Final = ("names", "position", "velocity", "angle", "spin", "vectors", "ends", "moments")
+_ARRAYS: Final = ("names", "position", "velocity", "angle", "spin", "vectors", "ends", "began", "moments")
 
 
 def enter(
@@ -93,6 +96,7 @@ def enter(
     found.spin[0, column] = np.linalg.norm(off[SPIN])
     found.vectors[0, column] = np.concatenate([off[POSITION], speed])
     found.ends[0, column] = theirs[:6]
+    found.began[0, column] = track.times[start]
     found.moments[0, column] = after
 
 

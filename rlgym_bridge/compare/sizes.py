@@ -29,6 +29,7 @@ from rlgym_bridge.recording.recording import Clock
 from rlgym_bridge.sim.arena import scale_constants
 
 _LEAST: Final = 8  # windows in which a constant matters
+_LEAST_APART: Final = 4  # stretches of time beside each other; fewer tell no standard error
 _SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
 _ROUNDS: Final = 12  # of reweighting
 _AROUND: Final = 2  # fits: what a change does bends, so that it is asked again around what was found
@@ -196,7 +197,13 @@ def _fit(
         design = np.concatenate(
             [design, (velocity * base.moments[rows, columns, None] / 120.0)[..., None]], axis=-1
         )
-    values, errors = _solve(design, found, kinds)
+    # Windows that overlap are off together: they count as one.
+    of = [(*base.origins[row][:2], base.began[row, column] // longest)
+          for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]  # fmt: skip
+    together = np.unique(np.array(of), axis=0, return_inverse=True)[1].ravel()
+    if together.max() < _LEAST_APART:
+        return []
+    values, errors = _solve(design, found, kinds, together)
     sizes = []
     for place, number in enumerate(used):
         constant = group[number]
@@ -210,7 +217,9 @@ def _fit(
     return sizes
 
 
-def _solve(design: np.ndarray, found: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _solve(
+    design: np.ndarray, found: np.ndarray, kinds: np.ndarray, together: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve `found = design @ x` over windows; windows far off count less (Huber's weights, squared).
 
     Args:
@@ -218,9 +227,11 @@ def _solve(design: np.ndarray, found: np.ndarray, kinds: np.ndarray) -> tuple[np
         found: `(windows, 3)`.
         kinds: `(windows,)` which unknown matters most: what is far off differs between them, as boosting is
             known to a tick and gravity is always there.
+        together: `(windows,)` number of the stretch of time that a window belongs to.
 
     Returns:
-        The unknowns and their standard errors, from how windows scatter.
+        The unknowns and their standard errors: from how windows scatter or from how stretches of time do,
+        whichever is more, as Student's distribution has it for so few.
     """
     unknowns = np.zeros(design.shape[-1])
     for _ in range(_ROUNDS):  # medians, one unknown after the other: a start that outliers do not pull
@@ -241,7 +252,9 @@ def _solve(design: np.ndarray, found: np.ndarray, kinds: np.ndarray) -> tuple[np
         normal += np.diag(np.diag(normal)) * 1e-9 + np.eye(len(normal)) * 1e-9
         unknowns = np.linalg.solve(normal, np.einsum("wik,wi->k", scaled, found))
     scores = np.einsum("wik,wi->wk", scaled, found - design @ unknowns)
+    summed = np.zeros((together.max() + 1, len(unknowns)))
+    np.add.at(summed, together, scores)
     inverse = np.linalg.inv(normal)
-    windows = len(found)
-    spread = inverse @ (scores.T @ scores) @ inverse * windows / max(windows - design.shape[-1], 1)
-    return unknowns, np.sqrt(np.diag(spread))
+    free = len(summed) - 1
+    spreads = [np.diag(inverse @ (one.T @ one) @ inverse) for one in (scores, summed)]
+    return unknowns, np.sqrt(np.maximum(*spreads) * (len(summed) / free) * (free / (free - 2)))

@@ -24,6 +24,8 @@ _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
 _ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
 _DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
+_STEPS: Final = 10  # of a body, from which on its motion can be judged
+_UNLIKE: Final = 0.2  # of a step: what a body may move otherwise than its velocity says, mostly
 _AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
 
 
@@ -105,6 +107,48 @@ def fit_timeline(recording: Recording) -> Timeline:
     return Timeline(np.stack(columns, 1), times, ClockFit(1.0, np.inf, 0), offset)
 
 
+def check_motion(recording: Recording, timeline: Timeline) -> None:
+    """Make sure that bodies move about as their velocities say.
+
+    No clock of a game is wrong by a fifth: then a column, a scale or a unit is another than was thought.
+
+    Args:
+        recording: The recording.
+        timeline: Its times; only those of a replay count, whose frames say no ticks.
+
+    Raises:
+        ValueError: A body moves otherwise, or has no velocity.
+    """
+    frames = recording.clock is Clock.FRAMES
+    times = (timeline if frames else raw_timeline(recording)).times
+    for column in range(recording.state.layout.cars + 1):
+        body = column if column < recording.state.layout.cars else BALL
+        off, moved, still = [], 0, 0
+        for stretch in recording.stretches():
+            rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+            if len(rows) <= TRIAL:
+                continue
+            said, found = _steps(recording, body, stretch, times[:, column] * TICK_SECONDS)
+            off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
+            values = body_values(recording, body, rows)
+            moves = np.diff(values[:, POSITION], axis=0).any(1)
+            moved += int(moves.sum())
+            still += int((moves & ~values[1:, VELOCITY].any(1)).sum())
+        name = "the ball" if body == BALL else f"car {body}"
+        if moved > _STEPS and still > _MOSTLY * moved:
+            raise ValueError(
+                f"{recording.source}: {name} moves and its velocity is 0, expected velocities in uu/s: the "
+                f"simulation begins with them; does the map name their columns?"
+            )
+        together = np.concatenate([*off, np.empty(0)])
+        if len(together) > _STEPS and np.median(together) > _UNLIKE:
+            raise ValueError(
+                f"{recording.source}: {name} moves otherwise than its velocity says, by "
+                f"{100 * np.median(together):.0f} % in most steps, expected {100 * _UNLIKE:.0f} % at most; "
+                f"is a column, a scale or a unit of time, position or velocity another than the map says?"
+            )
+
+
 def raw_timeline(recording: Recording) -> Timeline:
     """Return what the recording itself says of the time, to see what believing it would cost."""
     ticks = recording.tick.astype(float)
@@ -147,7 +191,7 @@ def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tu
     """
     parts = []
     for stretch in recording.stretches():
-        pairs = [_steps(recording, body, stretch, seconds) for body in bodies]
+        pairs = [_along(*_steps(recording, body, stretch, seconds)) for body in bodies]
         parts.append((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])))
     if not parts or not sum(len(one) for one, _ in parts):
         return ClockFit(1.0, np.inf, 0), [1.0] * len(parts)
@@ -163,10 +207,16 @@ def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tu
     return ClockFit(float(np.median(scales)), error, sum(len(one) for one, _ in parts), spread), scales
 
 
+def _along(said: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far a body should have moved, and how far it did along that, `(steps,)` uu each."""
+    lengths = np.linalg.norm(said, axis=1)
+    return lengths, (found * said).sum(1) / lengths
+
+
 def _steps(
     recording: Recording, body: int, stretch: slice, seconds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return by how much a body's velocity says that it moved in a second, and by how much it did, along it.
+    """Return how a body's velocity says that it moved from row to row, and how it did: `(steps, 3)` uu each.
 
     RocketSim and the game move a body by the velocity that it has after the tick; so a step of several ticks
     goes by the mean of the two velocities and half a tick more of what changed.
@@ -185,8 +235,7 @@ def _steps(
     smooth = np.linalg.norm(change, axis=1) < _KICK * np.maximum(1, apart * TICKS_PER_SECOND)
     # Between the two moments of a trial inputs change the speed as they like.
     good = (speed > _SLOW) & (len(rows) > TRIAL) & smooth & (apart < _LONGEST_STEP * TICK_SECONDS)
-    along = (moved * mean).sum(1)[good] / speed[good]
-    return speed[good] * apart[good], along
+    return (mean * apart[:, None])[good], moved[good]
 
 
 def _slope(expected: np.ndarray, found: np.ndarray) -> tuple[float, float]:

@@ -44,6 +44,7 @@ class Situation:
         name: The situation.
         horizon_ticks: Ticks after the window's start.
         windows: How many.
+        apart: How many of them do not overlap: those that do are off together.
         p50, p90, p99: Position error, uu.
         floor: Median position error of RocketSim against itself, uu.
         floor_p90: Its 90th percentile.
@@ -57,6 +58,7 @@ class Situation:
     name: str
     horizon_ticks: int
     windows: int
+    apart: int
     p50: float
     p90: float
     p99: float
@@ -76,6 +78,7 @@ def judge(
     missing: Sequence[Missing],
     unsure: bool,
     spinless: bool = False,
+    sparse: bool = False,
 ) -> list[Situation]:
     """Judge every situation at every horizon that has a window.
 
@@ -86,6 +89,7 @@ def judge(
         missing: Controls that may be missing.
         unsure: Whether the lag of the inputs could not be told.
         spinless: Whether nobody knows how the ball spins.
+        sparse: Whether ticks were left out in which inputs may have changed.
     """
     rows = []
     for name in SITUATIONS:
@@ -111,9 +115,15 @@ def judge(
                 verdict = Verdict.PHYSICS
             elif not out:
                 verdict = Verdict.AGREES
+            elif row.apart < LEAST_WINDOWS:
+                verdict = Verdict.FEW
             elif (body == "car" and unsure) or (short is not None and row.p50 < 2 * short):
                 verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
-            elif name in (CAR_JUMPED, CAR_LEAVES) or (spinless and name in _SPIN_MATTERS):
+            elif (
+                name in (CAR_JUMPED, CAR_LEAVES)
+                or (spinless and name in _SPIN_MATTERS)
+                or (sparse and name in (BALL_TOUCHED, CAR_CONTACT))
+            ):
                 verdict = Verdict.HIDDEN
             else:
                 verdict = Verdict.PHYSICS
@@ -134,9 +144,21 @@ def _row(
     others = (found.velocity, found.angle, found.spin)
     velocity, angle, spin = (float(np.median(part[here, column])) for part in others)
     return Situation(
-        name, HORIZONS[column], int(here.sum()), p50, p90, p99, low, high, allowed, velocity, angle, spin,
-        Verdict.FEW,
+        name, HORIZONS[column], int(here.sum()), _apart(found, column, here), p50, p90, p99, low, high,
+        allowed, velocity, angle, spin, Verdict.FEW,
     )  # fmt: skip
+
+
+def _apart(found: Errors, column: int, here: np.ndarray) -> int:
+    """Count windows that do not overlap another one counted."""
+    count = 0
+    last: dict[tuple[int, int], float] = {}  # tick, of a body of a recording
+    for window in sorted(np.flatnonzero(here).tolist(), key=lambda one: float(found.began[one, column])):
+        began, of = float(found.began[window, column]), found.origins[window][:2]
+        if began >= last.get(of, -np.inf) + HORIZONS[column]:
+            count += 1
+            last[of] = began
+    return count
 
 
 def _overall(found: Errors, floor: Errors, judged: Sequence[Situation]) -> list[Situation]:
@@ -156,11 +178,14 @@ def _overall(found: Errors, floor: Errors, judged: Sequence[Situation]) -> list[
             here = np.char.startswith(names, body) & (names != contact)
             row = _row(found, floor, body, column, allowed, here)
             gaps = [part for part in parts if part.verdict not in (Verdict.AGREES, Verdict.FEW)]
-            verdict = Verdict.AGREES if share >= LEAST_WINDOWS else Verdict.FEW
+            if row is None:
+                continue
+            within = row.p50 <= max(allowed, FLOORS * row.floor)
+            agree = within or all(part.verdict is Verdict.AGREES for part in parts)
+            verdict = Verdict.AGREES if agree and share >= LEAST_WINDOWS else Verdict.FEW
             if gaps:
                 verdict = max(gaps, key=lambda part: part.windows).verdict
-            if row is not None:
-                rows.append(replace(row, verdict=verdict))
+            rows.append(replace(row, verdict=verdict))
     return rows
 
 

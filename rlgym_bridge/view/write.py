@@ -32,12 +32,17 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
     if not len(recording.tick):
         raise ValueError(f"{recording.source} has no rows, expected some to look at")
     stream = rr.RecordingStream(APPLICATION, recording_id=uuid4())
-    stream.save(path, default_blueprint=blueprint(recording, compare))
+    written = rr.binary_stream(stream)  # not `save`: Rerun would say a full disk in its log alone
+    stream.send_blueprint(blueprint(recording, compare), make_active=False)
     log_recording(stream, recording)
     if compare:
         log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording))
-    stream.flush()
+    data = written.read(flush=True) or b""
     stream.disconnect()
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:

@@ -104,3 +104,40 @@ def test_ctrl_c_while_the_program_is_still_loading_says_stopped(tmp_path: Path) 
         env={**os.environ, "PYTHONPATH": search}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "stopped\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "a.csv", "--json", "a.csv"], ["compare", "a.csv", "--html", "link.csv"],
+        ["compare", "b.csv", "--against", "a.csv", "--json", "a.csv"],
+        ["compare", "b.csv", "--columns", "map.toml", "--fit", "map.toml"],
+        ["inspect", "a.csv", "--csv", "a.csv"], ["inspect", "a.csv", "--parquet", "hard.csv"],
+    ],
+)  # fmt: skip
+def test_no_output_replaces_what_is_read(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("1,2\n")
+    Path("map.toml").write_text("rate = 60\n")
+    Path("link.csv").symlink_to("a.csv")
+    Path("hard.csv").hardlink_to("a.csv")
+    assert main(words) == 2
+    assert "is read and would be replaced by an output" in capsys.readouterr().err
+    assert Path("a.csv").read_text() == "1,2\n"
+
+
+def test_a_reader_that_leaves_changes_no_exit_status(tmp_path: Path) -> None:
+    code = """import sys
+from argparse import Namespace
+from rlgym_bridge.cli.options import console_of
+console = console_of(Namespace(quiet=False))
+for _ in range(10_000):
+    console.print("a line that nobody reads")
+sys.exit(7)"""
+    done = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stdout is not None and done.stderr is not None
+    done.stdout.close()
+    assert done.stderr.read() == b""
+    assert done.wait(60) == 7

@@ -150,6 +150,19 @@ def test_a_recording_too_short_to_compare_is_refused_by_name():
         compare(rows_of(as_table(play(seconds=SECONDS)), np.arange(1)))
 
 
+def test_too_little_says_that_it_tells_nothing():
+    found = compare(rows_of(as_table(play(seconds=SECONDS)), np.arange(60)), windows=WINDOWS)
+    assert found.tells_nothing and found.sizes == []
+
+
+def test_windows_that_overlap_prove_no_gap():
+    rows = np.arange(520)  # four seconds hold no eight windows of a second
+    match = as_table(rows_of(play(seconds=SECONDS, mutate=heavier), rows))
+    by_horizon = {row.horizon_ticks: row for row in compare(match).situations if row.name == "ball"}
+    assert by_horizon[120].windows >= 8 > by_horizon[120].apart
+    assert by_horizon[120].verdict is Verdict.FEW
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_twenty_clean_matches_raise_at_most_one_false_alarm():

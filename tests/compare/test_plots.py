@@ -10,7 +10,7 @@ from rlgym_bridge.compare.verdict import Situation, Verdict
 
 
 def row(horizon: int, p50: float) -> Situation:
-    return Situation("x", horizon, 9, p50, p50, p50, p50, p50, p50, 0.0, 0.0, 0.0, Verdict.AGREES)
+    return Situation("x", horizon, 9, 9, p50, p50, p50, p50, p50, p50, 0.0, 0.0, 0.0, Verdict.AGREES)
 
 
 def labels(svg: str) -> dict[float, float]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.compare.timeline import check_motion, fit_timeline
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 from rlgym_bridge.state import MatchState
@@ -70,3 +70,42 @@ def test_a_body_that_hardly_moves_tells_no_clock():
     fit = fit_timeline(replace(recording, state=state)).clock
     assert fit.samples == 0
     assert recording.clock is Clock.SECONDS
+
+
+def _metres(state: MatchState) -> None:
+    state.ball_position[:] /= 100
+
+
+def _swapped(state: MatchState) -> None:
+    state.ball_position[:] = state.ball_position[:, [1, 0, 2]]
+
+
+def _no_speed(state: MatchState) -> None:
+    state.ball_linear_velocity[:] = 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (_metres, r"the ball moves otherwise than its velocity says, by 99 %"),
+        (_swapped, r"the ball moves otherwise than its velocity says"),
+        (_no_speed, r"the ball moves and its velocity is 0"),
+    ],
+)
+def test_a_wrong_column_or_unit_is_told_from_a_wrong_clock(damage, said):
+    whole = timed(as_table(play(seconds=16)), 0.01)
+    check_motion(whole, fit_timeline(whole))
+    part = replace(whole, state=whole.state.copy())
+    damage(part.state)
+    with pytest.raises(ValueError, match=said):
+        check_motion(part, fit_timeline(part))
+
+
+def test_replays_and_bodies_at_rest_move_as_they_say():
+    for recording in (as_replay(play(seconds=16)), as_table(play(seconds=16))):
+        check_motion(recording, fit_timeline(recording))
+    still = as_table(play(seconds=16))
+    for name in ("ball_position", "ball_linear_velocity", "car_position", "car_linear_velocity"):
+        getattr(still.state, name)[:] = getattr(still.state, name)[:1]
+    still.state.ball_linear_velocity[:] = still.state.car_linear_velocity[:] = 0
+    check_motion(still, fit_timeline(still))
