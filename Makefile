@@ -19,7 +19,8 @@ $(TRAIN): $(STAMP)
 	touch $@
 
 match: $(STAMP)
-	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep
+	mkdir -p logs
+	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep --record logs/match-$$(date +%Y%m%d-%H%M%S).mcap
 
 train: $(TRAIN)
 	$(BIN)/python -m training
