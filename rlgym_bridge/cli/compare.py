@@ -16,7 +16,7 @@ from rlgym_bridge.compare.comparison import Comparison, compare
 from rlgym_bridge.compare.drift import WINDOWS
 from rlgym_bridge.compare.fit import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
-from rlgym_bridge.compare.told import told_fit
+from rlgym_bridge.compare.told import told_fit, told_unexplained
 from rlgym_bridge.compare.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import HORIZONS
@@ -155,12 +155,8 @@ def _print(console: Console, found: Comparison) -> None:
     for note in found.notes:
         console.print(escape(note), soft_wrap=True)
     for row in found.unexplained:
-        console.print(
-            f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]: {row.name}, {row.p50:.2f} uu off after "
-            f"{row.horizon_ticks} ticks, expected {row.tolerance:g} at most ({row.windows:,} windows); no "
-            "constant that can be fitted explains it",
-            soft_wrap=True,
-        )
+        said = escape(told_unexplained(row))
+        console.print(f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]: {said}", soft_wrap=True)
     if found.tells_nothing:
         console.print(f"too little to tell anything: no situation has {LEAST_WINDOWS} windows; record more")
     elif not found.gaps and not found.unexplained:

@@ -9,15 +9,15 @@ from typing import Any, Final
 from rlgym_bridge.compare.against import LEVEL, Against
 from rlgym_bridge.compare.comparison import Comparison
 from rlgym_bridge.compare.plots import COLOURS, drift_plot, lag_plot
-from rlgym_bridge.compare.told import told_fit
+from rlgym_bridge.compare.told import told_fit, told_unexplained
 from rlgym_bridge.compare.verdict import Situation, Verdict
 
 _STYLE: Final = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1060px; padding: 0 1em }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1130px; padding: 0 1em }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 table { border-collapse: collapse }
 th, td { padding: 2px 9px; text-align: right; border-bottom: 1px solid #eee }
-th:first-child, td:first-child, td:last-child { text-align: left; white-space: nowrap }
+th:first-child, td:first-child { text-align: left } td { white-space: nowrap }
 th { font-weight: 600 }
 svg { margin: 4px } svg text { font: 11px system-ui, sans-serif; fill: #444 }
 svg .title { font-weight: 600; fill: #222 }
@@ -36,6 +36,8 @@ _KEY: Final = "".join(
 def report(found: Comparison) -> str:
     """Return the page: what was fitted and found, tables, plots, worst windows, and all of it as JSON."""
     verdict = "Physics and inputs agree" if found.agrees else "Physics or inputs differ"
+    if found.tells_nothing:
+        verdict = "Too little was recorded"
     situations = [row for row in found.situations if row.name not in ("ball", "car")]
     overall = [row for row in found.situations if row.name in ("ball", "car")]
     sections = [
@@ -98,25 +100,28 @@ def _page(title: str, sections: Sequence[str]) -> str:
 
 
 def _gaps(found: Comparison) -> str:
-    if not found.gaps:
-        return "<p>No gap.</p>"
+    told = [(gap.kind, gap.text) for gap in found.gaps]
+    told += [(row.verdict, told_unexplained(row)) for row in found.unexplained]
+    if not told:
+        return f"<p>{'Too little to tell anything.' if found.tells_nothing else 'No gap.'}</p>"
     items = "".join(
-        f'<li><span class="{_class(gap.kind)}">{escape(gap.kind.value)}</span>: {escape(gap.text)}</li>'
-        for gap in found.gaps
+        f'<li><span class="{_class(kind)}">{escape(kind.value)}</span>: {escape(text)}</li>'
+        for kind, text in told
     )
     return f"<ul>{items}</ul>"
 
 
 def _situations(rows: Sequence[Situation]) -> str:
-    heads = ("situation", "ticks", "windows", "p50", "p90", "p99", "floor", "tolerance", "uu/s", "rad",
-             "rad/s", "verdict")  # fmt: skip
+    heads = ("situation", "ticks", "verdict", "windows", "p50", "p90", "p99", "floor", "tolerance", "uu/s",
+             "rad", "rad/s")  # fmt: skip
     lines = []
     for row in rows:
         numbers = (row.p50, row.p90, row.p99, row.floor, row.tolerance, row.velocity, row.angle, row.spin)
-        cells = (row.name, str(row.horizon_ticks), f"{row.windows:,}", *(f"{one:.3g}" for one in numbers))
+        cells = (f"{row.windows:,}", *(f"{one:.3g}" if one >= 0.001 else "<0.001" for one in numbers))
         lines.append(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-            + f'<td class="{_class(row.verdict)}">{escape(row.verdict.value)}</td></tr>'
+            f"<tr><td>{escape(row.name)}</td><td>{row.horizon_ticks}</td>"
+            f'<td class="{_class(row.verdict)}">{escape(row.verdict.value)}</td>'
+            + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
         )  # fmt: skip
     head = "".join(f"<th>{escape(one)}</th>" for one in heads)
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"

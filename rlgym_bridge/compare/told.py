@@ -5,6 +5,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.comparison import Fit
+    from rlgym_bridge.compare.verdict import Situation
+
+
+def told_unexplained(row: "Situation") -> str:
+    """Return that a situation differs though no constant was found that does."""
+    return (
+        f"{row.name}, {row.p50:.2f} uu off after {row.horizon_ticks} ticks, expected {row.tolerance:g} at "
+        f"most ({row.windows:,} windows); no constant that can be fitted explains it"
+    )
 
 
 def told_fit(fit: "Fit") -> str:
