@@ -97,7 +97,8 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
         if lost >= _LOST_LEAST:
             gaps.append(Gap(
                 Verdict.TIMING, "lost rows", lost, lost, lost, "rows",
-                f"{scene.recording.source} lacks {lost} of {rows + lost} rows between others: packets were lost, or not written down",
+                f"{scene.recording.source} lacks {lost} of {rows + lost} rows between others: packets were "
+                "lost, or not written down",
             ))  # fmt: skip
     return gaps
 
