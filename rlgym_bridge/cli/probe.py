@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +14,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.own_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.client.players import agents_of, with_own_ids
 from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
 from rlgym_bridge.probe.client import LogError, Players, match_of_two
@@ -104,24 +105,28 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str
         world = World(latency=options.latency)
     except ValueError as error:
         raise ConfigError(f"--{error}") from error
+    match = with_own_ids(match_of_two())
     if options.server == "rlbot":
         if dialect or world != World() or options.pace != "lockstep":
             raise ConfigError(
                 "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
                 "with --server rlbot: the real game is as it is"
             )
-        with real_match(match_of_two()) as server:
-            return _play(server, START_SECONDS, _GAME_SECONDS, log), f"RLBotServer at {server[0]}:{server[1]}"
+        with real_match(match) as server:
+            report = _play(server, agents_of(match), START_SECONDS, _GAME_SECONDS, log)
+            return report, f"RLBotServer at {server[0]}:{server[1]}"
     with (
         MatchServer(pace=options.pace, world=world, dialect=dialect) as match_server,
-        sim_match(match_server, match_of_two()),
+        sim_match(match_server, match),
     ):
         server = (match_server.host, match_server.port)
-        return _play(server, _SIM_PATIENCE, _SIM_SECONDS, log), "the embedded server"
+        return _play(server, agents_of(match), _SIM_PATIENCE, _SIM_SECONDS, log), "the embedded server"
 
 
-def _play(server: tuple[str, int], patience: float, seconds: float, log: BinaryIO | None) -> Report:
-    with Players(server, patience, log) as players:
+def _play(
+    server: tuple[str, int], agents: Sequence[str], patience: float, seconds: float, log: BinaryIO | None
+) -> Report:
+    with Players(server, patience, log, agents) as players:
         try:
             report = players.play(Probe(players.ids, players.field), seconds)
         finally:

@@ -12,10 +12,10 @@ from rlbot import flat
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.own_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.client.players import agents_of, match_of, with_own_ids
 from rlgym_bridge.client.seats import NoServer, Seats
 from rlgym_bridge.compare.timing import Exchange, Timing, judge, number_of, numbered
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
-from rlgym_bridge.live.engine import agents_of, match_of
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 
 _PATIENCE: Final = 20.0  # s for each step of the embedded server's handshake
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measure(options: argparse.Namespace) -> Timing:
-    match = match_of(1, 1)
+    match = with_own_ids(match_of(1, 1))
     if options.server == "rlbot":
         with real_match(match) as server:
             return _play(server, match, START_SECONDS, options.seconds)

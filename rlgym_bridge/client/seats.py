@@ -13,7 +13,6 @@ from rlgym_bridge.client.connection import Connection
 
 _LOG = logging.getLogger(__name__)
 
-_OCTANE: Final = 23  # `car_id` of a loadout
 _AT_ONCE: Final = 1000  # packets: whoever sends more has them taken in later
 _RETRY_SECONDS: Final = 0.2
 _GOODBYE_SECONDS: Final = 2.0
@@ -21,25 +20,6 @@ _GOODBYE_SECONDS: Final = 2.0
 
 class NoServer(Exception):
     """There is no server, or it does not let one play; the message says what was missing."""
-
-
-def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
-    """Return players, in Octanes, that nobody but this process starts.
-
-    Args:
-        agents: Name, agent id and team of each.
-    """
-    return [
-        flat.PlayerConfiguration(
-            flat.CustomBot(
-                name=name, root_dir="", run_command="", agent_id=agent,
-                loadout=flat.PlayerLoadout(car_id=_OCTANE),
-            ),
-            team,
-            0,
-        )
-        for name, agent, team in agents
-    ]  # fmt: skip
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:

@@ -9,9 +9,7 @@ with the packet that the last row answers. So actions act one tick after their s
 `rlbot_delay`, and the next ones may take a tick to be thought of.
 """
 
-import itertools
 import logging
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
@@ -20,7 +18,8 @@ from rlbot import flat
 from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.client.seats import Seats, own_players, start_match
+from rlgym_bridge.client.players import agents_of, match_of, with_own_ids
+from rlgym_bridge.client.seats import Seats, start_match
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.engine_base import base_state, checked_state, rows_of_actions
@@ -35,62 +34,12 @@ from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
 
-_NUMBERS = itertools.count()  # of the engines of this process
 _SET_TICKS: Final = 120  # in which a state that was asked for has to show
 _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
 
 
 class LiveEngineError(RuntimeError):
     """The match does not go on as it has to; the message says why."""
-
-
-def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
-    """Return an endless soccar match whose cars are all played by an engine, with state setting.
-
-    Args:
-        blue: Cars in the blue team.
-        orange: Cars in the orange team.
-
-    Raises:
-        ValueError: There are none, or more than four in a team.
-    """
-    if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
-        raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
-    players = [
-        (f"{name} {number}", f"rlgym_bridge/engine-{name}-{number}", team)
-        for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
-        for number in range(size)
-    ]
-    return flat.MatchConfiguration(
-        game_map_upk="Stadium_P",
-        player_configurations=own_players(players),
-        auto_start_agents=True,
-        wait_for_agents=True,
-        skip_replays=True,
-        enable_state_setting=True,
-        mutators=flat.MutatorSettings(match_length=flat.MatchLengthMutator.Unlimited),
-    )
-
-
-def agents_of(match: flat.MatchConfiguration) -> list[str]:
-    """Return the agent ids of the bots in a match that nobody starts."""
-    bots = [player.variety for player in match.player_configurations]
-    return [bot.agent_id for bot in bots if isinstance(bot, flat.CustomBot) and not bot.run_command]
-
-
-def _of_this_engine(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
-    """Return a match whose bots without a run command have agent ids that no other match has.
-
-    A match that nobody plays any more goes on until the next one begins; its seats would be taken for ours.
-    """
-    made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
-    assert isinstance(made, flat.MatchConfiguration)  # what was packed
-    token = f"{os.getpid()}-{next(_NUMBERS)}"
-    for player in made.player_configurations:
-        bot = player.variety
-        if isinstance(bot, flat.CustomBot) and bot.agent_id and not bot.run_command:
-            bot.agent_id = f"{bot.agent_id}-{token}"
-    return made
 
 
 class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
@@ -127,7 +76,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         dialect: Dialect | None = None,
         shadow: bool | None = None,
     ) -> None:
-        configuration = _of_this_engine(match_of(*match) if isinstance(match, tuple) else match)
+        configuration = with_own_ids(match_of(*match) if isinstance(match, tuple) else match)
         agents = agents_of(configuration)
         if not agents:
             raise ValueError("no car of the match is the engine's, expected a bot without a run command")

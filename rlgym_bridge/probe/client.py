@@ -1,12 +1,14 @@
 """The probe on the wire: a connection for each of its two cars, a match between the two of them."""
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO, Final, Self
 
 from rlbot import flat
 
-from rlgym_bridge.client.seats import Seats, own_players
+from rlgym_bridge.client.players import own_players
+from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.probe.findings import Report
 
@@ -40,20 +42,27 @@ class Players:
         field: The field's pads.
     """
 
-    def __init__(self, server: tuple[str, int], patience: float, log: BinaryIO | None = None) -> None:
+    def __init__(
+        self,
+        server: tuple[str, int],
+        patience: float,
+        log: BinaryIO | None = None,
+        agents: Sequence[str] = AGENTS,
+    ) -> None:
         """Connect both cars and wait until the match can begin.
 
         Args:
             server: Address and port.
             patience: Seconds to wait for each step.
             log: Where all that the first car is sent is written, as on the wire.
+            agents: Their agent ids, where the match has others.
 
         Raises:
             NoServer: The server did not let them in, in time.
             LogError: The log cannot be written.
         """
         self._log = log
-        self._seats = Seats(server, AGENTS, patience, None if log is None else self._write)
+        self._seats = Seats(server, agents, patience, None if log is None else self._write)
         self.field = self._seats.field
         self.ids = (self._seats.ids[0], self._seats.ids[1])
 

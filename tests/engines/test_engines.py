@@ -14,10 +14,11 @@ from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequ
 from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.brains import CHASER
 from rlgym_bridge.cli.lineup import with_line_up
+from rlgym_bridge.client.players import match_of
 from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.conditions import AnyCondition, GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.controls import ControlsError
-from rlgym_bridge.live.engine import LiveEngine, LiveEngineError, match_of
+from rlgym_bridge.live.engine import LiveEngine, LiveEngineError
 from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.observations import DefaultObs
 from rlgym_bridge.rewards import GoalReward, TouchReward, VelocityPlayerToBallReward, WeightedSum
