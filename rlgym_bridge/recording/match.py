@@ -25,6 +25,7 @@ from rlgym_bridge.recording.channels import (
     Decision,
 )
 from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
+from rlgym_bridge.recording.merge import left_over
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.stretches import Track, jumps
 from rlgym_bridge.recording.writer import RecordingError
@@ -116,6 +117,12 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     states, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
     if not states:
         raise RecordingError(f"{path} holds no packet of a match that can be read")
+    if beside := left_over(path):
+        notes.append(
+            f"more of this match lies in {', '.join(one.name for one in beside)}, each a recording by "
+            "itself: in .N.part decisions and inputs of a bot (the match was killed, or goes on), in .partN "
+            "what came later"
+        )
     layout = Counter(one.layout for one in states).most_common(1)[0][0]
     chosen = [number for number, one in enumerate(states) if one.layout is layout]
     if len(chosen) < len(states):

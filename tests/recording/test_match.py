@@ -1,5 +1,6 @@
 """A match that was recorded is read back as it was played."""
 
+import errno
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from rlgym_bridge.calls import observe
 from rlgym_bridge.cli import main
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.policy import load_policy, save_policy
+from rlgym_bridge.recording import writer as recording_writer
 from rlgym_bridge.recording.channels import AGENTS, PACKETS
 from rlgym_bridge.recording.match import MatchRecording, read_match
 from rlgym_bridge.recording.mcap_file import Contents, read_contents
@@ -244,6 +246,56 @@ def test_a_file_that_is_there_or_has_another_name_is_refused(
     assert "nowhere" in said
 
 
+@pytest.mark.parametrize(
+    "name", ["match.0.part.mcap", "match.1.part.part3.mcap", "match.part2.mcap", "match.mcap.part"]
+)
+def test_what_a_killed_match_left_is_not_written_over(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "match.0.part.mcap").write_text("decisions")
+    (tmp_path / "match.1.part.mcap").write_text("decisions")
+    (tmp_path / name).write_text("decisions")
+    (tmp_path / "match.other.0.part.mcap").write_text("another match's")
+    before = sorted(tmp_path.iterdir())
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--record", str(tmp_path / "match.mcap")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert name in said and "move or remove them" in said and "match.other" not in said
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_link_to_a_recording_that_is_not_there_yet_is_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link.mcap").symlink_to(tmp_path / "far" / "match.mcap")
+    monkeypatch.chdir(tmp_path)
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    assert main([*words, "--max-overtime", "0", "-q", "--record", "link.mcap"]) == 0
+    assert (tmp_path / "link.mcap").is_symlink()
+    assert [one.name for one in (tmp_path / "far").iterdir()] == ["match.mcap"]
+    assert read_match("link.mcap", shadow=False).agents
+
+
+def test_a_match_whose_recording_fails_shows_its_result_and_ends_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = recording_writer._Stream.write
+
+    def full(self: Any, data: bytes) -> int:
+        if self.written + len(data) > 10_000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(recording_writer._Stream, "write", full)
+    monkeypatch.chdir(tmp_path)
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    assert main([*words, "--max-overtime", "0", "--record", "match.mcap"]) == 1
+    said = capsys.readouterr()
+    assert "touches" in said.out and "recorded to" not in said.out
+    assert "error: match.mcap is not a whole recording: [Errno 28] No space left on device" in said.err
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
@@ -256,8 +308,9 @@ def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path
         process.send_signal(signal.SIGKILL)
     found = read_match(file, shadow=False)
     assert len(found.tick) > 1000 and (np.diff(found.tick) == 1).all()
-    (note,) = found.notes
-    assert "was its recorder killed" in note
+    cut, beside = found.notes
+    assert "was its recorder killed" in cut
+    assert "lies in match.0.part.mcap, match.1.part.mcap, each a recording by itself" in beside
     for part in tmp_path.glob("*.part.mcap"):
         assert len(read_match(part, shadow=False).tick) > 500
 
