@@ -32,6 +32,7 @@ from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 
 _SECOND = 1e-9  # s in a ns
+_MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
 
 
 @dataclass
@@ -91,6 +92,13 @@ class MatchRecording(Recording):
     agents: dict[str, AgentTrack] = field(default_factory=dict)
 
     @property
+    def played_ticks(self) -> int:
+        """Ticks of play, those that no packet shows included, unless the frame leaps."""
+        playing, steps = _in_play(self.state), np.diff(self.tick)
+        together = playing[1:] & playing[:-1] & (steps > 0) & (steps <= GAP_TICKS)
+        return int(steps[together].sum() + playing.sum() - together.sum())
+
+    @property
     def lost_ticks(self) -> int:
         """Ticks between packets of one stretch of play that no packet shows."""
         steps = np.diff(self.tick)
@@ -127,14 +135,19 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     chosen = [number for number, one in enumerate(states) if one.layout is layout]
     if len(chosen) < len(states):
         notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
-    state = MatchState(
-        layout.blue, layout.orange, len(chosen), np.concatenate([states[one].buffer for one in chosen])
-    )
+    buffer = np.concatenate([states[one].buffer for one in chosen])
+    possible = _possible(MatchState(layout.blue, layout.orange, len(chosen), buffer))
+    if not possible.any():
+        raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
+    if wrong := int((~possible).sum()):
+        notes.append(f"{wrong:,} packets with numbers that no game has are left out")
+        chosen = [chosen[row] for row in np.flatnonzero(possible)]
+    state = MatchState(layout.blue, layout.orange, len(chosen), buffer[possible])
     kept = [kept[one] for one in chosen]
     tick = np.array([one.frame for one in kept], np.int64)
     seats = [seatings[one] for one in chosen]
     rows_of = {index: row for row, index in enumerate(seats[-1])}
-    playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
+    playing = _in_play(state)
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
@@ -158,7 +171,8 @@ def _decode(
 ) -> tuple[list[MatchState], list[list[int]], list[Message], list[str]]:
     """Return the state of each packet that is new, the packet indices of its rows, and the packet."""
     field_info, configuration = heads
-    dialect = Dialect.parse(about.get("dialect", ()))
+    notes: list[str] = []
+    dialect = _dialect(about, notes)
     decoder = Decoder(field_info or flat.FieldInfo(), configuration, shadow, dialect)
     states, seatings, kept, bad, last = [], [], [], 0, None
     for message in packets:
@@ -174,8 +188,32 @@ def _decode(
         seatings.append(list(decoder.rows))
         kept.append(message)
         decoder.clear_touches()
-    notes = [f"{bad:,} packets cannot be read"] if bad else []
+    if bad:
+        notes.append(f"{bad:,} packets cannot be read")
     return states, seatings, kept, notes
+
+
+def _dialect(about: dict[str, Any], notes: list[str]) -> Dialect:
+    words = about.get("dialect", [])
+    try:
+        if not isinstance(words, list) or not all(isinstance(one, str) for one in words):
+            raise ValueError(f"dialect is {json.dumps(words)[:80]}, expected a list of NAME=VALUE")
+        return Dialect.parse(words)
+    except ValueError as error:
+        notes.append(f"what the recorder said of the match cannot be read: {error}")
+        return Dialect()
+
+
+def _possible(state: MatchState) -> np.ndarray:
+    """Return in which rows ball and cars have numbers that a game can have, `(rows,)` bool."""
+    numbers = [
+        getattr(state, f"{body}_{name}").reshape(state.matches, -1)
+        for body in ("ball", "car")
+        for name in ("position", "rotation", "linear_velocity", "angular_velocity")
+    ]
+    numbers += [state.car_boost_amount, state.car_controls.reshape(state.matches, -1)]
+    found: np.ndarray = (np.abs(np.concatenate(numbers, 1)) < _MOST).all(1)  # NaN is not
+    return found
 
 
 def _message(message: Message) -> object:
@@ -201,6 +239,10 @@ def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndar
         tracks.append(Track(state.car_position[:, car], state.car_linear_velocity[:, car], cars[:, car]))
     found |= jumps(tick / TICKS_PER_SECOND, tracks)
     return found
+
+
+def _in_play(state: MatchState) -> np.ndarray:
+    return np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
 
 
 def _changes(flags: np.ndarray) -> np.ndarray:

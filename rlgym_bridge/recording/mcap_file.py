@@ -2,21 +2,29 @@
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import zstandard
+from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
-from mcap.records import Channel, Header, Metadata
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, Header, McapRecord, Metadata
 from mcap.records import Message as McapMessage
-from mcap.stream_reader import StreamReader
+from mcap.stream_reader import breakup_chunk
 
 from rlgym_bridge.recording.channels import ABOUT, POLICY, PROFILE
 from rlgym_bridge.recording.writer import RecordingError
 
 MAGIC: Final = b"\x89MCAP0\r\n"
+_FRAME: Final = struct.Struct("<BQ")  # kind and length of a record, before its content
+_READERS: Final[dict[int, Callable[[ReadDataStream], McapRecord]]] = {
+    Opcode.HEADER: Header.read, Opcode.CHANNEL: Channel.read, Opcode.METADATA: Metadata.read,
+}  # fmt: skip
+_DAMAGED: Final = (McapError, zstandard.ZstdError, struct.error, ValueError, MemoryError)
 
 
 class Message(NamedTuple):
@@ -51,11 +59,11 @@ class Contents:
 
 
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:
-    """Yield a file's messages with their topics, and its metadata; one that is damaged, up to there.
+    """Yield a file's messages with their topics, and its metadata; what is damaged is left out.
 
     Args:
         path: The file.
-        notes: Is told where it cannot be read on.
+        notes: Is told what is left out, and where it cannot be read on.
 
     Raises:
         OSError, RecordingError: See `read_contents`.
@@ -64,38 +72,81 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
     if not size:
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
+    damage: list[str] = []
+    unnamed = 0  # messages whose topic stood in what is damaged
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
-        file.seek(0)
         try:
-            # A damaged length must not ask for all the memory there is.
-            for record in StreamReader(file, validate_crcs=True, record_size_limit=1 << 30).records:
-                if isinstance(record, Header) and record.profile != PROFILE:
-                    raise RecordingError(
-                        f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
-                        "program recorded it"
-                    )
-                if isinstance(record, Channel):
-                    names[record.id] = record.topic
-                elif isinstance(record, Metadata):
-                    yield record
-                elif isinstance(record, McapMessage) and record.channel_id in names:
-                    message = Message(record.sequence, record.publish_time, record.data)
-                    yield names[record.channel_id], message
-        except (McapError, zstandard.ZstdError, struct.error, ValueError, MemoryError) as error:
+            for opcode, content in _framed(file, size):
+                try:
+                    records = _records(opcode, content)
+                except _DAMAGED as error:
+                    damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
+                    continue
+                for record in records:
+                    if isinstance(record, Header) and record.profile != PROFILE:
+                        raise RecordingError(
+                            f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
+                            "program recorded it"
+                        )
+                    if isinstance(record, Channel):
+                        names[record.id] = record.topic
+                    elif isinstance(record, Metadata):
+                        yield record
+                    elif isinstance(record, McapMessage) and record.channel_id in names:
+                        message = Message(record.sequence, record.publish_time, record.data)
+                        yield names[record.channel_id], message
+                    elif isinstance(record, McapMessage):
+                        unnamed += 1
+        except (struct.error, ValueError) as error:
+            if isinstance(error, RecordingError):
+                raise
             notes.append(
                 f"{path.name} can be read up to byte {file.tell():,} of {size:,} alone "
                 f"({type(error).__name__}: {error}): was its recorder killed, or the file cut or damaged?"
             )
+    if damage:
+        also = f", and {unnamed:,} messages that need them" if unnamed else ""
+        notes.append(
+            f"parts of {path.name} that are damaged and left out: {len(damage)}{also} (the first {damage[0]})"
+        )
+
+
+def _framed(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and content of each record, damaged or not, from behind the magic bytes on.
+
+    Raises:
+        struct.error, ValueError: It cannot be told where the next one begins, or the end is missing.
+    """
+    opcode = 0
+    while opcode != Opcode.FOOTER:
+        opcode, length = _FRAME.unpack(file.read(_FRAME.size))
+        if length > size - file.tell():
+            raise ValueError(f"a record of {length:,} bytes")
+        yield Opcode(opcode), file.read(length)
+    if (end := file.read(len(MAGIC))) != MAGIC:
+        raise ValueError(f"it ends with {end!r}, expected {MAGIC!r}")
+
+
+def _records(opcode: int, content: bytes) -> Sequence[McapRecord]:
+    """Return what a record holds, of the kinds that matter.
+
+    Raises:
+        One of _DAMAGED: It cannot be read.
+    """
+    stream = ReadDataStream(BytesIO(content))
+    if opcode == Opcode.CHUNK:
+        return breakup_chunk(Chunk.read(stream), validate_crc=True)
+    return [_READERS[opcode](stream)] if opcode in _READERS else []
 
 
 def read_contents(path: Path) -> Contents:
-    """Read a file from beginning to end; one that ends early, or is damaged, up to there.
+    """Read a file from beginning to end; of one that ends early, or is damaged, what is whole.
 
     Raises:
         OSError: It cannot be opened.
-        RecordingError: It is empty, no MCAP file, not one of ours, or damaged before the first message.
+        RecordingError: It is empty, no MCAP file, not one of ours, or without a message that is whole.
     """
     found = Contents()
     for one in read_records(path, found.notes):
@@ -112,6 +163,10 @@ def read_contents(path: Path) -> Contents:
 
 def _take(record: Metadata, found: Contents) -> None:
     if record.name == ABOUT:
-        found.about = {name: json.loads(text) for name, text in record.metadata.items()}
+        for name, text in record.metadata.items():
+            try:
+                found.about[name] = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                found.notes.append(f"what the recorder said of the match cannot be read: {name}: {error}")
     elif record.name.startswith(POLICY):
         found.policies[record.name.removeprefix(POLICY)] = record.metadata.get("policy.json", "")
