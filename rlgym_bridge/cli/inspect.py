@@ -43,9 +43,11 @@ def run(options: argparse.Namespace) -> int:
         recording = open_recording(options.file, options.columns)
         found = summary(recording)
         if options.csv is not None:
-            write_csv(recording, options.csv)
+            with shared.naming(options.csv):
+                write_csv(recording, options.csv)
         if options.parquet is not None:
-            write_parquet(recording, options.parquet)
+            with shared.naming(options.parquet):
+                write_parquet(recording, options.parquet)
     except Exception as error:
         print(f"error: {told(error)}", file=sys.stderr)
         return 2
