@@ -135,14 +135,16 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     chosen = [number for number, one in enumerate(states) if one.layout is layout]
     if len(chosen) < len(states):
         notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
-    buffer = np.concatenate([states[one].buffer for one in chosen])
-    possible = _possible(MatchState(layout.blue, layout.orange, len(chosen), buffer))
+    state = MatchState(
+        layout.blue, layout.orange, len(chosen), np.concatenate([states[one].buffer for one in chosen])
+    )
+    possible = _possible(state)
     if not possible.any():
         raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
     if wrong := int((~possible).sum()):
         notes.append(f"{wrong:,} packets with numbers that no game has are left out")
         chosen = [chosen[row] for row in np.flatnonzero(possible)]
-    state = MatchState(layout.blue, layout.orange, len(chosen), buffer[possible])
+        state = MatchState(layout.blue, layout.orange, len(chosen), state.buffer[possible])
     kept = [kept[one] for one in chosen]
     tick = np.array([one.frame for one in kept], np.int64)
     seats = [seatings[one] for one in chosen]
@@ -206,13 +208,12 @@ def _dialect(about: dict[str, Any], notes: list[str]) -> Dialect:
 
 def _possible(state: MatchState) -> np.ndarray:
     """Return in which rows ball and cars have numbers that a game can have, `(rows,)` bool."""
-    numbers = [
-        getattr(state, f"{body}_{name}").reshape(state.matches, -1)
-        for body in ("ball", "car")
-        for name in ("position", "rotation", "linear_velocity", "angular_velocity")
-    ]
-    numbers += [state.car_boost_amount, state.car_controls.reshape(state.matches, -1)]
-    found: np.ndarray = (np.abs(np.concatenate(numbers, 1)) < _MOST).all(1)  # NaN is not
+    found = np.ones(state.matches, bool)
+    body = ("position", "rotation", "linear_velocity", "angular_velocity")
+    names = [f"{one}_{name}" for one in ("ball", "car") for name in body]
+    for name in (*names, "car_boost_amount", "car_controls"):
+        below = np.abs(getattr(state, name)) < _MOST  # NaN is not
+        found &= below.reshape(state.matches, -1).all(1)
     return found
 
 
@@ -250,7 +251,8 @@ def _changes(flags: np.ndarray) -> np.ndarray:
 
 
 def _inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
-    read = [INPUT.unpack(one.content) for one in messages if len(one.content) == INPUT.size]
+    messages = [one for one in messages if len(one.content) == INPUT.size]
+    read = [INPUT.unpack(one.content) for one in messages]
     return InputTrack(
         np.array([one.frame for one in messages], np.int64),
         np.array([one.time for one in messages], np.float64) * _SECOND,

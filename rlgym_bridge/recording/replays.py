@@ -92,7 +92,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _check(path: Path, content: bytes) -> None:
-    """Make sure that a replay's parts are as the game wrote them: the parser makes other states of wrong bits.
+    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states.
 
     Raises:
         ValueError: One is not.

@@ -197,6 +197,10 @@ class Recorder:
             self._writer = Writer(self._stream, CHUNK_BYTES)  # type: ignore[arg-type]
             self._writer.start(PROFILE)
         except OSError as error:
+            if self.path in self._written:  # it was made, and nothing can be written to it
+                self._stream.close()
+                self._written.remove(self.path)
+                self.path.unlink(missing_ok=True)
             raise RecordingError(f"cannot record to {self.path}: {error}") from error
 
     def _next_part(self) -> None:

@@ -28,12 +28,13 @@ from rlgym_bridge.recording.channels import (
     AGENTS,
     ENCODINGS,
     FIELD_INFO,
+    INPUT,
     MATCH_CONFIGURATION,
     PACKETS,
     PROFILE,
 )
-from rlgym_bridge.recording.match import MatchRecording, read_match
-from rlgym_bridge.recording.mcap_file import Contents, read_contents
+from rlgym_bridge.recording.match import MatchRecording, _inputs, read_match
+from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
@@ -427,6 +428,12 @@ def test_packets_with_numbers_that_no_game_has_are_left_out_and_counted(
     for state in (found.state, RecordedStateMutator([file], every=1).states):
         for values in (state.ball_position, state.car_rotation, state.car_linear_velocity):
             assert np.isfinite(values).all()
+
+
+def test_an_input_of_another_size_is_left_out_with_its_frame() -> None:
+    whole = INPUT.pack(1, *range(8))
+    found = _inputs([Message(7, 0, whole[:10]), Message(8, 0, whole)], {1: 0})
+    assert (found.frame.tolist(), found.row.tolist(), len(found.controls)) == ([8], [0], 1)
 
 
 def test_a_recording_of_impossible_packets_alone_is_refused(contents: Contents, tmp_path: Path) -> None:

@@ -147,6 +147,18 @@ def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         Recorder(tmp_path / "nowhere" / "match.mcap")
 
 
+def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(recording_writer._Stream, "write", full)
+    with pytest.raises(RecordingError, match=r"cannot record to .*match.mcap: \[Errno 28\]"):
+        Recorder(tmp_path / "match.mcap")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_agents_parts_are_merged_by_frame_and_a_broken_one_stays(tmp_path: Path) -> None:
     server = Recorder(tmp_path / "match.mcap", {"by": "server"})
     agent = Recorder(tmp_path / "agent.mcap", {"by": "agent"})
