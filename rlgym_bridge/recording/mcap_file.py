@@ -73,7 +73,7 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
     damage: list[str] = []
-    unnamed = 0  # messages whose topic stood in what is damaged
+    waiting: list[McapMessage] = []  # their topics stood in what is damaged, and stand again at the end
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
@@ -95,10 +95,9 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
                     elif isinstance(record, Metadata):
                         yield record
                     elif isinstance(record, McapMessage) and record.channel_id in names:
-                        message = Message(record.sequence, record.publish_time, record.data)
-                        yield names[record.channel_id], message
+                        yield names[record.channel_id], _message(record)
                     elif isinstance(record, McapMessage):
-                        unnamed += 1
+                        waiting.append(record)
         except (struct.error, ValueError) as error:
             if isinstance(error, RecordingError):
                 raise
@@ -106,11 +105,18 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
                 f"{path.name} can be read up to byte {file.tell():,} of {size:,} alone "
                 f"({type(error).__name__}: {error}): was its recorder killed, or the file cut or damaged?"
             )
+    named = [one for one in waiting if one.channel_id in names]
+    yield from ((names[one.channel_id], _message(one)) for one in named)
     if damage:
+        unnamed = len(waiting) - len(named)
         also = f", and {unnamed:,} messages that need them" if unnamed else ""
         notes.append(
             f"parts of {path.name} that are damaged and left out: {len(damage)}{also} (the first {damage[0]})"
         )
+
+
+def _message(record: McapMessage) -> Message:
+    return Message(record.sequence, record.publish_time, record.data)
 
 
 def _framed(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:

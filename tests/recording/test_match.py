@@ -368,6 +368,20 @@ def test_of_a_file_with_a_hole_the_rest_is_read(
     np.testing.assert_array_equal(found.state.ball_position, recording.state.ball_position[rows])
 
 
+def test_a_file_whose_first_chunk_is_damaged_has_its_topics_from_the_end(
+    file: Path, recording: MatchRecording, tmp_path: Path
+) -> None:
+    content = bytearray(file.read_bytes())
+    content[content.index(b"zstd") + 100] ^= 1
+    (tmp_path / "odd.mcap").write_bytes(content)
+    found = read_match(tmp_path / "odd.mcap", shadow=False)
+    (note,) = found.notes
+    assert "damaged and left out: 1 (the first" in note
+    assert len(found.tick) > 0.6 * len(recording.tick) and found.tick[-1] == recording.tick[-1]
+    rows = np.searchsorted(recording.tick, found.tick)
+    np.testing.assert_array_equal(found.state.car_position, recording.state.car_position[rows])
+
+
 def rewritten(
     contents: Contents,
     file: Path,
