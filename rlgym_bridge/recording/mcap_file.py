@@ -72,39 +72,25 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
     if not size:
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
-    damage: list[str] = []
     waiting: list[McapMessage] = []  # their topics stood in what is damaged, and stand again at the end
+    damage: list[str] = []
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
-        try:
-            for opcode, content in _framed(file, size):
-                try:
-                    records = _records(opcode, content)
-                except _DAMAGED as error:
-                    damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
-                    continue
-                for record in records:
-                    if isinstance(record, Header) and record.profile != PROFILE:
-                        raise RecordingError(
-                            f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
-                            "program recorded it"
-                        )
-                    if isinstance(record, Channel):
-                        names[record.id] = record.topic
-                    elif isinstance(record, Metadata):
-                        yield record
-                    elif isinstance(record, McapMessage) and record.channel_id in names:
-                        yield names[record.channel_id], _message(record)
-                    elif isinstance(record, McapMessage):
-                        waiting.append(record)
-        except (struct.error, ValueError) as error:
-            if isinstance(error, RecordingError):
-                raise
-            notes.append(
-                f"{path.name} can be read up to byte {file.tell():,} of {size:,} alone "
-                f"({type(error).__name__}: {error}): was its recorder killed, or the file cut or damaged?"
-            )
+        for record in _records(file, size, damage, notes):
+            if isinstance(record, Header) and record.profile != PROFILE:
+                raise RecordingError(
+                    f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
+                    "program recorded it"
+                )
+            if isinstance(record, Channel):
+                names[record.id] = record.topic
+            elif isinstance(record, Metadata):
+                yield record
+            elif isinstance(record, McapMessage) and record.channel_id in names:
+                yield names[record.channel_id], _message(record)
+            elif isinstance(record, McapMessage):
+                waiting.append(record)
     named = [one for one in waiting if one.channel_id in names]
     yield from ((names[one.channel_id], _message(one)) for one in named)
     if damage:
@@ -119,24 +105,54 @@ def _message(record: McapMessage) -> Message:
     return Message(record.sequence, record.publish_time, record.data)
 
 
+def _records(file: BinaryIO, size: int, damage: list[str], notes: list[str]) -> Iterator[McapRecord]:
+    """Yield the records of the kinds that matter, from behind the magic bytes on.
+
+    Args:
+        file: It.
+        size: Its bytes.
+        damage: Is told which records cannot be read.
+        notes: Is told where it cannot be read on.
+    """
+    try:
+        for opcode, content in _framed(file, size):
+            try:
+                records = _parsed(opcode, content)
+            except _DAMAGED as error:
+                damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
+            else:
+                yield from records
+    except _BrokenOff as error:
+        notes.append(
+            f"{Path(file.name).name} can be read up to byte {file.tell():,} of {size:,} alone ({error}): was "
+            "its recorder killed, or the file cut or damaged?"
+        )
+
+
+class _BrokenOff(Exception):
+    """It cannot be told where the next record begins, or the end is missing."""
+
+
 def _framed(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """Yield kind and content of each record, damaged or not, from behind the magic bytes on.
+    """Yield kind and content of each record, damaged or not.
 
     Raises:
-        struct.error, ValueError: It cannot be told where the next one begins, or the end is missing.
+        _BrokenOff: See there.
     """
     opcode = 0
     while opcode != Opcode.FOOTER:
-        opcode, length = _FRAME.unpack(file.read(_FRAME.size))
-        if length > size - file.tell():
-            raise ValueError(f"a record of {length:,} bytes")
-        yield Opcode(opcode), file.read(length)
+        if len(head := file.read(_FRAME.size)) < _FRAME.size:
+            raise _BrokenOff("the end is missing")
+        opcode, length = _FRAME.unpack(head)
+        if opcode not in list(Opcode) or length > size - file.tell():
+            raise _BrokenOff(f"a record of kind {opcode} and {length:,} bytes")
+        yield opcode, file.read(length)
     if (end := file.read(len(MAGIC))) != MAGIC:
-        raise ValueError(f"it ends with {end!r}, expected {MAGIC!r}")
+        raise _BrokenOff(f"it ends with {end!r}, expected {MAGIC!r}")
 
 
-def _records(opcode: int, content: bytes) -> Sequence[McapRecord]:
-    """Return what a record holds, of the kinds that matter.
+def _parsed(opcode: int, content: bytes) -> Sequence[McapRecord]:
+    """Return what a record holds; nothing where its kind does not matter.
 
     Raises:
         One of _DAMAGED: It cannot be read.
