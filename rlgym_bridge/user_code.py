@@ -1,11 +1,12 @@
 """What is said of errors in code that a user brings along: environments, components, mutators."""
 
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import Final
 
 _OURS: Final = str(Path(__file__).parent)
-_INSTALLED: Final = ("site-packages", "<frozen")
+_INSTALLED: Final = ("site-packages", "<frozen", sysconfig.get_path("stdlib"))
 
 
 def told(error: BaseException) -> str:
@@ -23,6 +24,8 @@ def told(error: BaseException) -> str:
     raised_here = bool(frames) and frames[-1].filename.startswith(_OURS)
     if raised_here and isinstance(error, (ValueError, OSError, ImportError)):
         return text
+    if not own and isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     kind = type(error).__name__
     if isinstance(error, SystemExit):
         text = f"it ended the program with sys.exit({error.code!r})"

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.export import write_csv, write_parquet
 from rlgym_bridge.recording.match import AgentTrack, MatchRecording
 from rlgym_bridge.recording.open import open_recording
@@ -45,9 +45,11 @@ def run(options: argparse.Namespace) -> int:
         recording = open_recording(options.file, options.columns)
         found = summary(recording)
         if options.csv is not None:
-            write_csv(recording, options.csv)
+            with shared.naming(options.csv):
+                write_csv(recording, options.csv)
         if options.parquet is not None:
-            write_parquet(recording, options.parquet)
+            with shared.naming(options.parquet):
+                write_parquet(recording, options.parquet)
     except Exception as error:
         print(f"error: {told(error)}", file=sys.stderr)
         return 2
@@ -82,10 +84,9 @@ def summary(recording: Recording) -> dict[str, Any]:
         "notes": recording.notes,
     }
     if isinstance(recording, MatchRecording):
-        playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
         found |= {
             "score": state.score[-1].astype(int).tolist(),
-            "playing_seconds": round(float(playing.sum()) / TICKS_PER_SECOND, 3),
+            "playing_seconds": round(recording.played_ticks / TICKS_PER_SECOND, 3),
             "lost_ticks": recording.lost_ticks,
             "about": recording.about,
             "agents": [_agent(recording, one) for one in recording.agents.values()],

@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
             players = range(len(configuration.player_configurations))
             reports = [Path(folder) / f"{i}.json" for i in players]
-            recorded = RecordedMatch(options.record, len(players))
+            recorded = RecordedMatch(options.record)
             with_environment(
                 configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
             )
@@ -138,11 +138,15 @@ def run(options: argparse.Namespace) -> int:
         return 1
     written = shared.write_json(options.json, summary(result, told, recorded.file))
     print_result(console, result, told)
-    if recorded.file is not None:
+    if recorded.failed is not None:
+        print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
+    elif recorded.file is not None:
         console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
     if not written:
         return 2
-    troubled = any(bot.crashed or told[bot.index].faults for bot in result.bots)
+    troubled = recorded.failed is not None or any(
+        bot.crashed or told[bot.index].faults for bot in result.bots
+    )
     return 1 if troubled or result.ended_by == "stopped" else 0
 
 

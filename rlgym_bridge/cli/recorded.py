@@ -13,7 +13,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.tape import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.drawable import state_message
-from rlgym_bridge.recording.merge import merge
+from rlgym_bridge.recording.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.recording.writer import Recorder, RecordingError
 from rlgym_bridge.server import World
 from rlgym_bridge.server.errors import ConfigError
@@ -26,15 +26,18 @@ class RecordedMatch:
 
     Args:
         file: The recording; None where there is to be none.
-        bots: Players of the match.
+
+    Attributes:
+        file: The recording, links followed.
+        failed: Why it is not whole; None where it is, as far as is known.
 
     Raises:
-        ConfigError: The file is no `.mcap`, or is there already.
+        ConfigError: The file is no `.mcap`, is there already, or an earlier match left something beside it.
     """
 
-    def __init__(self, file: Path | None, bots: int) -> None:
-        self.file = None if file is None else file.absolute()
-        self._parts: list[Path] = []
+    def __init__(self, file: Path | None) -> None:
+        self.file = None if file is None else file.resolve()  # a link to a file yet to be made stays
+        self.failed: str | None = None
         self._recorder: Recorder | None = None
         if self.file is None:
             return
@@ -43,11 +46,16 @@ class RecordedMatch:
         if self.file.exists():
             raise ConfigError(f"--record is {file}, which is there already; expected a new file")
         shared.check_outputs(self.file)
-        self._parts = [self.file.with_suffix(f".{number}.part.mcap") for number in range(bots)]
+        if parts := left_over(self.file):
+            raise ConfigError(
+                f"--record is {file}, but beside it lie {', '.join(one.name for one in parts)}, left by a "
+                "match that was killed: move or remove them (each .mcap is a recording by itself), or record "
+                "to another file"
+            )
 
     def environment(self, player: int) -> dict[str, str]:
         """Return what tells a bot's process to record."""
-        return {RECORD_VARIABLE: str(self._parts[player])} if self._parts else {}
+        return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
     def recorder(
         self, options: argparse.Namespace, world: World, dialect: Dialect, constants: Mapping[str, Spread]
@@ -77,9 +85,11 @@ class RecordedMatch:
             return
         if self._recorder is not None:
             self._recorder.close()
+            self.failed = self._recorder.failed
         try:
-            notes = merge(self.file, self._parts)
+            notes = merge(self.file, bot_files(self.file))
         except OSError as error:
-            notes = [f"the bots' recordings stay beside {self.file}: {error}"]
+            self.failed = f"the bots' recordings stay beside it: {error}"
+            notes = [f"{self.file}: {self.failed}"]
         for note in notes:
             print(f"warning: {note}", file=sys.stderr)

@@ -22,7 +22,7 @@ from rlgym_bridge.recording.drawable import state_message
 from rlgym_bridge.recording.writer import Recorder, RecordingError
 
 RECORD_VARIABLE: Final = "RLGYM_BRIDGE_RECORD"
-"""Environment variable with the file to record to, or a folder in which the bot names the file."""
+"""Environment variable with the file to record to, `.mcap`, or a folder in which the bot names the file."""
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 
@@ -85,26 +85,46 @@ def tape_of(agent_id: str, policy: str | Path, record: str | Path | None) -> Tap
     Args:
         agent_id: Whose.
         policy: Its policy folder, or a name; the folder's `policy.json` is kept in the recording.
-        record: File or folder; `RLGYM_BRIDGE_RECORD` goes before it.
+        record: File (`.mcap`) or folder; `RLGYM_BRIDGE_RECORD` goes before it. A file that is there already
+            stays as it is, and another is written beside it.
     """
     named = os.environ.get(RECORD_VARIABLE) or record
     if not named:
         return None
-    path = Path(named)
-    if path.is_dir() or not path.suffix:
-        name = "".join(one if one.isalnum() or one in "-_." else "-" for one in agent_id)
-        path = path / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.mcap"
     manifest = Path(policy) / "policy.json"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        recorder = Recorder(path, about(agent_id), prepare=state_message)
+        path = _file(Path(named), agent_id)
+        recorder = Recorder(path, about(agent_id), beside=True, prepare=state_message)
         if manifest.is_file():
             recorder.tell(POLICY + agent_id, {"policy.json": manifest.read_text(encoding="utf-8")})
-    except (OSError, UnicodeError, RecordingError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
         _LOG.warning("nothing is recorded: %s", error)
         return None
-    _LOG.info("recording to %s", path)
+    if recorder.path != path:
+        _LOG.warning("%s is there already: recording to %s", path, recorder.path)
+    else:
+        _LOG.info("recording to %s", path)
     return Tape(recorder, agent_id)
+
+
+def _file(named: Path, agent_id: str) -> Path:
+    """Return the file that a file or folder stands for, in a folder that is there.
+
+    Raises:
+        OSError: The folder cannot be made.
+        RecordingError: It is a file, but no recording.
+    """
+    path = named.resolve()  # a link to a file that has yet to be made stays
+    if path.is_dir() or path.suffix != ".mcap":
+        if path.exists() and not path.is_dir():
+            raise RecordingError(
+                f"{named} is a file, expected a folder or a file whose name ends with .mcap "
+                f"({RECORD_VARIABLE}, or what the bot was told to record to)"
+            )
+        name = "".join(one if one.isalnum() or one in "-_." else "-" for one in agent_id)
+        path = path / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.mcap"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def about(agent_id: str) -> dict[str, Any]:

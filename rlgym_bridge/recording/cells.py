@@ -1,5 +1,6 @@
 """The cells of a text file of numbers: CSV with commas, tabs or spaces, or JSON lines."""
 
+import csv
 import json
 import math
 from collections.abc import Sequence
@@ -58,12 +59,14 @@ class Cells:
         if isinstance(column, str):
             if column not in self.names:
                 held = ", ".join(self.names) if self.names else "no header"
-                raise ValueError(f"{self.source} has no column {column!r} ({what}); it has {held}")
+                hint = _semicolons(held)
+                raise ValueError(f"{self.source} has no column {column!r} ({what}); it has {held}{hint}")
             return self.names.index(column)
         if not 0 <= column < width:
+            hint = _semicolons(*self.rows[0]) or ": does this map belong to this table?"
             raise ValueError(
-                f"{self.source} has {width} columns (0 to {width - 1}), expected a column {column} ({what}): "
-                "does this map belong to this table?"
+                f"{self.source} has {width} columns (0 to {width - 1}), expected a column {column} ({what})"
+                + hint
             )
         return column
 
@@ -94,22 +97,43 @@ def read_cells(path: Path, header: bool) -> Cells:
         return Cells(path, [number for number, _ in numbered], _objects(path, numbered), None)
     names: list[str] = []
     if header and numbered:
-        names = [name.strip().strip('"') for name in _split(numbered.pop(0)[1])]
+        number, line = numbered.pop(0)
+        names = [name.strip().strip('"') for name in _split(path, number, line)]
     if not numbered:
         raise ValueError(f"{path} holds no rows, expected a table of numbers")
-    rows = [_split(line) for _, line in numbered]
+    rows = [_split(path, number, line) for number, line in numbered]
     width = len(names or rows[0])
     for (number, _), row in zip(numbered, rows, strict=True):
         if len(row) != width:
-            raise ValueError(f"{path} row {number} has {len(row)} columns, expected {width} as before it")
+            raise ValueError(
+                f"{path} row {number} has {len(row)} columns, expected {width} as before it"
+                + _semicolons(*row, *names)
+            )
     return Cells(path, [number for number, _ in numbered], rows, names)
 
 
-def _split(line: str) -> list[str]:
+def _split(path: Path, number: int, line: str) -> list[str]:
+    """Return a line's cells; those in quotes without them.
+
+    Raises:
+        ValueError: A cell in quotes is too long.
+    """
     for separator in (",", "\t"):
+        if separator in line and '"' in line:
+            try:
+                return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+            except csv.Error as error:
+                raise ValueError(f"{path} row {number} cannot be read: {error}") from error
         if separator in line:
             return line.split(separator)
-    return line.split()
+    return [cell.strip('"') for cell in line.split()]
+
+
+def _semicolons(*cells: str) -> str:
+    """Return a hint, for the end of an error, where cells look as if semicolons parted them."""
+    if not any(";" in cell for cell in cells):
+        return ""
+    return "; it has semicolons, expected commas, tabs or spaces between columns, and points in numbers"
 
 
 def _objects(path: Path, numbered: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
@@ -150,8 +174,10 @@ def _number(cell: Any, where: str, perhaps_header: bool) -> float:
         number = _WORDS.get(cell.strip().lower()) if isinstance(cell, str) else None
         number = float(cell) if number is None else number
     except (ValueError, OverflowError):
-        hint = "; if this row names the columns, the map needs header = true" if perhaps_header else ""
         shown = cell if isinstance(cell, str) else json.dumps(cell)
+        hint = _semicolons(shown)
+        if perhaps_header and not hint:
+            hint = "; if this row names the columns, the map needs header = true"
         raise ValueError(f"{where}: {shown.strip()[:40]!r}, expected a number{hint}") from None
     if not math.isfinite(number):
         raise ValueError(f"{where}: {number}, expected a finite number")

@@ -75,4 +75,5 @@ def write_parquet(recording: Recording, path: Path) -> None:
             "Parquet needs pyarrow: pip install -c constraints.txt -e '.[view]'; --csv does without"
         ) from error
     table = pyarrow.table({name: np.ascontiguousarray(one) for name, one in columns_of(recording).items()})
-    pyarrow.parquet.write_table(table, path)
+    with path.open("wb") as file:  # by its name pyarrow would remove what it cannot write to
+        pyarrow.parquet.write_table(table, file)

@@ -25,12 +25,14 @@ from rlgym_bridge.recording.channels import (
     Decision,
 )
 from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
+from rlgym_bridge.recording.merge import left_over
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.stretches import Track, jumps
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 
 _SECOND = 1e-9  # s in a ns
+_MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
 
 
 @dataclass
@@ -90,6 +92,13 @@ class MatchRecording(Recording):
     agents: dict[str, AgentTrack] = field(default_factory=dict)
 
     @property
+    def played_ticks(self) -> int:
+        """Ticks of play, those that no packet shows included, unless the frame leaps."""
+        playing, steps = _in_play(self.state), np.diff(self.tick)
+        together = playing[1:] & playing[:-1] & (steps > 0) & (steps <= GAP_TICKS)
+        return int(steps[together].sum() + playing.sum() - together.sum())
+
+    @property
     def lost_ticks(self) -> int:
         """Ticks between packets of one stretch of play that no packet shows."""
         steps = np.diff(self.tick)
@@ -116,6 +125,12 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     states, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
     if not states:
         raise RecordingError(f"{path} holds no packet of a match that can be read")
+    if beside := left_over(path):
+        notes.append(
+            f"more of this match lies in {', '.join(one.name for one in beside)}, each a recording by "
+            "itself: in .N.part decisions and inputs of a bot (the match was killed, or goes on), in .partN "
+            "what came later"
+        )
     layout = Counter(one.layout for one in states).most_common(1)[0][0]
     chosen = [number for number, one in enumerate(states) if one.layout is layout]
     if len(chosen) < len(states):
@@ -123,11 +138,18 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     state = MatchState(
         layout.blue, layout.orange, len(chosen), np.concatenate([states[one].buffer for one in chosen])
     )
+    possible = _possible(state)
+    if not possible.any():
+        raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
+    if wrong := int((~possible).sum()):
+        notes.append(f"{wrong:,} packets with numbers that no game has are left out")
+        chosen = [chosen[row] for row in np.flatnonzero(possible)]
+        state = MatchState(layout.blue, layout.orange, len(chosen), state.buffer[possible])
     kept = [kept[one] for one in chosen]
     tick = np.array([one.frame for one in kept], np.int64)
     seats = [seatings[one] for one in chosen]
     rows_of = {index: row for row, index in enumerate(seats[-1])}
-    playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
+    playing = _in_play(state)
     known = state.ball_known > 0
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
@@ -151,7 +173,8 @@ def _decode(
 ) -> tuple[list[MatchState], list[list[int]], list[Message], list[str]]:
     """Return the state of each packet that is new, the packet indices of its rows, and the packet."""
     field_info, configuration = heads
-    dialect = Dialect.parse(about.get("dialect", ()))
+    notes: list[str] = []
+    dialect = _dialect(about, notes)
     decoder = Decoder(field_info or flat.FieldInfo(), configuration, shadow, dialect)
     states, seatings, kept, bad, last = [], [], [], 0, None
     for message in packets:
@@ -167,8 +190,31 @@ def _decode(
         seatings.append(list(decoder.rows))
         kept.append(message)
         decoder.clear_touches()
-    notes = [f"{bad:,} packets cannot be read"] if bad else []
+    if bad:
+        notes.append(f"{bad:,} packets cannot be read")
     return states, seatings, kept, notes
+
+
+def _dialect(about: dict[str, Any], notes: list[str]) -> Dialect:
+    words = about.get("dialect", [])
+    try:
+        if not isinstance(words, list) or not all(isinstance(one, str) for one in words):
+            raise ValueError(f"dialect is {json.dumps(words)[:80]}, expected a list of NAME=VALUE")
+        return Dialect.parse(words)
+    except ValueError as error:
+        notes.append(f"what the recorder said of the match cannot be read: {error}")
+        return Dialect()
+
+
+def _possible(state: MatchState) -> np.ndarray:
+    """Return in which rows ball and cars have numbers that a game can have, `(rows,)` bool."""
+    found = np.ones(state.matches, bool)
+    body = ("position", "rotation", "linear_velocity", "angular_velocity")
+    names = [f"{one}_{name}" for one in ("ball", "car") for name in body]
+    for name in (*names, "car_boost_amount", "car_controls"):
+        below = np.abs(getattr(state, name)) < _MOST  # NaN is not
+        found &= below.reshape(state.matches, -1).all(1)
+    return found
 
 
 def _message(message: Message) -> object:
@@ -196,12 +242,17 @@ def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndar
     return found
 
 
+def _in_play(state: MatchState) -> np.ndarray:
+    return np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
+
+
 def _changes(flags: np.ndarray) -> np.ndarray:
     return np.concatenate([[False], flags[1:] != flags[:-1]])
 
 
 def _inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
-    read = [INPUT.unpack(one.content) for one in messages if len(one.content) == INPUT.size]
+    messages = [one for one in messages if len(one.content) == INPUT.size]
+    read = [INPUT.unpack(one.content) for one in messages]
     return InputTrack(
         np.array([one.frame for one in messages], np.int64),
         np.array([one.time for one in messages], np.float64) * _SECOND,

@@ -1,8 +1,12 @@
 """The server's recording of a match and those of its agents become one file."""
 
+import glob
 import heapq
+import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import IO
 
 from mcap.records import Metadata
 from mcap.writer import Writer
@@ -18,19 +22,44 @@ from rlgym_bridge.recording.channels import (
     log_time,
 )
 from rlgym_bridge.recording.mcap_file import Message, read_records
-from rlgym_bridge.recording.writer import CHUNK_BYTES, RecordingError
+from rlgym_bridge.recording.writer import CHUNK_BYTES, RecordingError, parts_of
 
 Entry = tuple[str, Message] | Metadata
 
 
-def merge(path: Path, parts: Sequence[Path]) -> list[str]:
+def bot_file(path: Path, number: int) -> Path:
+    """Return the file that a bot writes while the server writes `path`."""
+    return path.with_suffix(f".{number}.part.mcap")
+
+
+def bot_files(path: Path) -> list[Path]:
+    """Return the files that bots wrote while the server wrote `path`: their first parts."""
+    form = re.compile(re.escape(path.stem) + r"\.\d+\.part(-\d+)?\.mcap")
+    return sorted(
+        one for one in path.parent.glob(glob.escape(path.stem) + ".*.part*") if form.fullmatch(one.name)
+    )
+
+
+def unfinished(path: Path) -> Path:
+    """Return the file that becomes `path` when all is in it."""
+    return path.with_name(path.name + ".part")
+
+
+def left_over(path: Path) -> list[Path]:
+    """Return what lies beside a recording of a match that did not come to be merged."""
+    bots = [part for one in bot_files(path) for part in (one, *parts_of(one))]
+    return [one for one in (*parts_of(path), *bots, unfinished(path)) if one.is_file()]
+
+
+def merge(path: Path, agents: Sequence[Path]) -> list[str]:
     """Put the agents' recordings into the server's, ordered by frame, and remove those that were read whole.
 
-    Where the server's has the packets, an agent's are reduced to when they came.
+    Where the server's has the packets, an agent's are reduced to when they came. Recordings that went on in
+    other files (`parts_of`) are taken with all of them.
 
     Args:
         path: The server's; made of the agents' alone where it is not there.
-        parts: The agents'; those that are missing or cannot be read are left out.
+        agents: The agents'; those that are missing or cannot be read are left out.
 
     Returns:
         What could not be read: sentences for people.
@@ -39,49 +68,71 @@ def merge(path: Path, parts: Sequence[Path]) -> list[str]:
         OSError: The new file cannot be written; the old ones stay.
     """
     notes: list[str] = []
-    has_packets = path.is_file()
-    sources = [one for one in ([path] if has_packets else []) + list(parts) if one.is_file()]
-    if not sources:  # the match never began
+    server, *others = ([part for part in (one, *parts_of(one)) if part.is_file()] for one in (path, *agents))
+    recordings = [one for one in (server, *others) if one]
+    if not recordings:  # the match never began
         return notes
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("wb") as file:
-        writer = Writer(file, CHUNK_BYTES)
-        writer.start(PROFILE)
-        channels: dict[str, int] = {}
-        told: set[str] = set()
-        every = [_entries(source, number, notes) for number, source in enumerate(sources)]
-        for _, number, entry in heapq.merge(*every, key=lambda one: one[0]):
-            if isinstance(entry, Metadata):
-                if entry.name not in told and (number == 0 or entry.name != ABOUT):
-                    told.add(entry.name)
-                    writer.add_metadata(entry.name, entry.metadata)
-                continue
-            topic, (frame, time, content) = entry
-            if topic in (FIELD_INFO, MATCH_CONFIGURATION) and number and topic in channels:
-                continue
-            if has_packets and number:
-                if not topic.startswith(AGENTS):
-                    continue  # drawn from the server's packets already
-                if topic.endswith(PACKETS):
-                    topic, content = topic.removesuffix(PACKETS) + "/arrivals", b""
-            if topic not in channels:
-                channels[topic] = writer.register_channel(topic, ENCODINGS[topic.rpartition("/")[2]], 0)
-            writer.add_message(channels[topic], log_time(frame), content, time, frame)
-        writer.finish()  # type: ignore[no-untyped-call]
-    unfinished.replace(path)
-    for source in sources:
+    target = unfinished(path)
+    file = target.open("xb")
+    try:
+        with file:
+            _write(file, recordings, bool(server), notes)
+    except BaseException:  # a full disk, or Ctrl-C
+        target.unlink()
+        raise
+    target.replace(path)
+    for source in chain.from_iterable(recordings):
         if source != path and not any(source.name in note for note in notes):
             source.unlink()
     return notes
 
 
-def _entries(source: Path, number: int, notes: list[str]) -> Iterator[tuple[int, int, Entry]]:
-    """Yield frame, number of the file, and entry."""
+def _write(
+    file: IO[bytes], recordings: Sequence[Sequence[Path]], has_packets: bool, notes: list[str]
+) -> None:
+    """Write all recordings, each of one file or more, to one file.
+
+    Args:
+        file: It.
+        recordings: Where the first is the server's, the others give what they alone have.
+        has_packets: Whether it is.
+        notes: Is told what cannot be read.
+    """
+    writer = Writer(file, CHUNK_BYTES)
+    writer.start(PROFILE)
+    channels: dict[str, int] = {}
+    told: set[str | bytes] = set()
+    every = [_entries(sources, number, notes) for number, sources in enumerate(recordings)]
+    for _, number, entry in heapq.merge(*every, key=lambda one: one[0]):
+        if isinstance(entry, Metadata):
+            if entry.name not in told and (number == 0 or entry.name != ABOUT):
+                told.add(entry.name)
+                writer.add_metadata(entry.name, entry.metadata)
+            continue
+        topic, (frame, time, content) = entry
+        if topic in (FIELD_INFO, MATCH_CONFIGURATION):
+            if content in told or (number and topic in channels):
+                continue  # every part of a recording begins with it
+            told.add(content)
+        if has_packets and number:
+            if not topic.startswith(AGENTS):
+                continue  # drawn from the server's packets already
+            if topic.endswith(PACKETS):
+                topic, content = topic.removesuffix(PACKETS) + "/arrivals", b""
+        if topic not in channels:
+            channels[topic] = writer.register_channel(topic, ENCODINGS[topic.rpartition("/")[2]], 0)
+        writer.add_message(channels[topic], log_time(frame), content, time, frame)
+    writer.finish()  # type: ignore[no-untyped-call]
+
+
+def _entries(sources: Sequence[Path], number: int, notes: list[str]) -> Iterator[tuple[int, int, Entry]]:
+    """Yield frame, number of the recording, and entry."""
     frame = -1  # metadata stand where they were
-    try:
-        for entry in read_records(source, notes):
-            if not isinstance(entry, Metadata):
-                frame = entry[1].frame
-            yield frame, number, entry
-    except (OSError, RecordingError) as error:
-        notes.append(str(error))
+    for source in sources:
+        try:
+            for entry in read_records(source, notes):
+                if not isinstance(entry, Metadata):
+                    frame = entry[1].frame
+                yield frame, number, entry
+        except (OSError, RecordingError) as error:
+            notes.append(str(error))

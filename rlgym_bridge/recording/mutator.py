@@ -9,18 +9,20 @@ import numpy as np
 from rlgym_bridge.game import GOAL_THRESHOLD_Y, PLAYING_PHASES
 from rlgym_bridge.mutator_base import BatchMutator
 from rlgym_bridge.recording.match import read_match
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import CAR_FIELDS, MatchState
 
 _OWN: Final = ("player_id", "team", "hitbox", "known", "controls", "ball_touches", "bump_victim")
 """Fields of a car that are a match's own: an episode begins with its own cars and nothing pressed."""
 
-_MATCH: Final = (
+_DRAWN: Final = (
     "ball_position",
     "ball_rotation",
     "ball_linear_velocity",
     "ball_angular_velocity",
     "pad_timer",
+    *(f"car_{one.name}" for one in CAR_FIELDS if one.name not in _OWN),
 )
+"""Fields of the state that are taken from a recording."""
 
 
 class RecordedStateMutator(BatchMutator):
@@ -38,13 +40,17 @@ class RecordedStateMutator(BatchMutator):
 
     Raises:
         OSError, RecordingError: A file cannot be read.
-        ValueError: Team sizes differ, or no state is left.
+        ValueError: `files` is no list, or `every` no whole number; team sizes differ, or no state is left.
     """
 
     def __init__(self, files: Sequence[str | Path], every: int = 12, seed: int | None = None) -> None:
         super().__init__(seed)
-        if every < 1 or not files:
-            raise ValueError(f"got {len(files)} files and every {every} ticks, expected one or more of both")
+        if isinstance(files, str | Path):
+            raise ValueError(f"files is {files!r}, expected a list of recordings: [{files!r}]")
+        if not isinstance(every, int | np.integer) or every < 1:
+            raise ValueError(f"every is {every!r}, expected a whole number of ticks, 1 or more")
+        if not files:
+            raise ValueError("got 0 files, expected one recording or more")
         found = [_usable(read_match(file).state, every) for file in files]
         sizes = {(one.layout.blue, one.layout.orange) for one in found}
         if len(sizes) > 1:
@@ -68,17 +74,15 @@ class RecordedStateMutator(BatchMutator):
                 f"{asked.blue} and {asked.orange}; expected the same (team_sizes)"
             )
         drawn = rng.integers(self.states.matches, size=state.matches)
-        for name in _MATCH:
+        for name in _DRAWN:
             getattr(state, name)[:] = getattr(self.states, name)[drawn]
-        for field in vars(self.states):
-            name = field.removeprefix("car_")
-            if field.startswith("car_") and name not in _OWN:
-                getattr(state, field)[:] = getattr(self.states, field)[drawn]
 
 
 def _usable(state: MatchState, every: int) -> MatchState:
     playing = np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
     fits = playing & (state.ball_known > 0) & (np.abs(state.ball_position[:, 1]) < GOAL_THRESHOLD_Y)
     fits &= (state.car_is_demoed < 1).all(1)
+    for name in _DRAWN:
+        fits &= np.isfinite(getattr(state, name)).reshape(state.matches, -1).all(1)
     rows = np.flatnonzero(fits)[::every]
     return MatchState(state.layout.blue, state.layout.orange, len(rows), state.buffer[rows])

@@ -26,10 +26,14 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
     path = Path(path)
     if path.is_dir():
         raise RecordingError(f"{path} is a folder, expected a recording in it: give its name")
+    for file in (path, *([] if columns is None else [Path(columns)])):
+        # A pipe of the shell (/dev/fd/63) has a writer; opening any other may wait for ever.
+        if file.is_fifo() and not file.is_relative_to("/dev"):
+            raise RecordingError(f"{file} is a named pipe, expected a file")
     if columns is not None:
         return read_table(path, Path(columns))
-    with path.open("rb") as file:
-        begins = file.read(len(MAGIC))
+    with path.open("rb") as stream:
+        begins = stream.read(len(MAGIC))
     if begins == MAGIC or path.suffix == ".mcap":
         return read_match(path)
     if path.suffix == ".replay":

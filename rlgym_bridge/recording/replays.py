@@ -4,6 +4,8 @@ Nothing is filled in between: a body is shown where a frame has it. The parser i
 what boxcars reads.
 """
 
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -23,6 +25,9 @@ _SLACK_SECONDS: Final = 5 / TICKS_PER_SECOND  # a body's state is up to 4 ticks 
 _MOST_CARS: Final = 4  # of a team
 _BODY_NUMBERS: Final = 13
 _NO_VECTOR: Final = {"x": 0.0, "y": 0.0, "z": 0.0}
+_PART: Final = struct.Struct("<II")  # size and checksum, before each of a replay's two parts
+_CHECKSUM_START: Final = 0x10340DFE  # boxcars, src/crc.rs; the polynomial is the usual one
+_ALL: Final = 0xFFFFFFFF
 
 
 def read_replay(path: Path) -> Recording:
@@ -41,7 +46,8 @@ def read_replay(path: Path) -> Recording:
     Raises:
         ImportError: subtr-actor-py is not installed.
         OSError: The file cannot be read.
-        ValueError: It is no replay, cut off, too old, without frames, or with more than 4 players a team.
+        ValueError: It is no replay, cut off, damaged, too old, without frames, or with more than 4 players a
+            team.
     """
     replay = _parse(path)
     frames = (replay.get("network_frames") or {}).get("frames") or []
@@ -81,7 +87,40 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path} cannot be read as a replay: {' '.join(str(error).split())}; is the file whole?"
         ) from error
+    _check(path, content)
     return replay
+
+
+def _check(path: Path, content: bytes) -> None:
+    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states.
+
+    Raises:
+        ValueError: One is not.
+    """
+    at = 0
+    for name in ("header", "body"):
+        size, expected = _PART.unpack_from(content, at)
+        at += _PART.size
+        found = checksum(content[at : at + size])
+        at += size
+        if found != expected:
+            raise ValueError(
+                f"{path} is damaged: its {name} has the checksum {found:08x}, expected {expected:08x} as it "
+                "says itself; copy or download it anew"
+            )
+
+
+def checksum(content: bytes) -> int:
+    """Return the game's checksum: zlib's, with all bytes and the result read from their last bit on."""
+    started = zlib.crc32(content.translate(_MIRRORED), _mirrored(_CHECKSUM_START, 32) ^ _ALL)
+    return _mirrored(started, 32)
+
+
+def _mirrored(number: int, bits: int) -> int:
+    return int(f"{number:0{bits}b}"[::-1], 2)
+
+
+_MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
 
 
 class _Row(NamedTuple):

@@ -6,12 +6,16 @@ A chunk is on the disk as soon as it is full, so a process that is killed loses 
 fails ends the recording with a warning, never the match.
 """
 
+import glob
 import json
 import logging
+import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,13 +42,25 @@ class RecordingError(ValueError):
     """A recording cannot be begun, or read; the message names the file."""
 
 
+def parts_of(path: Path) -> list[Path]:
+    """Return the files in which a recording goes on, in that order; see `Recorder`."""
+    form = re.compile(re.escape(path.stem) + r"\.part(\d+)" + re.escape(path.suffix))
+    found = {
+        int(match[1]): one
+        for one in path.parent.glob(glob.escape(path.stem) + ".part*")
+        if (match := form.fullmatch(one.name))
+    }
+    return [found[number] for number in sorted(found)]
+
+
 class Recorder:
-    """Writes messages to a file, in a thread of its own.
+    """Writes messages to a file, in a thread of its own; never to one that is there already.
 
     Args:
         path: The file; its folder has to be there.
         about: What is worth knowing of the match: JSON values.
-        part_bytes: Size from which it goes on in `name-2.mcap` and so on.
+        beside: Whether `name-2.mcap` is written, or the next free number, where the file is there already.
+        part_bytes: Size from which it goes on in `name.part2.mcap` and so on.
         parts: Files kept.
         prepare: Called in the writer thread with each message's topic, frame and content as they are put;
             gives further messages to write, as `(topic, content)`.
@@ -63,21 +79,23 @@ class Recorder:
         path: str | Path,
         about: Mapping[str, Any] | None = None,
         *,
+        beside: bool = False,
         part_bytes: int = PART_BYTES,
         parts: int = PARTS,
         prepare: Callable[[str, int, bytes], list[tuple[str, bytes]]] | None = None,
     ) -> None:
-        self.path = self._first = Path(path)
+        self.path = Path(path)
         self.dropped = 0
         self.failed: str | None = None
         self._part_bytes, self._parts, self._prepare = part_bytes, parts, prepare
         self._written: list[Path] = []
-        self._numbered = 1
+        self._numbers = count(2)
         self._kept: list[tuple[str, Mapping[str, str]]] = []  # metadata, of every part
         self._head: dict[str, tuple[int, int, bytes]] = {}  # by topic: what every part begins with
         self._queue: deque[Any] = deque()
         self._closed = threading.Event()
-        self._open()
+        self._open(chain([self.path], _named(self.path, "-", count(2)) if beside else ()))
+        self._first = self.path
         if about is not None:
             self.tell(ABOUT, {name: json.dumps(value) for name, value in about.items()})
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
@@ -161,22 +179,34 @@ class Recorder:
             channel = self._channels[topic] = self._writer.register_channel(topic, encoding, 0)
         self._writer.add_message(channel, max(0, log_time(frame)), content, now, frame % _FRAMES)
 
-    def _open(self) -> None:
+    def _open(self, names: Iterable[Path]) -> None:
+        """Begin the first of these files that is not there yet.
+
+        Raises:
+            RecordingError: All are there, or one cannot be made.
+        """
         try:
-            self._stream = _Stream(self.path)
+            for self.path in names:
+                with suppress(FileExistsError):
+                    self._stream = _Stream(self.path)
+                    break
+            else:
+                raise RecordingError(f"{self.path} is there already, expected a new file")
             self._written.append(self.path)
             self._channels: dict[str, int] = {}
             self._writer = Writer(self._stream, CHUNK_BYTES)  # type: ignore[arg-type]
             self._writer.start(PROFILE)
         except OSError as error:
+            if self.path in self._written:  # it was made, and nothing can be written to it
+                self._stream.close()
+                self._written.remove(self.path)
+                self.path.unlink(missing_ok=True)
             raise RecordingError(f"cannot record to {self.path}: {error}") from error
 
     def _next_part(self) -> None:
         self._writer.finish()  # type: ignore[no-untyped-call]
         self._stream.close()
-        self._numbered += 1
-        self.path = self._first.with_stem(f"{self._first.stem}-{self._numbered}")
-        self._open()
+        self._open(_named(self._first, ".part", self._numbers))
         _LOG.info("the recording goes on in %s", self.path)
         for name, values in self._kept:
             self._writer.add_metadata(name, dict(values))
@@ -188,11 +218,15 @@ class Recorder:
             oldest.unlink(missing_ok=True)
 
 
+def _named(path: Path, mark: str, numbers: Iterable[int]) -> Iterable[Path]:
+    return (path.with_stem(f"{path.stem}{mark}{number}") for number in numbers)
+
+
 class _Stream:
-    """A file whose contents are the operating system's as soon as they are written: a kill loses nothing."""
+    """A new file whose contents are the operating system's once they are written: a kill loses nothing."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
+        self._file = path.open("xb", buffering=0)
         self.written = 0
 
     def write(self, data: bytes) -> int:

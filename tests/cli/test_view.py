@@ -108,7 +108,7 @@ def test_without_rerun_it_says_what_to_install(
     [
         (["nothing.mcap"], "No such file"),
         ([__file__], "a table needs --columns"),
-        ([__file__, "--save", "/nowhere/x.rrd"], "No such file or directory: '/nowhere/x.rrd'"),
+        ([__file__, "--save", "/nowhere/x.rrd"], "/nowhere/x.rrd: No such file or directory"),
         ([__file__, "--save", __file__], "expected another file"),
     ],
 )

@@ -1,25 +1,42 @@
 """A match that was recorded is read back as it was played."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mcap.writer import Writer
 from rlbot import flat
 
 from rlgym_bridge.calls import observe
 from rlgym_bridge.cli import main
+from rlgym_bridge.cli.inspect import summary
+from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live.decoder import Decoder
 from rlgym_bridge.policy import load_policy, save_policy
-from rlgym_bridge.recording.channels import AGENTS, PACKETS
-from rlgym_bridge.recording.match import MatchRecording, read_match
-from rlgym_bridge.recording.mcap_file import Contents, read_contents
+from rlgym_bridge.recording import writer as recording_writer
+from rlgym_bridge.recording.channels import (
+    ABOUT,
+    AGENTS,
+    ENCODINGS,
+    FIELD_INFO,
+    INPUT,
+    MATCH_CONFIGURATION,
+    PACKETS,
+    PROFILE,
+)
+from rlgym_bridge.recording.match import MatchRecording, _inputs, read_match
+from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
+from rlgym_bridge.recording.mutator import RecordedStateMutator
+from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 from tests.policy_folders import OBS_1V1, make_module, random_weights
 
@@ -244,6 +261,56 @@ def test_a_file_that_is_there_or_has_another_name_is_refused(
     assert "nowhere" in said
 
 
+@pytest.mark.parametrize(
+    "name", ["match.0.part.mcap", "match.1.part.part3.mcap", "match.part2.mcap", "match.mcap.part"]
+)
+def test_what_a_killed_match_left_is_not_written_over(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "match.0.part.mcap").write_text("decisions")
+    (tmp_path / "match.1.part.mcap").write_text("decisions")
+    (tmp_path / name).write_text("decisions")
+    (tmp_path / "match.other.0.part.mcap").write_text("another match's")
+    before = sorted(tmp_path.iterdir())
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--record", str(tmp_path / "match.mcap")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert name in said and "move or remove them" in said and "match.other" not in said
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_link_to_a_recording_that_is_not_there_yet_is_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link.mcap").symlink_to(tmp_path / "far" / "match.mcap")
+    monkeypatch.chdir(tmp_path)
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    assert main([*words, "--max-overtime", "0", "-q", "--record", "link.mcap"]) == 0
+    assert (tmp_path / "link.mcap").is_symlink()
+    assert [one.name for one in (tmp_path / "far").iterdir()] == ["match.mcap"]
+    assert read_match("link.mcap", shadow=False).agents
+
+
+def test_a_match_whose_recording_fails_shows_its_result_and_ends_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = recording_writer._Stream.write
+
+    def full(self: Any, data: bytes) -> int:
+        if self.written + len(data) > 10_000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(recording_writer._Stream, "write", full)
+    monkeypatch.chdir(tmp_path)
+    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    assert main([*words, "--max-overtime", "0", "--record", "match.mcap"]) == 1
+    said = capsys.readouterr()
+    assert "touches" in said.out and "recorded to" not in said.out
+    assert "error: match.mcap is not a whole recording: [Errno 28] No space left on device" in said.err
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
@@ -256,8 +323,9 @@ def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path
         process.send_signal(signal.SIGKILL)
     found = read_match(file, shadow=False)
     assert len(found.tick) > 1000 and (np.diff(found.tick) == 1).all()
-    (note,) = found.notes
-    assert "was its recorder killed" in note
+    cut, beside = found.notes
+    assert "was its recorder killed" in cut
+    assert "lies in match.0.part.mcap, match.1.part.mcap, each a recording by itself" in beside
     for part in tmp_path.glob("*.part.mcap"):
         assert len(read_match(part, shadow=False).tick) > 500
 
@@ -277,7 +345,7 @@ def damaged(file: Path, tmp_path: Path, name: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("name", ["cut", "holed", "without an end"])
+@pytest.mark.parametrize("name", ["cut", "without an end"])
 def test_a_damaged_file_is_read_up_to_the_damage(
     name: str, file: Path, recording: MatchRecording, tmp_path: Path
 ) -> None:
@@ -286,6 +354,123 @@ def test_a_damaged_file_is_read_up_to_the_damage(
     rows = len(found.tick)
     assert 100 < rows <= len(recording.tick)
     np.testing.assert_array_equal(found.state.ball_position, recording.state.ball_position[:rows])
+
+
+def test_of_a_file_with_a_hole_the_rest_is_read(
+    file: Path, recording: MatchRecording, tmp_path: Path
+) -> None:
+    found = read_match(damaged(file, tmp_path, "holed"), shadow=False)
+    (note,) = found.notes
+    assert note.startswith("parts of damaged.mcap that are damaged and left out: 1 (the first before byte ")
+    assert 0 < len(recording.tick) - len(found.tick) < 1000
+    assert (found.tick[0], found.tick[-1]) == (recording.tick[0], recording.tick[-1])
+    rows = np.searchsorted(recording.tick, found.tick)
+    np.testing.assert_array_equal(found.state.ball_position, recording.state.ball_position[rows])
+
+
+def test_a_file_whose_first_chunk_is_damaged_has_its_topics_from_the_end(
+    file: Path, recording: MatchRecording, tmp_path: Path
+) -> None:
+    content = bytearray(file.read_bytes())
+    content[content.index(b"zstd") + 100] ^= 1
+    (tmp_path / "odd.mcap").write_bytes(content)
+    found = read_match(tmp_path / "odd.mcap", shadow=False)
+    (note,) = found.notes
+    assert "damaged and left out: 1 (the first" in note
+    assert len(found.tick) > 0.6 * len(recording.tick) and found.tick[-1] == recording.tick[-1]
+    rows = np.searchsorted(recording.tick, found.tick)
+    np.testing.assert_array_equal(found.state.car_position, recording.state.car_position[rows])
+
+
+def rewritten(
+    contents: Contents,
+    file: Path,
+    change: Callable[[int, flat.GamePacket], flat.GamePacket | None] | None = None,
+    about: Mapping[str, str] | None = None,
+) -> Path:
+    """Write the server's part of a recording again, with other packets or other metadata."""
+    with file.open("wb") as stream:
+        writer = Writer(stream)
+        writer.start(PROFILE)
+        writer.add_metadata(ABOUT, dict(about or {}))
+        for topic in (FIELD_INFO, MATCH_CONFIGURATION, PACKETS):
+            channel = writer.register_channel(topic, ENCODINGS[topic[1:]], 0)
+            for number, one in enumerate(contents.topics[topic]):
+                content = one.content
+                if topic == PACKETS and change is not None:
+                    packet = flat.CorePacket.unpack(content).message
+                    assert isinstance(packet, flat.GamePacket)
+                    changed = change(number, packet)
+                    if changed is None:
+                        continue
+                    content = flat.CorePacket(changed).pack()
+                writer.add_message(channel, 0, content, one.time, one.frame)
+        writer.finish()  # type: ignore[no-untyped-call]
+    return file
+
+
+@pytest.mark.parametrize("about", ["{{{", '["foo=bar"]', "5", '"clock=whole"', "[3]"])
+def test_what_a_recorder_said_that_cannot_be_read_is_noted_and_the_match_is_read(
+    about: str, contents: Contents, recording: MatchRecording, tmp_path: Path
+) -> None:
+    found = read_match(rewritten(contents, tmp_path / "odd.mcap", about={"dialect": about}), shadow=False)
+    (note,) = found.notes
+    assert note.startswith("what the recorder said of the match cannot be read: ") and "dialect" in note
+    assert len(found.tick) == len(recording.tick)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_packets_with_numbers_that_no_game_has_are_left_out_and_counted(
+    value: float, contents: Contents, recording: MatchRecording, tmp_path: Path
+) -> None:
+    def spoilt(number: int, packet: flat.GamePacket) -> flat.GamePacket:
+        if number % 50 == 10:
+            packet.balls[0].physics.location.x = value
+        if number % 50 == 20:
+            packet.players[1].physics.velocity.z = value
+        if number % 50 == 30 and not np.isfinite(value):
+            packet.players[0].physics.rotation.yaw = value
+        return packet
+
+    file = rewritten(contents, tmp_path / "odd.mcap", spoilt)
+    found = read_match(file, shadow=False)
+    (note,) = found.notes
+    missing = len(recording.tick) - len(found.tick)
+    assert note == f"{missing:,} packets with numbers that no game has are left out"
+    assert missing >= len(recording.tick) // 25 - 1
+    assert np.abs(found.state.car_position).max() < 6000
+    for state in (found.state, RecordedStateMutator([file], every=1).states):
+        for values in (state.ball_position, state.car_rotation, state.car_linear_velocity):
+            assert np.isfinite(values).all()
+
+
+def test_an_input_of_another_size_is_left_out_with_its_frame() -> None:
+    whole = INPUT.pack(1, *range(8))
+    found = _inputs([Message(7, 0, whole[:10]), Message(8, 0, whole)], {1: 0})
+    assert (found.frame.tolist(), found.row.tolist(), len(found.controls)) == ([8], [0], 1)
+
+
+def test_a_recording_of_impossible_packets_alone_is_refused(contents: Contents, tmp_path: Path) -> None:
+    def spoilt(_: int, packet: flat.GamePacket) -> flat.GamePacket:
+        packet.balls[0].physics.location.x = np.nan
+        return packet
+
+    file = rewritten(contents, tmp_path / "odd.mcap", spoilt)
+    with pytest.raises(RecordingError, match=r"odd.mcap holds no packet whose ball and cars are where"):
+        read_match(file, shadow=False)
+
+
+@pytest.mark.parametrize("step", [4, 17])
+def test_the_time_of_play_does_not_depend_on_how_many_packets_came(
+    step: int, contents: Contents, recording: MatchRecording, tmp_path: Path
+) -> None:
+    file = rewritten(contents, tmp_path / "slow.mcap", lambda k, packet: None if k % step else packet)
+    found = summary(read_match(file, shadow=False))
+    whole = summary(recording)
+    assert whole["playing_seconds"] == recording.played_ticks / 120 > 6
+    assert found["rows"] < whole["rows"] / (step - 1)
+    runs = 1 + np.count_nonzero(np.diff(np.isin(recording.state.phase, [int(one) for one in PLAYING_PHASES])))
+    assert whole["playing_seconds"] - found["playing_seconds"] == pytest.approx(0, abs=runs * step / 120)
 
 
 @pytest.mark.parametrize(

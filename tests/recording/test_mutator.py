@@ -67,3 +67,11 @@ def test_other_team_sizes_are_refused(file: Path) -> None:
         RecordedStateMutator([file]).apply_batch(blank_state(2, 2, 1), np.random.default_rng(0))
     with pytest.raises(ValueError, match="got 0 files"):
         RecordedStateMutator([])
+
+
+def test_arguments_of_another_kind_are_named(file: Path) -> None:
+    with pytest.raises(ValueError, match=r"files is 'a.mcap', expected a list of recordings: \['a.mcap'\]"):
+        RecordedStateMutator("a.mcap")
+    for every in (0, -1, 2.5, "2"):
+        with pytest.raises(ValueError, match=f"every is {every!r}, expected a whole number of ticks, 1 or"):
+            RecordedStateMutator([file], every=every)  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
 import pickle
+import struct
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from rlgym_bridge.game import CONTROL_NAMES, Phase
 from rlgym_bridge.recording.recording import Clock, Inputs
 from rlgym_bridge.recording.replay_actors import Actors
-from rlgym_bridge.recording.replays import read_replay
+from rlgym_bridge.recording.replays import checksum, read_replay
 from tests.recording.real_data import real
 
 MATCH = "replays/c8cf.replay"
@@ -141,6 +142,29 @@ def test_a_replay_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     (tmp_path / "half.replay").write_bytes(real(SHORT).read_bytes()[:30_000])
     with pytest.raises(ValueError, match=r"half.replay cannot be read as a replay: .*Insufficient data"):
         read_replay(tmp_path / "half.replay")
+
+
+@pytest.mark.parametrize("name", [MATCH, SHORT, "replays/3_DRIBBLE_2_FLICKS.replay"])
+def test_real_replays_have_the_checksums_that_they_say(name: str) -> None:
+    content = real(name).read_bytes()
+    size, header = struct.unpack_from("<II", content)
+    assert checksum(content[8 : 8 + size]) == header
+    size, body = struct.unpack_from("<II", content, 8 + size)
+    assert checksum(content[-size:]) == body
+
+
+def test_a_damaged_replay_is_refused_and_not_read_with_other_states(tmp_path: Path) -> None:
+    pytest.importorskip("subtr_actor")
+    content = real(SHORT).read_bytes()
+    refused = 0
+    for place in range(12_000, 22_000, 400):
+        wrong = bytearray(content)
+        wrong[place] ^= 1
+        (tmp_path / "wrong.replay").write_bytes(wrong)
+        with pytest.raises(ValueError, match=r"wrong.replay (cannot be read|is damaged)") as caught:
+            read_replay(tmp_path / "wrong.replay")
+        refused += "is damaged: its body has the checksum" in str(caught.value)
+    assert refused > 0
 
 
 def test_a_real_match_has_its_teams_its_frames_and_no_names() -> None:

@@ -70,6 +70,30 @@ def test_numbers_may_be_parted_by_commas_tabs_or_spaces(tmp_path: Path, separato
     assert found.ball_shown.all() and found.state.layout.cars == 0
 
 
+@pytest.mark.parametrize("separator", [",", ", ", "\t", " "])
+def test_numbers_and_names_may_be_in_quotes(tmp_path: Path, separator: str) -> None:
+    columns = '[time]\nseconds = "t"\n[ball]\nposition = ["x", "y", "z"]\n'
+    rows = ['"t" "x" "y" "z"', '"0" "1" "2.5" 3', '"0.1" "4" "5" "-6"']
+    found = read(tmp_path, "\n".join(row.replace(" ", separator) for row in rows), columns)
+    np.testing.assert_array_equal(found.state.ball_position, [[1, 2.5, 3], [4, 5, -6]])
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["0;1;2;3;4;5;6\n", "0,5;1,5;2,5;3,5;4,5;5,5;6,5\n", "0;1\n0,1;2\n", '"a; b",1,2,3\n'],
+    ids=["plain", "with decimal commas", "now and then a comma", "in quotes"],
+)
+def test_a_table_with_semicolons_is_told_what_is_expected(tmp_path: Path, table: str) -> None:
+    with pytest.raises(ValueError, match="it has semicolons, expected commas, tabs or spaces between"):
+        read(tmp_path, table, BALL_MAP)
+
+
+def test_a_header_with_semicolons_is_told_what_is_expected(tmp_path: Path) -> None:
+    columns = '[time]\nseconds = "t"\n[ball]\nposition = ["x", "y", "z"]\n'
+    with pytest.raises(ValueError, match=r"no column 't' .*it has t;x;y;z; it has semicolons, expected"):
+        read(tmp_path, "t;x;y;z\n0;1;2;3\n", columns)
+
+
 def test_columns_may_be_named_by_a_header(tmp_path: Path) -> None:
     columns = '[time]\nseconds = "t"\n[ball]\nposition = ["x", "y", "z"]\n'
     found = read(tmp_path, "# made up\nwho,t,x,y,z\nme,0,1,2,3\nme,0.1,4,5,6\n", columns)

@@ -12,8 +12,8 @@ import pytest
 from rlgym_bridge.recording import writer as recording_writer
 from rlgym_bridge.recording.channels import INPUTS, MATCH_CONFIGURATION, PACKETS
 from rlgym_bridge.recording.mcap_file import read_contents
-from rlgym_bridge.recording.merge import merge
-from rlgym_bridge.recording.writer import Recorder, RecordingError
+from rlgym_bridge.recording.merge import bot_files, merge
+from rlgym_bridge.recording.writer import Recorder, RecordingError, parts_of
 
 
 def noise(frame: int) -> bytes:
@@ -86,9 +86,77 @@ def test_a_disk_that_is_too_slow_costs_messages_and_they_are_counted(
     assert len(read_contents(tmp_path / "slow.mcap").topics[PACKETS]) == 3000 - recorder.dropped
 
 
+def rolled_over(file: Path, topic: str) -> Recorder:
+    """Return a recording that went on in another file after each chunk."""
+    recorder = Recorder(file, {"by": topic}, part_bytes=2000)
+    recorder.put(MATCH_CONFIGURATION, 0, b"the match", head=True)
+    for frame in range(1200):
+        recorder.put(topic, frame, noise(frame))
+    recorder.close()
+    return recorder
+
+
+def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
+    for name in ("match.mcap", "mine-2.mcap", "mine.part2.mcap"):
+        (tmp_path / name).write_text("kept")
+    with pytest.raises(RecordingError, match=r"match.mcap is there already, expected a new file"):
+        Recorder(tmp_path / "match.mcap")
+    recorder = rolled_over(tmp_path / "mine.mcap", PACKETS)
+    assert (tmp_path / "mine.part3.mcap").is_file()
+    assert recorder.path in parts_of(tmp_path / "mine.mcap")
+    other = Recorder(tmp_path / "mine.mcap", beside=True)
+    other.close()
+    assert other.path == tmp_path / "mine-3.mcap"
+    for name in ("match.mcap", "mine-2.mcap", "mine.part2.mcap"):
+        assert (tmp_path / name).read_text() == "kept"
+
+
+def test_all_parts_of_all_recordings_are_merged(tmp_path: Path) -> None:
+    rolled_over(tmp_path / "match.mcap", PACKETS)
+    rolled_over(tmp_path / "match.0.part.mcap", "/agents/me/inputs")
+    assert len(parts_of(tmp_path / "match.mcap")) >= 2
+    assert len(parts_of(tmp_path / "match.0.part.mcap")) >= 2
+    assert merge(tmp_path / "match.mcap", bot_files(tmp_path / "match.mcap")) == []
+    assert [one.name for one in tmp_path.iterdir()] == ["match.mcap"]
+    found = read_contents(tmp_path / "match.mcap")
+    assert found.about == {"by": PACKETS}
+    assert len(found.topics[MATCH_CONFIGURATION]) == 1
+    for topic in (PACKETS, "/agents/me/inputs"):
+        assert [(one.frame, one.content) for one in found.topics[topic]] == [
+            (frame, noise(frame)) for frame in range(1200)
+        ]
+
+
+def test_a_merge_that_fails_leaves_the_parts_and_nothing_half_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("match.mcap", "match.0.part.mcap"):
+        Recorder(tmp_path / name).close()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rlgym_bridge.recording.merge._write", full)
+    with pytest.raises(OSError, match="No space left"):
+        merge(tmp_path / "match.mcap", [tmp_path / "match.0.part.mcap"])
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["match.0.part.mcap", "match.mcap"]
+
+
 def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"cannot record to .*nowhere"):
         Recorder(tmp_path / "nowhere" / "match.mcap")
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(recording_writer._Stream, "write", full)
+    with pytest.raises(RecordingError, match=r"cannot record to .*match.mcap: \[Errno 28\]"):
+        Recorder(tmp_path / "match.mcap")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_agents_parts_are_merged_by_frame_and_a_broken_one_stays(tmp_path: Path) -> None:

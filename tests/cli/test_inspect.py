@@ -1,0 +1,54 @@
+"""`inspect`: what it is given and cannot read, and what it is to write and cannot."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.writer import RecordingError
+
+FULL = Path("/dev/full")
+BALL_MAP = "[time]\nseconds = 0\n[ball]\nposition = [1, 2, 3]\n"
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command for a table that can be read."""
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text("0,1,2,3\n0.1,2,3,4\n")
+    Path("map.toml").write_text(BALL_MAP)
+    return ["inspect", "table.csv", "--columns", "map.toml", "-q"]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("option", ["--csv", "--parquet"])
+def test_an_export_that_fails_names_the_file_and_does_not_remove_it(
+    option: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if option == "--parquet":
+        pytest.importorskip("pyarrow")
+    out = Path("out")
+    out.symlink_to(FULL)
+    assert main([*words, option, "out"]) == 2
+    assert capsys.readouterr().err == "error: [Errno 28] No space left on device: 'out'\n"
+    assert out.is_symlink() and FULL.exists()
+
+
+@pytest.mark.parametrize("file", ["nothing.mcap", "nothing.replay"])
+def test_a_file_that_is_not_there_is_named_and_no_line_of_pythons_library(
+    file: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", file]) == 2
+    assert capsys.readouterr().err == f"error: {file}: No such file or directory\n"
+    assert main([*words[:3], "nothing.toml"]) == 2
+    assert capsys.readouterr().err == "error: nothing.toml: No such file or directory\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_without_a_writer_is_refused_and_not_waited_for(words: list[str]) -> None:
+    os.mkfifo("pipe")
+    for given in (("pipe",), ("pipe", "map.toml"), ("table.csv", "pipe")):
+        with pytest.raises(RecordingError, match="pipe is a named pipe, expected a file"):
+            open_recording(*given)

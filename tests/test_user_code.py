@@ -1,0 +1,14 @@
+"""Errors below a user's code are told with the user's own line."""
+
+from pathlib import Path
+
+from rlgym_bridge.user_code import told
+
+
+def test_an_error_in_pythons_library_names_the_users_line_that_led_there(tmp_path: Path) -> None:
+    try:
+        (tmp_path / "weights.json").read_text()
+    except OSError as error:
+        text = told(error)
+    assert text.startswith("FileNotFoundError: [Errno 2] No such file or directory")
+    assert f"({__file__}, line " in text
