@@ -18,7 +18,9 @@ from rlgym_bridge.recording.channels import (
     FIELD_INFO,
     MATCH_CONFIGURATION,
     PACKETS,
+    POLICY,
     PROFILE,
+    agent_topic,
     log_time,
 )
 from rlgym_bridge.recording.mcap_file import Message, read_records
@@ -102,14 +104,21 @@ def _write(
     writer.start(PROFILE)
     channels: dict[str, int] = {}
     told: set[str | bytes] = set()
+    owners: dict[str, int] = {}  # by agent id: bots of one kind have the same
     every = [_entries(sources, number, notes) for number, sources in enumerate(recordings)]
     for _, number, entry in heapq.merge(*every, key=lambda one: one[0]):
         if isinstance(entry, Metadata):
-            if entry.name not in told and (number == 0 or entry.name != ABOUT):
-                told.add(entry.name)
-                writer.add_metadata(entry.name, entry.metadata)
+            name = entry.name
+            if name.startswith(POLICY):
+                name = POLICY + _own(name.removeprefix(POLICY), number, owners)
+            if name not in told and (number == 0 or name != ABOUT):
+                told.add(name)
+                writer.add_metadata(name, entry.metadata)
             continue
         topic, (frame, time, content) = entry
+        if topic.startswith(AGENTS):
+            agent, _, what = topic.removeprefix(AGENTS).rpartition("/")
+            topic = agent_topic(_own(agent, number, owners), what)
         if topic in (FIELD_INFO, MATCH_CONFIGURATION):
             if content in told or (number and topic in channels):
                 continue  # every part of a recording begins with it
@@ -123,6 +132,11 @@ def _write(
             channels[topic] = writer.register_channel(topic, ENCODINGS[topic.rpartition("/")[2]], 0)
         writer.add_message(channels[topic], log_time(frame), content, time, frame)
     writer.finish()  # type: ignore[no-untyped-call]
+
+
+def _own(agent: str, number: int, owners: dict[str, int]) -> str:
+    """Return the agent id under which a recording's agent stands, another one where it is taken."""
+    return agent if owners.setdefault(agent, number) == number else f"{agent} ({number})"
 
 
 def _entries(sources: Sequence[Path], number: int, notes: list[str]) -> Iterator[tuple[int, int, Entry]]:

@@ -508,3 +508,12 @@ def test_whatever_byte_is_wrong_reading_ends_with_a_result_or_a_clear_error(
             assert str(target) in str(error)
         else:
             assert found.topics
+
+
+def test_two_bots_of_one_kind_are_two_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--blue", "chaser", "--orange", "chaser", "--seconds", "1", "--max-overtime", "0", "-q"]
+    assert main(["match", *words, "--pace", "lockstep", "--record", "both.mcap"]) == 0
+    agents = read_match(tmp_path / "both.mcap", shadow=False).agents
+    assert [set(one.inputs.row.tolist()) - {-1} for one in agents.values()] == [{0}, {1}]
+    assert all((np.diff([one.frame for one in track.decisions]) > 0).all() for track in agents.values())
