@@ -15,7 +15,8 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
 
     Args:
         path: `.mcap`, which gives a `MatchRecording`; `.replay`; or CSV, text or JSON lines.
-        columns: The TOML file that says what is in a table's columns; see `docs/columns/`.
+        columns: The TOML file that says what is in a table's columns; see `docs/columns/`. Matches and
+            replays need none and take no notice of it, so that all can be named in one command.
 
     Raises:
         OSError: The file cannot be opened.
@@ -30,14 +31,14 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
         # A pipe of the shell (/dev/fd/63) has a writer; opening any other may wait for ever.
         if file.is_fifo() and not file.is_relative_to("/dev"):
             raise RecordingError(f"{file} is a named pipe, expected a file")
-    if columns is not None:
-        return read_table(path, Path(columns))
     with path.open("rb") as stream:
         begins = stream.read(len(MAGIC))
     if begins == MAGIC or path.suffix == ".mcap":
         return read_match(path)
     if path.suffix == ".replay":
         return read_replay(path)
+    if columns is not None:
+        return read_table(path, Path(columns))
     raise RecordingError(
         f"{path} is no .mcap and no .replay; a table needs --columns MAP.toml: what its columns hold"
     )

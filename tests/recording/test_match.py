@@ -517,3 +517,7 @@ def test_two_bots_of_one_kind_are_two_agents(tmp_path: Path, monkeypatch: pytest
     agents = read_match(tmp_path / "both.mcap", shadow=False).agents
     assert [set(one.inputs.row.tolist()) - {-1} for one in agents.values()] == [{0}, {1}]
     assert all((np.diff([one.frame for one in track.decisions]) > 0).all() for track in agents.values())
+
+
+def test_a_map_for_the_tables_of_a_command_is_not_for_its_matches(file: Path, tmp_path: Path) -> None:
+    assert len(open_recording(file, tmp_path / "map.toml").tick) == len(open_recording(file).tick)
