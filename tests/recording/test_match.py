@@ -36,6 +36,7 @@ from rlgym_bridge.recording.channels import (
 from rlgym_bridge.recording.match import MatchRecording, _inputs, read_match
 from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
 from rlgym_bridge.recording.mutator import RecordedStateMutator
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 from tests.policy_folders import OBS_1V1, make_module, random_weights
