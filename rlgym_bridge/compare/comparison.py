@@ -15,9 +15,10 @@ from rlgym_bridge.compare.errors import Errors
 from rlgym_bridge.compare.gaps import Gap, input_gaps, latency_gap, physics_gaps, timing_gaps
 from rlgym_bridge.compare.lag import LagFit, fit_lag
 from rlgym_bridge.compare.missing import Missing, Worth, find_missing
+from rlgym_bridge.compare.motion import check_motion
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size, fit_sizes
-from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, check_motion, fit_timeline
+from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, knows_spin
 from rlgym_bridge.compare.verdict import Situation, Verdict, judge

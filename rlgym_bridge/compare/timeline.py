@@ -24,8 +24,6 @@ _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
 _ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
 _DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
-_STEPS: Final = 10  # of a body, from which on its motion can be judged
-_UNLIKE: Final = 0.2  # of a step: what a body may move otherwise than its velocity says, mostly
 _AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
 
 
@@ -107,48 +105,6 @@ def fit_timeline(recording: Recording) -> Timeline:
     return Timeline(np.stack(columns, 1), times, ClockFit(1.0, np.inf, 0), offset)
 
 
-def check_motion(recording: Recording, timeline: Timeline) -> None:
-    """Make sure that bodies move about as their velocities say.
-
-    No clock of a game is wrong by a fifth: then a column, a scale or a unit is another than was thought.
-
-    Args:
-        recording: The recording.
-        timeline: Its times; only those of a replay count, whose frames say no ticks.
-
-    Raises:
-        ValueError: A body moves otherwise, or has no velocity.
-    """
-    frames = recording.clock is Clock.FRAMES
-    times = (timeline if frames else raw_timeline(recording)).times
-    for column in range(recording.state.layout.cars + 1):
-        body = column if column < recording.state.layout.cars else BALL
-        off, moved, still = [], 0, 0
-        for stretch in recording.stretches():
-            rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
-            if len(rows) <= TRIAL:
-                continue
-            said, found = _steps(recording, body, stretch, times[:, column] * TICK_SECONDS)
-            off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
-            values = body_values(recording, body, rows)
-            moves = np.diff(values[:, POSITION], axis=0).any(1)
-            moved += int(moves.sum())
-            still += int((moves & ~values[1:, VELOCITY].any(1)).sum())
-        name = "the ball" if body == BALL else f"car {body}"
-        if moved > _STEPS and still > _MOSTLY * moved:
-            raise ValueError(
-                f"{recording.source}: {name} moves and its velocity is 0, expected velocities in uu/s: the "
-                f"simulation begins with them; does the map name their columns?"
-            )
-        together = np.concatenate([*off, np.empty(0)])
-        if len(together) > _STEPS and np.median(together) > _UNLIKE:
-            raise ValueError(
-                f"{recording.source}: {name} moves otherwise than its velocity says, by "
-                f"{100 * np.median(together):.0f} % in most steps, expected {100 * _UNLIKE:.0f} % at most; "
-                f"is a column, a scale or a unit of time, position or velocity another than the map says?"
-            )
-
-
 def raw_timeline(recording: Recording) -> Timeline:
     """Return what the recording itself says of the time, to see what believing it would cost."""
     ticks = recording.tick.astype(float)
@@ -191,7 +147,7 @@ def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tu
     """
     parts = []
     for stretch in recording.stretches():
-        pairs = [_along(*_steps(recording, body, stretch, seconds)) for body in bodies]
+        pairs = [_along(*steps_of(recording, body, stretch, seconds)) for body in bodies]
         parts.append((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])))
     if not parts or not sum(len(one) for one, _ in parts):
         return ClockFit(1.0, np.inf, 0), [1.0] * len(parts)
@@ -213,7 +169,7 @@ def _along(said: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return lengths, (found * said).sum(1) / lengths
 
 
-def _steps(
+def steps_of(
     recording: Recording, body: int, stretch: slice, seconds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how a body's velocity says that it moved from row to row, and how it did: `(steps, 3)` uu each.

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.timeline import check_motion, fit_timeline
+from rlgym_bridge.compare.motion import check_motion
+from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 from rlgym_bridge.state import MatchState
