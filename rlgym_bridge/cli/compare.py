@@ -25,6 +25,7 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.user_code import told
 
 _SECOND = 120  # ticks
+_WIDTH = 110  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 _LOOK = {
     Verdict.AGREES: "green", Verdict.PHYSICS: "bold red", Verdict.TIMING: "yellow", Verdict.HIDDEN: "dim",
     Verdict.MISSING: "bold red", Verdict.FEW: "dim",
@@ -119,6 +120,7 @@ def _against(options: argparse.Namespace, console: Console) -> int:
             f"{one.distance:.3f}", f"{one.chance:.4f}",
         )  # fmt: skip
     if differing:
+        console.width = max(console.width, _WIDTH)
         console.print(table)
     said = f"{len(differing):,} differ" if differing else "none differs"
     console.print(
@@ -148,8 +150,13 @@ def _print(console: Console, found: Comparison) -> None:
             _short(row.p90), _short(row.floor), f"{row.windows:,}",
             f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]",
         )  # fmt: skip
+    console.width = max(console.width, _WIDTH)
     console.print(table)
-    console.print("medians; p90, noise floor and windows after 120 ticks; all of it with --json and --html")
+    console.print(
+        "medians in uu; columns are ticks (120: a second); p90, noise floor (RocketSim against itself) and "
+        "windows (starts that were tried) after 120 ticks; all of it with --json and --html",
+        soft_wrap=True,
+    )
     for gap in found.gaps:
         console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
     for note in found.notes:

@@ -151,9 +151,7 @@ class Drive:
         self._back = 0.0 if recording.inputs is Inputs.APPLIED else 1.0
         self._times = times
         self._stretches = {}
-        boost = recording.state.car_boost_amount[:, car]
-        if boost.any():  # an empty tank burns nothing
-            self.rows[:, _BOOST] *= _has_boost(boost)
+        self._burns = _burns(recording.state.car_boost_amount[:, car])
         for stretch in recording.stretches():
             self._stretches[int(recording.stretch[stretch.start])] = (stretch.start, times[stretch])
         self._of_row = recording.stretch
@@ -171,7 +169,11 @@ class Drive:
         start, times = self._stretches[int(self._of_row[row])]
         due = ends - self._back - self.lag + _JUST_BEFORE
         found = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(times) - 1)
-        return np.asarray(self.rows[start + found])
+        controls = self.rows[start + found]
+        if self._burns is not None:  # what was in the tank before the tick
+            before = np.searchsorted(times, ends - 1 + _JUST_BEFORE, side="right") - 1
+            controls[:, _BOOST] *= self._burns[start + before.clip(0, len(times) - 1)]
+        return np.asarray(controls)
 
     def held(self, control: int, value: float, since: float | None = None) -> "Drive":
         """Return the same inputs with a control held at a value.
@@ -184,16 +186,21 @@ class Drive:
         other = copy(self)
         other.rows = self.rows.copy()
         other.rows[:, control] = value
+        if control == _BOOST:
+            other._burns = None
         if since is not None:
             early = self._times <= since - self._back - self.lag
             other.rows[early, control] = 0.0
         return other
 
 
-def _has_boost(amount: np.ndarray) -> np.ndarray:
-    """Tell where a tank held something, or had a moment ago: a tap burns for 0.1 s."""
+def _burns(amount: np.ndarray) -> np.ndarray | None:
+    """Tell in which rows a tank holds something; None where nobody knows."""
+    if not amount.any():
+        return None
     held = amount > 0
-    kept = held.copy()
-    for back in range(1, 3):
-        kept[back:] |= held[:-back]
-    return kept
+    burns = held.copy()
+    if (amount == np.round(amount)).all():  # whole numbers: a 0 may be what is left of the last one
+        for back in range(1, 3):
+            burns[back:] |= held[:-back]
+    return burns

@@ -74,8 +74,12 @@ def body(values: Any, name: str, keys: tuple[str, ...]) -> Body:
     if "forward_speed" in vectors and ("velocity" in vectors or not _ROTATIONS.keys() & vectors):
         raise ValueError(f"[{name}] has a forward_speed, which needs a rotation and no velocity beside it")
     half_turn = values.get("half_turn", math.pi)
-    if not is_number(half_turn) or half_turn <= 0 or ("half_turn" in values and "euler" not in vectors):
-        raise ValueError(f"half_turn in [{name}] is {half_turn!r}, expected a number above 0 beside euler")
+    if "half_turn" in values and "euler" not in vectors:
+        raise ValueError(
+            f"half_turn stands in [{name}] without euler, expected both: it is the unit of euler"
+        )
+    if not is_number(half_turn) or half_turn <= 0:
+        raise ValueError(f"half_turn in [{name}] is {half_turn!r}, expected a number above 0")
     return Body(
         name, vectors, half_turn,
         _TEAMS.index(choice(values, "team", _TEAMS, "blue")),

@@ -281,7 +281,7 @@ def test_a_column_that_the_header_lacks_is_named_with_those_it_has(tmp_path: Pat
         (("[time]\nseconds = 0", ""), r"it has no \[time\], expected one of \[time\] and \[trial\]"),
         (("position = [1, 2, 3]", ""), r"\[ball\] has no position"),
         (("[4, 5, 6]", "[4, 5, 6]\neuler=[1,2,3]\nmatrix=[1,2,3,4,5,6,7,8,9]"), r"expected one of them"),
-        (("[4, 5, 6]", "[4, 5, 6]\nhalf_turn = 180"), r"half_turn in \[ball\] is 180, .* beside euler"),
+        (("[4, 5, 6]", "[4, 5, 6]\nhalf_turn = 180"), r"half_turn stands in \[ball\] without euler"),
         (("[4, 5, 6]", "[4, 5, 6]\nteam = 'blue'"), r"\[ball\] has a key team"),
         (("[time]", "header = 1\n[time]"), r"header is 1, expected true or false"),
         (("[time]", "[time"), r"map.toml cannot be read: .*line 2"),
