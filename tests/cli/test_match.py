@@ -56,7 +56,7 @@ def test_equal_seeds_give_equal_matches(tmp_path: Path) -> None:
     for name in ("a", "b"):
         done = bridge(
             "match", "--blue", "chaser", "chaser", "--orange", "chaser", "chaser", "--pace", "lockstep",
-            "--seconds", "15", "--max-overtime", "0", "--seed", "5", "--json", tmp_path / name, "-q",
+            "--seconds", "6", "--max-overtime", "0", "--seed", "5", "--json", tmp_path / name, "-q",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert done.stdout == ""

@@ -78,7 +78,7 @@ def test_an_input_latency_is_named_with_its_size_and_a_page_says_the_same(folder
 def test_matches_that_are_too_short_to_tell_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = (str(record(tmp_path, name, seed, seconds=5)) for seed, name in enumerate(("one", "other")))
+    one, other = (str(record(tmp_path, name, seed, seconds=2)) for seed, name in enumerate(("one", "other")))
     assert main(["compare", one, "--against", other]) == 2
     assert "pieces of play of up to ten seconds, too few to tell" in capsys.readouterr().err
 

@@ -25,7 +25,7 @@ def recorded(folder: Path, *words: str) -> MatchRecording:
     return read_match(folder / "match.mcap", shadow=False)
 
 
-@pytest.mark.parametrize("latency", [0, 4])
+@pytest.mark.parametrize("latency", [4, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
     found = action_delay(recorded(tmp_path, "--latency", str(latency)))
     assert found is not None and found.inputs > 30
@@ -40,6 +40,7 @@ def test_packets_that_come_in_bursts_make_decisions_wait(tmp_path: Path) -> None
     assert 0.7 < found.noise < 0.9  # 0, 1 or 2 ticks: 0.82
 
 
+@pytest.mark.slow
 def test_lost_packets_are_no_noise_and_frames_that_are_not_shown_hide_none(tmp_path: Path) -> None:
     for words in (("--drop", "3", "--latency", "2"), ("--fps", "60", "--latency", "2")):
         folder = tmp_path / words[0].strip("-")

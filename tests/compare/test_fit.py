@@ -53,11 +53,11 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "[physics]\n" + "".join(f"{name} = {value}\n" for name, value in PLANTED.items())
         )
         words = [
-            "--blue", str(POLICY), "--orange", "chaser", "--pace", "lockstep", "--seconds", "30",
+            "--blue", str(POLICY), "--orange", "chaser", "--pace", "lockstep", "--seconds", "24",
             "--seed", "1", "--latency", "3", "--physics", "planted.toml", "-q", "--record", "match.mcap",
         ]  # fmt: skip
         assert main(["match", *words]) == 0
-        assert main(["compare", "match.mcap", "-q", "--fit", "--windows", "80"]) == 1
+        assert main(["compare", "match.mcap", "-q", "--fit", "--windows", "60"]) == 1
     finally:
         os.chdir(before)
     return folder / "fit.toml"
