@@ -111,7 +111,7 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         return 2
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("differs", overflow="fold")
-    for name in ("FILE", "--against", "difference, 95 %", "distance", "chance"):
+    for name in ("FILE", "--against", "--against less FILE, 95 %", "distance", "chance"):
         table.add_column(name, justify="right", no_wrap=True)
     differing = [one for one in found.differences if one.differs]
     for one in differing:

@@ -54,7 +54,9 @@ _TIMER_TICKS: Final = 1.25 * TICKS_PER_SECOND  # the longest hidden timer: until
 _GROUND_LEAD, _AIR_LEAD = 60.0, 180.0  # ticks followed before: the handbrake's 0.5 s; jump and dodge timers
 _BOUNCE: Final = 20.0  # uu/s in a tick beyond gravity
 _LOW: Final = 100.0  # uu, height of a ball that lies or rolls
-_CAR_REACH: Final = 90.0  # uu from a car's middle to its farthest corner, an Octane's 85 [hitbox table]
+_CAR_REACH: Final = (
+    100.0  # uu from a car's origin to its farthest corner: an Octane's 93, its hitbox lies off it
+)
 _NEXT_TO: Final = 0.1  # of a horizon, how far a row may be beside it
 _BESIDE: Final = 0.5  # ticks, the same for short ones
 

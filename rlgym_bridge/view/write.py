@@ -33,7 +33,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
         raise ValueError(f"{recording.source} has no rows, expected some to look at")
     stream = rr.RecordingStream(APPLICATION, recording_id=uuid4())
     written = rr.binary_stream(stream)  # not `save`: Rerun would say a full disk in its log alone
-    stream.send_blueprint(blueprint(recording, compare), make_active=False)
+    stream.send_blueprint(blueprint(recording, compare), make_active=True)
     log_recording(stream, recording)
     if compare:
         log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording))
