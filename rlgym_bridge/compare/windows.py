@@ -54,9 +54,7 @@ _TIMER_TICKS: Final = 1.25 * TICKS_PER_SECOND  # the longest hidden timer: until
 _GROUND_LEAD, _AIR_LEAD = 60.0, 180.0  # ticks followed before: the handbrake's 0.5 s; jump and dodge timers
 _BOUNCE: Final = 20.0  # uu/s in a tick beyond gravity
 _LOW: Final = 100.0  # uu, height of a ball that lies or rolls
-_CAR_REACH: Final = (
-    100.0  # uu from a car's origin to its farthest corner: an Octane's 93, its hitbox lies off it
-)
+_CAR_REACH: Final = 100.0  # uu from a car's origin to its farthest corner and a little, an Octane's 93
 _NEXT_TO: Final = 0.1  # of a horizon, how far a row may be beside it
 _BESIDE: Final = 0.5  # ticks, the same for short ones
 
@@ -114,7 +112,7 @@ def near_others(recording: Recording) -> np.ndarray:
     near = np.zeros((len(rows), cars + 1), bool)
     for one in range(cars):
         for other in range(one + 1, cars + 1):
-            if not (shown(recording, one).any() and recording_shows(recording, other, cars)):
+            if not (shown(recording, one).any() and _ever_shown(recording, other, cars)):
                 continue
             apart = np.linalg.norm(values[one][:, POSITION] - values[other][:, POSITION], axis=1)
             closing = np.linalg.norm(values[one][:, VELOCITY] - values[other][:, VELOCITY], axis=1)
@@ -126,7 +124,7 @@ def near_others(recording: Recording) -> np.ndarray:
     return near
 
 
-def recording_shows(recording: Recording, column: int, cars: int) -> bool:
+def _ever_shown(recording: Recording, column: int, cars: int) -> bool:
     """Tell whether a recording ever shows a body, named by its column: cars, then the ball."""
     return bool(shown(recording, BALL if column == cars else column).any())
 

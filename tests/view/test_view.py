@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -258,3 +261,10 @@ def test_pads_of_a_match_in_which_none_was_taken_are_bright(written):
     _, (colors,) = written(recording).column("/match/pads", "Color")
     assert len(colors) == PAD_COUNT
     assert len(set(rgb(colors[0]))) == 3
+
+
+def test_the_viewer_is_told_to_take_the_layout_and_none_of_its_own(tmp_path):
+    write_rrd(play(seconds=8), tmp_path / "match.rrd")
+    words = [sys.executable, "-m", "rerun_cli", "rrd", "print", str(tmp_path / "match.rrd")]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "BlueprintActivationCommand" in printed and "make_active: true" in printed
