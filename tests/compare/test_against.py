@@ -1,7 +1,6 @@
 """Two sets of matches are told apart where they differ, and not where they do not."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,40 +8,15 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.against import against
 from rlgym_bridge.recording.match import MatchRecording, read_match
-
-POLICY = str(Path(__file__).parents[2] / "bot" / "policy")
-
-
-def record(folder: Path, name: str, seed: int, *words: str, blue: str = POLICY, seconds: int = 60) -> Path:
-    file = folder / f"{name}.mcap"
-    before = Path.cwd()
-    os.chdir(folder)  # bots log there
-    try:
-        match = [
-            "match",
-            "--blue",
-            blue,
-            "--orange",
-            "chaser",
-            "--pace",
-            "lockstep",
-            "-q",
-            "--seed",
-            str(seed),
-        ]
-        ends = ["--seconds", str(seconds), "--max-overtime", "0", "--record", str(file)]
-        assert main([*match, *ends, *words]) == 0
-    finally:
-        os.chdir(before)
-    return file
+from tests.recorded_matches import POLICY, record
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("against")
-    record(made, "one", 1)
-    record(made, "another", 2)
-    record(made, "late", 3, "--latency", "3")
+    record(made / "one.mcap", seconds=60, seed=1)
+    record(made / "another.mcap", seconds=60, seed=2)
+    record(made / "late.mcap", "--latency", "3", seconds=60, seed=3)
     return made
 
 
@@ -78,7 +52,7 @@ def test_an_input_latency_is_named_with_its_size_and_a_page_says_the_same(folder
 def test_matches_that_are_too_short_to_tell_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = (str(record(tmp_path, name, seed, seconds=2)) for seed, name in enumerate(("one", "other")))
+    one, other = (str(record(tmp_path / f"{seed}.mcap", seconds=2, seed=seed)) for seed in (0, 1))
     assert main(["compare", one, "--against", other]) == 2
     assert "pieces of play of up to ten seconds, too few to tell" in capsys.readouterr().err
 
@@ -86,7 +60,7 @@ def test_matches_that_are_too_short_to_tell_are_refused(
 @pytest.mark.slow
 def test_another_policy_is_flagged_and_twenty_pairs_of_the_same_are_not(tmp_path: Path) -> None:
     def matches(blue: str, seeds: range) -> list[MatchRecording]:
-        files = [record(tmp_path, str(seed), seed, blue=blue) for seed in seeds]
+        files = [record(tmp_path / f"{seed}.mcap", blue=blue, seconds=60, seed=seed) for seed in seeds]
         return [read_match(file, shadow=False) for file in files]
 
     same, other = matches(POLICY, range(100, 110)), matches("chaser", range(200, 203))

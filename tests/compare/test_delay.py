@@ -1,28 +1,17 @@
 """The delay of actions, from matches whose inputs act late, at changing times, or in bursts."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.cli import main
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.recording.match import MatchRecording, read_match
 from tests.compare.planted import as_replay, as_table, play, sent
-
-POLICY = Path(__file__).parents[2] / "bot" / "policy"
+from tests.recorded_matches import record
 
 
 def recorded(folder: Path, *words: str) -> MatchRecording:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        command = ["match", "--blue", str(POLICY), "--orange", "chaser", "--pace", "lockstep", "--seconds",
-                   "8", "--max-overtime", "0", "-q", "--record", "match.mcap"]  # fmt: skip
-        assert main([*command, *words]) == 0
-    finally:
-        os.chdir(before)
-    return read_match(folder / "match.mcap", shadow=False)
+    return read_match(record(folder / "match.mcap", *words), shadow=False)
 
 
 @pytest.mark.parametrize("latency", [4, pytest.param(0, marks=pytest.mark.slow)])

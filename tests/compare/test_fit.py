@@ -1,7 +1,7 @@
 """What `--fit` writes is what was planted, and matches and training take it."""
 
-import os
 import tomllib
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,9 @@ from rlgym_bridge.compare.fit import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
 from tests.compare.planted import as_table, play, sent, without
+from tests.recorded_matches import record
 from training.config import load
 
-POLICY = Path(__file__).parents[2] / "bot" / "policy"
 PLANTED = {"gravity": 1.01, "ball_drag": 1.02, "boost_accel_ground": 0.95, "ball_world_restitution": 0.97}
 JUMPS = {"jump_immediate_force": 1.03, "jump_accel": 0.96, "boost_accel_air": 0.95}
 
@@ -46,20 +46,12 @@ def test_cars_whose_inputs_are_not_all_there_tell_of_no_constant() -> None:
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a match of ours with other constants and late inputs."""
     folder = tmp_path_factory.mktemp("fitted")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        Path("planted.toml").write_text(
-            "[physics]\n" + "".join(f"{name} = {value}\n" for name, value in PLANTED.items())
-        )
-        words = [
-            "--blue", str(POLICY), "--orange", "chaser", "--pace", "lockstep", "--seconds", "24",
-            "--seed", "1", "--latency", "3", "--physics", "planted.toml", "-q", "--record", "match.mcap",
-        ]  # fmt: skip
-        assert main(["match", *words]) == 0
-        assert main(["compare", "match.mcap", "-q", "--fit", "--windows", "60"]) == 1
-    finally:
-        os.chdir(before)
+    (folder / "planted.toml").write_text(
+        "[physics]\n" + "".join(f"{name} = {value}\n" for name, value in PLANTED.items())
+    )
+    match = record(folder / "match.mcap", "--latency", "3", "--physics", "planted.toml", seconds=24, seed=1)
+    with chdir(folder):
+        assert main(["compare", str(match), "-q", "--fit", "--windows", "60"]) == 1
     return folder / "fit.toml"
 
 

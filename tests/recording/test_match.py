@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -40,26 +39,14 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 from tests.policy_folders import OBS_1V1, make_module, random_weights
+from tests.recorded_matches import POLICY, record
 
-POLICY = Path(__file__).parents[2] / "bot" / "policy"
-
-
-def record(file: Path, *words: str) -> None:
-    command = ["match", "--blue", "chaser", "--orange", str(POLICY), "--pace", "lockstep", "--seconds", "6",
-               "--max-overtime", "0", "-q", "--seed", "3", "--record", str(file), *words]  # fmt: skip
-    assert main(command) == 0
+MATCH: dict[str, Any] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recorded")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        record(folder / "match.mcap")
-    finally:
-        os.chdir(before)
-    return folder / "match.mcap"
+    return record(tmp_path_factory.mktemp("recorded") / "match.mcap", **MATCH)
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +179,7 @@ def test_equal_matches_give_equal_files_but_for_the_times(
     contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    record(tmp_path / "again.mcap")
+    record(tmp_path / "again.mcap", **MATCH)
     again = read_contents(tmp_path / "again.mcap")
     assert again.about == contents.about
     assert list(again.topics) == list(contents.topics)

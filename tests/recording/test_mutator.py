@@ -1,40 +1,21 @@
 """Episodes begin in states of recorded matches."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rlgym_bridge.cli import main
 from rlgym_bridge.mutators import blank_state
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.sim.engine import SimEngine
 from rlgym_bridge.state import derive
+from tests.recorded_matches import record
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("states")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        words = [
-            "match",
-            "--blue",
-            "chaser",
-            "--orange",
-            "chaser",
-            "--pace",
-            "lockstep",
-            "--seconds",
-            "5",
-            "-q",
-        ]
-        assert main([*words, "--max-overtime", "0", "--record", "match.mcap"]) == 0
-    finally:
-        os.chdir(before)
-    return folder / "match.mcap"
+    return record(folder / "match.mcap", blue="chaser", seconds=5)
 
 
 def test_episodes_begin_where_cars_and_ball_were(file: Path) -> None:
