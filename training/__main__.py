@@ -23,7 +23,11 @@ def main() -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    changes = {name: value for name in ("steps", "out") if (value := getattr(options, name)) is not None}
+    changes = {
+        name: getattr(options, name)
+        for name in ("steps", "out", "start_from")
+        if getattr(options, name) is not None
+    }
     try:
         settings = load(*options.config, **changes)
         if options.settings:
@@ -68,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--steps", type=int, metavar="N", help="agent steps in place of the file's")
     parser.add_argument("--out", metavar="DIR", help="folder of the run in place of the file's")
+    parser.add_argument(
+        "--start-from", metavar="DIR", help="policy folder, or folder of a run, whose policy is trained on"
+    )
     parser.add_argument(
         "--resume", action="store_true", help="go on from the newest checkpoint in the folder of the run"
     )

@@ -55,6 +55,11 @@ class Settings:
     components: str = _setting("training.components", "module with observation, parser, rewards and resets")
     env: str = _setting("", "in its place module:function of your RLGym; its components are trained with")
 
+    start_from: str = _setting("", "policy folder, or folder of a run, whose policy a new run goes on from")
+    critic_alone: int = _setting(
+        300_000, "agent steps, the first of a run with start_from, from which only the critic learns", 0
+    )
+
     team_sizes: tuple[int, int] = _setting((1, 1), "cars of blue and of orange", 0, 4)
     tick_skip: int = _setting(8, "game ticks that an action lasts (120 a second)", 1, 1200)
     action_delay: tuple[int, int] = _setting(

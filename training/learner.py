@@ -21,7 +21,7 @@ from training.config import ConfigError, Settings, hitbox_number
 from training.environment import Task
 from training.networks import Critic, PolicyNetwork
 from training.policies import PolicyShape, pack
-from training.restore import STATE_FILE, load_state
+from training.restore import STATE_FILE, load_start, load_state
 from training.returns import RunningScale, scaled
 from training.rivals import Rival
 from training.seats import learned_seats, rival_sides
@@ -29,6 +29,9 @@ from training.snapshots import Snapshots
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
+
+SEEN: Final = 10_000_000
+"""Observations that the normalisation of a policy from elsewhere counts for: it moves on slowly."""
 
 MOST_WEIGHT: Final = 1e6
 """Larger ones come of a learning rate that is far too large; what the network gives then overflows."""
@@ -178,6 +181,10 @@ class Learner:
                 ]
                 raise Diverged(f"the gradient of {', '.join(wrong) or name} is not finite in {where}")
             norms.append(norm)
+        if self.settings.start_from and self.steps < self.settings.critic_alone:
+            # A critic that knows nothing yet would only mislead a policy that knows much.
+            for parameter in self.policy.parameters():
+                parameter.grad = None
         self.optimizer.step()
         return norms
 
@@ -240,6 +247,20 @@ class Learner:
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
             f"{self._threads} threads"
         )
+
+    def start(self) -> None:
+        """Begin with the policy in `settings.start_from`, if there is one.
+
+        Raises:
+            ConfigError: It is unreadable or does not fit what is to be trained.
+        """
+        if not self.settings.start_from:
+            return
+        weights, scaling = load_start(self.settings, self._built, self._task, self.shape)
+        self.policy.load_state_dict(weights)
+        if scaling is not None:
+            self._scale = RunningScale.of(scaling, SEEN)
+        self.snapshots = Snapshots(self.settings.snapshots, self.packed())
 
     def load(self, folder: Path) -> dict[str, str]:
         """Go on from a checkpoint.

@@ -68,7 +68,11 @@ def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summa
     if newest is not None and not resume:
         raise ConfigError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
     learner = Learner(settings)
-    changed = learner.load(newest) if newest is not None else {}
+    changed: Mapping[str, str] = {}
+    if newest is not None:
+        changed = learner.load(newest)
+    else:
+        learner.start()
 
     row: Mapping[str, float] = {}
     with (

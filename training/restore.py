@@ -1,16 +1,20 @@
-"""The state of a training that lies in a checkpoint beside the policy: does it belong to what is to go on?"""
+"""What a training goes on from, the state in a checkpoint or a policy alone, if it fits what is trained."""
 
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+import safetensors.torch
 import torch
+from torch import Tensor
 
 from rlgym_bridge.fingerprint import Fingerprint
+from rlgym_bridge.manifest import Normalisation
 from rlgym_bridge.mismatch import differences
-from rlgym_bridge.policy_files import read_files
+from rlgym_bridge.policy_files import policy_path, read_files
 from training.config import ConfigError, Settings
 from training.environment import Task
+from training.policies import PolicyShape
 
 STATE_FILE: Final = "training.pt"
 STATE: Final = (
@@ -61,3 +65,47 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task)
             "as they were, or train anew in another folder (out)"
         )
     return state
+
+
+def load_start(
+    settings: Settings, built: Fingerprint, task: Task, shape: PolicyShape
+) -> tuple[dict[str, Tensor], Normalisation | None]:
+    """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
+
+    Args:
+        settings: Of the run that begins.
+        built: What its components make of the probe.
+        task: Its components.
+        shape: Of its policy.
+
+    Raises:
+        ConfigError: The folder is unreadable; the policy sees or does something else than is to be trained,
+            has other layers, or is normalised where this one is not.
+    """
+    given = f'start_from is "{settings.start_from}"'
+    try:
+        manifest, data = read_files(Path(policy_path(settings.start_from)))
+        weights = safetensors.torch.load(data)
+    except Exception as error:  # safetensors has an error of its own beside those of files
+        raise ConfigError(f"{given}, which cannot be read: {error}") from error
+    found = differences(manifest, built, task.obs_and_parser())
+    # Without what a row of a policy holds besides weights.
+    expected = {name: size for name, size in shape.tensors.items() if not name.startswith("obs_")}
+    there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if there != expected:
+        found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
+    if manifest.distribution != shape.distribution:
+        found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
+    scaling = manifest.obs_normalisation
+    clips = None if scaling is None else scaling.clip, shape.obs_clip
+    if clips[0] != clips[1]:
+        found.append(f"it clips normalised observations to {clips[0]}, this run to {clips[1]} (obs_clip)")
+    if found:
+        raise ConfigError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
+    return weights, scaling
+
+
+def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
+    """Return the widths of the layers' outputs."""
+    biases = [name for name in shapes if name.endswith("bias")]
+    return [shapes[name][0] for name in sorted(biases, key=lambda name: (len(name), name))]

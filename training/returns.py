@@ -58,6 +58,11 @@ class RunningScale:
         """Return one that has seen nothing."""
         return cls(0, np.zeros(size), np.zeros(size))
 
+    @classmethod
+    def of(cls, scaling: Normalisation, count: int) -> "RunningScale":
+        """Return one that has seen so many observations, and found this mean and deviation."""
+        return cls(count, np.array(scaling.mean), np.square(scaling.std) * count)
+
     def update(self, obs: np.ndarray) -> None:
         """Take in observations `(rows, size)` [Chan et al. 1979, the merging of two samples]."""
         mean, spread = obs.mean(0, np.float64), obs.var(0, np.float64) * len(obs)

@@ -1,0 +1,93 @@
+"""A run that goes on from a policy: it begins with what that can do, and the critic learns first."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from rlgym_bridge.policy_files import WEIGHTS_FILE, newest_checkpoint
+from training.checkpoints import Checkpoints
+from training.config import ConfigError, Settings, checked
+from training.learner import Learner
+from training.ppo import Summary, main
+
+BATCH = 8 * 16
+SMALL = {
+    "components": "tests.training.stand_in",
+    "collectors": 1,
+    "matches": 8,
+    "rollout_steps": 8,
+    "snapshot_share": 0.0,
+    "policy_layers": [16],
+    "critic_layers": [16],
+    "minibatch": 64,
+    "threads": 1,
+    "gamma": 0.0,
+    "learning_rate": 3e-3,
+}
+
+
+def settings(out: Path, **changes: Any) -> Settings:
+    return checked(SMALL | {"out": str(out)} | changes)
+
+
+def hits(summary: Summary) -> float:
+    """Share of marks hit in the last iteration; 900 decisions a minute."""
+    return summary.last["touches_per_car_minute"] / 900
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    return safetensors.numpy.load((folder / WEIGHTS_FILE).read_bytes())
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_a_run_begins_with_what_the_policy_can_do(normalise: bool, tmp_path: Path) -> None:
+    main(settings(tmp_path / "first", steps=200 * BATCH, normalise_obs=normalise), quiet=True)
+    start = str(tmp_path / "first")
+    anew = main(settings(tmp_path / "anew", steps=BATCH, normalise_obs=normalise), quiet=True)
+    on = main(settings(tmp_path / "on", steps=BATCH, normalise_obs=normalise, start_from=start), quiet=True)
+    assert on.steps == anew.steps == BATCH  # steps of this run alone
+    assert hits(anew) < 0.5 < 0.7 < hits(on)
+
+
+def test_at_first_only_the_critic_learns(tmp_path: Path) -> None:
+    start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
+    run = {"start_from": str(start), "critic_alone": 2 * BATCH, "checkpoint_every": BATCH}
+    alone = main(settings(tmp_path / "on", steps=2 * BATCH, **run), quiet=True).checkpoint
+    given = weights(start)
+    assert all((tensor == given[name]).all() for name, tensor in weights(alone).items())
+    both = main(settings(tmp_path / "on", steps=3 * BATCH, **run), resume=True, quiet=True).checkpoint
+    assert any((tensor != given[name]).any() for name, tensor in weights(both).items())
+
+
+def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> None:
+    start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
+    learner = Learner(settings(tmp_path / "on", seed=1, start_from=str(start)))
+    learner.start()
+    assert (learner.snapshots.rows[0] == learner.packed()).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policy_layers": [32]}, r"its layers are \[16, 90\], this run's \[32, 90\] \(policy_layers\)"),
+        ({"normalise_obs": True}, r"it clips normalised observations to None, this run to 10.0 \(obs_clip\)"),
+        ({"components": "training.components"}, r"the observation was 4 numbers \(obs_size\) and is"),
+    ],
+)
+def test_a_policy_of_something_else_is_refused_with_the_difference(
+    changes: dict, message: str, tmp_path: Path
+) -> None:
+    start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
+    with pytest.raises(ConfigError, match=message):
+        main(settings(tmp_path / "on", **{"start_from": str(start), **changes}), quiet=True)
+    assert newest_checkpoint(tmp_path / "on") is None
+
+
+def test_a_folder_without_a_policy_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r'start_from is ".*nowhere", which cannot be read: .* is no folder'
+    ):
+        main(settings(tmp_path / "on", start_from=str(tmp_path / "nowhere")), quiet=True)
