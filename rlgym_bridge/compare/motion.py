@@ -1,21 +1,49 @@
-"""Whether bodies move as their velocities say: else what was read is not what it is taken for."""
+"""Whether bodies are where a field is, and move and turn as they say: else a column or a unit is another.
+
+A table in metres agrees with itself, and a simulation that begins outside of the field says nothing about the
+game; so what cannot be is refused before anything is fitted.
+"""
 
 from typing import Final
 
 import numpy as np
 
 from rlgym_bridge.compare.timeline import Timeline, raw_timeline, steps_of
-from rlgym_bridge.compare.tracks import BALL, POSITION, TRIAL, VELOCITY, body_values, shown
-from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.compare.tracks import (
+    BALL,
+    POSITION,
+    ROTATION,
+    SPIN,
+    TRIAL,
+    VELOCITY,
+    body_values,
+    knows_spin,
+    shown,
+    turning,
+)
+from rlgym_bridge.game import (
+    BALL_RADIUS,
+    CAR_MAX_ANGULAR_SPEED,
+    CEILING_Z,
+    GOAL_BACK_Y,
+    SIDE_WALL_X,
+    STANDING_MOST_Z,
+    TICK_SECONDS,
+)
 from rlgym_bridge.recording.recording import Clock, Recording
 
 _STEPS: Final = 10  # of a body, from which on its motion can be judged
 _UNLIKE: Final = 0.2  # of a step: what a body may move otherwise than its velocity says, mostly
+_TURNS_UNLIKE: Final = 0.5  # the same of a turn; real recordings have 0.01 to 0.12 in the median [measured]
+_TURNS: Final = 0.5  # rad/s from which on a car counts as turning
 _NEARLY_ALL: Final = 0.9  # of the steps in which a body moves, without a velocity in any of them
+_FASTEST_SPIN: Final = 1.2 * CAR_MAX_ANGULAR_SPEED  # rad/s; a ball has 6 at most [RS]
+_FIELD: Final = 1.5 * np.array([SIDE_WALL_X, GOAL_BACK_Y, CEILING_Z])  # uu, with room for other maps
+_CORNER: Final = 0.02 * np.array([SIDE_WALL_X, GOAL_BACK_Y, CEILING_Z])  # uu: a field in metres, twice
 
 
 def check_motion(recording: Recording, timeline: Timeline) -> None:
-    """Make sure that bodies move about as their velocities say.
+    """Make sure that bodies are on the field, and move and turn about as their velocities say.
 
     No clock of a game is wrong by a fifth: then a column, a scale or a unit is another than was thought.
 
@@ -24,33 +52,93 @@ def check_motion(recording: Recording, timeline: Timeline) -> None:
         timeline: Its times; only those of a replay count, whose frames say no ticks.
 
     Raises:
-        ValueError: A body moves otherwise, or has no velocity.
+        ValueError: A body is where none can be, moves or turns otherwise, or has no velocity.
     """
     frames = recording.clock is Clock.FRAMES
     times = (timeline if frames else raw_timeline(recording)).times
     for column in range(recording.state.layout.cars + 1):
         body = column if column < recording.state.layout.cars else BALL
-        off, moved, still = [], 0, 0
-        for stretch in recording.stretches():
-            rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
-            if len(rows) <= TRIAL:
-                continue
-            said, found = steps_of(recording, body, stretch, times[:, column] * TICK_SECONDS)
-            off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
-            values = body_values(recording, body, rows)
-            moves = np.diff(values[:, POSITION], axis=0).any(1)
-            moved += int(moves.sum())
-            still += int((moves & ~values[1:, VELOCITY].any(1)).sum())
-        name = "the ball" if body == BALL else f"car {body}"
-        if moved > _STEPS and still > _NEARLY_ALL * moved:
-            raise ValueError(
-                f"{recording.source}: {name} moves and its velocity is 0, expected velocities in uu/s: the "
-                f"simulation begins with them; does the map name their columns?"
-            )
-        together = np.concatenate([*off, np.empty(0)])
-        if len(together) > _STEPS and np.median(together) > _UNLIKE:
-            raise ValueError(
-                f"{recording.source}: {name} moves otherwise than its velocity says, by "
-                f"{100 * np.median(together):.0f} % in most steps, expected {100 * _UNLIKE:.0f} % at most; "
-                f"is a column, a scale or a unit of time, position or velocity another than the map says?"
-            )
+        name = f"{recording.source}: " + ("the ball" if body == BALL else f"car {body}")
+        _check_range(recording, body, name)
+        _check_steps(recording, body, name, times[:, column])
+        if body != BALL:
+            _check_turns(recording, body, name, times[:, column])
+
+
+def _check_range(recording: Recording, body: int, name: str) -> None:
+    """Refuse places outside of any field, a ball in the floor, cars on a field of metres, too fast spins."""
+    values = body_values(recording, body, np.flatnonzero(shown(recording, body)))
+    if len(values) <= _STEPS:
+        return
+    middle = np.median(np.abs(values[:, POSITION]), axis=0)
+    moved = np.ptp(values[:, POSITION], axis=0).any()
+    small = (np.abs(values[:, POSITION]) < np.maximum(_CORNER, 1.2 * STANDING_MOST_Z)).all() and moved
+    if body == BALL:
+        small = np.median(values[:, 2]) < 0.8 * BALL_RADIUS
+    if small or (middle > _FIELD).any():
+        places = ", ".join(f"{place:.4g}" for place in middle)
+        raise ValueError(
+            f"{name} is at ({places}) in the median, signs left out, where no field is; expected uu: up to "
+            f"{SIDE_WALL_X:.0f}, {GOAL_BACK_Y:.0f} and {CEILING_Z:.0f}, a ball's height {BALL_RADIUS:.0f} or "
+            "more. Metres need scale = 100 in the map, for positions and velocities"
+        )
+    speeds = np.linalg.norm(values[:, SPIN], axis=1)
+    if (speeds > 0).any() and np.median(speeds[speeds > 0]) > _FASTEST_SPIN:
+        raise ValueError(
+            f"{name} turns at {np.median(speeds[speeds > 0]):.3g} rad/s in the median, and nothing turns "
+            f"faster than {CAR_MAX_ANGULAR_SPEED} (6 for a ball). Degrees need scale = 0.0174533 in the "
+            "map's angular_velocity"
+        )
+
+
+def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) -> None:
+    """Refuse a body whose positions move otherwise than its velocity says."""
+    off, moved, still = [], 0, 0
+    for stretch in recording.stretches():
+        rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+        if len(rows) <= TRIAL:
+            continue
+        said, found = steps_of(recording, body, stretch, times * TICK_SECONDS)
+        off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
+        values = body_values(recording, body, rows)
+        moves = np.diff(values[:, POSITION], axis=0).any(1)
+        moved += int(moves.sum())
+        still += int((moves & ~values[1:, VELOCITY].any(1)).sum())
+    if moved > _STEPS and still > _NEARLY_ALL * moved:
+        raise ValueError(
+            f"{name} moves and its velocity is 0, expected velocities in uu/s: the simulation begins with "
+            "them; does the map name their columns?"
+        )
+    together = np.concatenate([*off, np.empty(0)])
+    if len(together) > _STEPS and np.median(together) > _UNLIKE:
+        raise ValueError(
+            f"{name} moves otherwise than its velocity says, by {100 * np.median(together):.0f} % in most "
+            f"steps, expected {100 * _UNLIKE:.0f} % at most; is a column, a scale or a unit of time, "
+            "position or velocity another than the map says?"
+        )
+
+
+def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -> None:
+    """Refuse a car whose orientation turns otherwise than its angular velocity says."""
+    if not knows_spin(recording, car):
+        return
+    off = []
+    for stretch in recording.stretches():
+        rows = np.flatnonzero(shown(recording, car)[stretch]) + stretch.start
+        rows = rows[np.diff(np.maximum.accumulate(times[rows]), prepend=-np.inf) > 0]
+        if len(rows) <= TRIAL:
+            continue
+        values = body_values(recording, car, rows)
+        said = (values[1:, SPIN] + values[:-1, SPIN]) / 2
+        found = turning(values[:, ROTATION], times[rows])[1:]
+        speed = np.linalg.norm(said, axis=1)
+        turns = speed > _TURNS
+        off.append(np.linalg.norm(found - said, axis=1)[turns] / speed[turns])
+    together = np.concatenate([*off, np.empty(0)])
+    if len(together) > _STEPS and np.median(together) > _TURNS_UNLIKE:
+        raise ValueError(
+            f"{name} turns otherwise than its angular velocity says, by {100 * np.median(together):.0f} % in "
+            f"most steps, expected {100 * _TURNS_UNLIKE:.0f} % at most; is an angle in degrees "
+            "(half_turn = 180 in the map), another order of pitch, yaw and roll, or the angular velocity in "
+            "axes of the car?"
+        )

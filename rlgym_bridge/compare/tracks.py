@@ -77,7 +77,7 @@ def knows_spin(recording: Recording, body: int) -> bool:
     return bool(spin[shown(recording, body)].any())
 
 
-def _turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
+def turning(rotation: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return `(n, 3)` rad/s from orientations `(n, 9)`: how a body turned since the moment before."""
     turn = rotation.reshape(-1, 3, 3)
     step = turn[1:] @ turn[:-1].transpose(0, 2, 1)
@@ -128,7 +128,7 @@ def make_tracks(
                 values = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
                 for place, body in enumerate(bodies):
                     if not knows_spin(recording, body):
-                        values[:, place, SPIN] = _turning(values[:, place, ROTATION], times[rows, bodies[0]])
+                        values[:, place, SPIN] = turning(values[:, place, ROTATION], times[rows, bodies[0]])
                 tracks.append(Track(tuple(bodies), rows, times[rows, bodies[0]], values))
     return tracks
 

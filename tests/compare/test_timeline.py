@@ -9,6 +9,7 @@ from rlgym_bridge.compare.motion import check_motion
 from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.rotations import from_euler
 from rlgym_bridge.state import MatchState
 from tests.compare.planted import as_replay, as_table, heavier, play, timed
 
@@ -81,6 +82,42 @@ def _swapped(state: MatchState) -> None:
     state.ball_position[:] = state.ball_position[:, [1, 0, 2]]
 
 
+def _all_metres(state: MatchState) -> None:
+    for name in ("ball_position", "ball_linear_velocity", "car_position", "car_linear_velocity"):
+        getattr(state, name)[:] /= 100
+
+
+def _cars_in_metres(state: MatchState) -> None:
+    state.car_position[:] /= 100
+    state.car_linear_velocity[:] /= 100
+
+
+def _ten_times(state: MatchState) -> None:
+    for name in ("ball_position", "ball_linear_velocity"):
+        getattr(state, name)[:] *= 10
+
+
+def _spin_in_degrees(state: MatchState) -> None:
+    state.car_angular_velocity[:] = np.degrees(state.car_angular_velocity)
+
+
+def _euler_in_degrees(state: MatchState) -> None:
+    turns = state.car_rotation
+    pitch = np.arcsin(turns[..., 2, 0].clip(-1, 1))
+    yaw, roll = (
+        np.arctan2(turns[..., 1, 0], turns[..., 0, 0]),
+        np.arctan2(-turns[..., 2, 1], turns[..., 2, 2]),
+    )
+    for car in range(turns.shape[1]):
+        angles = np.stack([pitch[:, car], yaw[:, car], roll[:, car]], axis=-1)
+        turns[:, car] = from_euler(np.degrees(angles))
+
+
+def _spin_of_the_car(state: MatchState) -> None:
+    """As seen from the car."""
+    state.car_angular_velocity[:] = np.einsum("ncij,nci->ncj", state.car_rotation, state.car_angular_velocity)
+
+
 def _no_speed(state: MatchState) -> None:
     state.ball_linear_velocity[:] = 0
 
@@ -88,8 +125,14 @@ def _no_speed(state: MatchState) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_metres, r"the ball moves otherwise than its velocity says, by 99 %"),
+        (_metres, r"the ball is at \(.*\) in the median, .* where no field is; .* scale = 100"),
         (_swapped, r"the ball moves otherwise than its velocity says"),
+        (_all_metres, r"car 0 is at \(.*\) in the median, .* where no field is; .* scale = 100"),
+        (_cars_in_metres, r"car 0 is at \(.*\) in the median, .* where no field is; .* scale = 100"),
+        (_ten_times, r"the ball is at \(.*\) in the median, .* where no field is"),
+        (_spin_in_degrees, r"car 0 turns at .* rad/s in the median, .* Degrees need scale = 0.0174533"),
+        (_euler_in_degrees, r"car 0 turns otherwise than its angular velocity says, .*half_turn = 180"),
+        (_spin_of_the_car, r"car 0 turns otherwise than its angular velocity says, .* axes of the car"),
         (_no_speed, r"the ball moves and its velocity is 0"),
     ],
 )
