@@ -16,7 +16,7 @@ from rlgym_bridge.compare.comparison import Comparison, compare
 from rlgym_bridge.compare.drift import WINDOWS
 from rlgym_bridge.compare.fit import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
-from rlgym_bridge.compare.told import told_fit, told_unexplained
+from rlgym_bridge.compare.told import plural, told_fit, told_unexplained
 from rlgym_bridge.compare.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import HORIZONS
@@ -77,7 +77,8 @@ def run(options: argparse.Namespace) -> int:
         if options.against is not None:
             return _against(options, console)
         recordings = [open_recording(file, options.columns) for file in options.files]
-        found = compare(*recordings, windows=options.windows)
+        with console.status(f"RocketSim goes where {plural(len(recordings), 'recording')} went ..."):
+            found = compare(*recordings, windows=options.windows)
     except Exception as error:
         print(f"error: {told(error)}", file=sys.stderr)
         return 2
@@ -114,6 +115,7 @@ def _against(options: argparse.Namespace, console: Console) -> int:
     for name in ("FILE", "--against", "--against less FILE, 95 %", "distance", "chance"):
         table.add_column(name, justify="right", no_wrap=True)
     differing = [one for one in found.differences if one.differs]
+    console.print("played differently" if differing else "no difference was found")
     for one in differing:
         table.add_row(
             escape(one.name), f"{one.here:.4g}", f"{one.there:.4g}", f"{one.low:+.3g} .. {one.high:+.3g}",
@@ -128,6 +130,13 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         f"{said} (chance of any false alarm: {100 * LEVEL:g} %)",
         soft_wrap=True,
     )
+    if differing:
+        console.print(
+            "means of each set; distance: of two distributions, 0 equal, 1 nothing in common, of single "
+            "numbers in standard deviations of a piece; chance: that any feature of equal sets is as far "
+            "apart; a piece of play has up to ten seconds",
+            soft_wrap=True,
+        )
     return 0 if found.alike else 1
 
 
@@ -157,6 +166,10 @@ def _print(console: Console, found: Comparison) -> None:
         "windows (starts that were tried) after 120 ticks; all of it with --json and --html",
         soft_wrap=True,
     )
+    if any(row.verdict is Verdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations):
+        console.print(
+            "physics gap below the tolerance: a constant of that body differs, so its errors will grow"
+        )
     for gap in found.gaps:
         console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
     for note in found.notes:

@@ -136,7 +136,7 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
         table.add_row(
             "play", f"{found['playing_seconds']:,.1f} s, {found['lost_ticks']:,} ticks without a packet"
         )
-        for agent in found["agents"]:
+        for agent in sorted(found["agents"], key=lambda one: one["cars"]):
             reward = "" if agent["reward"] is None else f", reward {agent['reward']:+,.2f}"
             table.add_row(
                 ", ".join(agent["cars"]) or "agent",

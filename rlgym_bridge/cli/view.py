@@ -108,6 +108,8 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
             console.print(f"look at {address}\nCtrl-C ends", soft_wrap=True)
             if has_display():
                 webbrowser.open(address)
+            else:
+                console.print("a browser without a graphics card may need &renderer=webgl at its end")
         while process.poll() is None and not stopped.wait(_WAIT_SECONDS):
             pass
         # Ctrl-C in a terminal ends the viewer too, perhaps before it is noticed here.

@@ -58,5 +58,9 @@ def fit_as_toml(found: Comparison) -> str:
     else:
         lines += ["# how late actions act is not told: no input that was sent stands beside what it did"]
     constants = fitted_constants(found)
-    lines += ["", "# multiples of RocketSim's own: matches are played with value, training draws low to high"]
+    lines += [
+        "",
+        "# multiples of RocketSim's own: matches are played with value, training draws from low to",
+        "# high, which is what these recordings allow; widen it by hand for a bot that is to bear more",
+    ]
     return "\n".join(lines) + "\n" + physics_as_toml(constants)

@@ -15,6 +15,7 @@ from rlgym_bridge.compare.missing import Missing, Worth
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.compare.timeline import OLDEST, raw_timeline
+from rlgym_bridge.compare.told import plural
 from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
 from rlgym_bridge.compare.verdict import Verdict
@@ -85,12 +86,13 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
     if late:
         cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
         ticks = [lag.ticks for lag in compress(lags, sure)]
-        when = "late" if np.median(ticks) > 0 else "early"
+        middle = float(np.median(ticks))
+        when = "late" if middle > 0 else "early"
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
         gaps.append(Gap(
-            Verdict.TIMING, "input lag", float(np.median(ticks)), min(ticks), max(ticks), "ticks",
-            f"inputs of {_named(late)} act {abs(np.median(ticks)):.0f} ticks {when}{said}: {cost}",
+            Verdict.TIMING, "input lag", middle, min(ticks), max(ticks), "ticks",
+            f"inputs of {_named(late)} act {plural(abs(middle), 'tick')} {when}{said}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)
@@ -108,14 +110,14 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
     late = delay.input_latency
     return Gap(
         Verdict.TIMING, "input lag", late, late, late, "ticks",
-        f"what bots sent in {source} was applied {late} ticks late ({delay.inputs:,} inputs): an action acts "
-        f"{_range(delay.low, delay.high)} ticks after the state it was decided on at the soonest; train with "
-        f"that delay (--fit). The simulation is driven by what was applied, so this is not a physics gap",
+        f"what bots sent in {source} was applied {plural(late, 'tick')} late ({delay.inputs:,} inputs): an "
+        f"action acts {_range(delay.low, delay.high)} after the state it was decided on at the soonest; "
+        f"train with that delay (--fit). The simulation is driven by what was applied, so this is not a physics gap",
     )  # fmt: skip
 
 
 def _range(low: int, high: int) -> str:
-    return f"{low}" if low == high else f"{low} to {high}"
+    return plural(low, "tick") if low == high else f"{low} to {high} ticks"
 
 
 def _clock_is_wrong(scene: Scene) -> bool:
@@ -168,10 +170,12 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     for one in missing:
         if one.shown:
             asked = "it was not recorded." if one.said else "is it recorded?"
+            most = 2 * one.explained > one.far_off
+            others = "" if most else "; the others have another cause: a car that is left out bumps as well"
             gaps.append(Gap(
                 Verdict.MISSING, one.control, one.explained, one.explained, one.far_off, "windows",
                 f"the {one.control} column of {source} explains nothing: {asked} Held down, it explains "
-                f"{one.explained} of {one.far_off} windows of car {one.car} that are far off",
+                f"{one.explained} of {one.far_off} windows of car {one.car} that are far off{others}",
             ))  # fmt: skip
     for each in worth:
         if each.helps < 0.5:
@@ -195,8 +199,8 @@ def _cost(wrong: Sequence[Scene], found: Errors, bodies: Sequence[str] = ("ball"
         if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:
             before = float(np.median(other.position[theirs, _SECOND]))
             after = float(np.median(found.position[ours, _SECOND]))
-            parts.append(f"the {body} seems {before:.2f} uu off after 1 s, and {after:.2f} once it is fitted")
-    return ", ".join(parts) or "too few windows to say what that costs"
+            parts.append(f"believed, the {body} is {before:.2f} uu off after 1 s; fitted, {after:.2f}")
+    return "; ".join(parts) or "too few windows to say what that costs"
 
 
 def _of_ball(errors: Errors) -> np.ndarray:

@@ -8,11 +8,17 @@ if TYPE_CHECKING:
     from rlgym_bridge.compare.verdict import Situation
 
 
+def plural(count: float, unit: str) -> str:
+    """Return a whole number with its unit: `1 tick`, `2 ticks`."""
+    return f"{count:,.0f} {unit}{'' if round(count) == 1 else 's'}"
+
+
 def told_unexplained(row: "Situation") -> str:
     """Return that a situation differs though no constant was found that does."""
     return (
-        f"{row.name}, {row.p50:.2f} uu off after {row.horizon_ticks} ticks, expected {row.tolerance:g} at "
-        f"most ({row.windows:,} windows); no constant that can be fitted explains it"
+        f"{row.name}, {row.p50:.2f} uu off after {plural(row.horizon_ticks, 'tick')}, expected "
+        f"{row.tolerance:g} at most ({plural(row.windows, 'window')}); no constant that can be fitted "
+        "explains it"
     )
 
 
@@ -22,19 +28,23 @@ def told_fit(fit: "Fit") -> str:
     clock = fit.clock
     if math.isfinite(clock.error):
         parts.append(f"clock scale {clock.scale:.5f} ± {2 * clock.error:.5f}")
+    elif fit.offset.ages:
+        parts.append("time by the frames of the replay")
     else:
-        parts.append("clock scale not told: nothing moves enough")
+        parts.append("clock scale not told: nothing moves enough from row to row")
     if any(fit.offset.ages[1:]):
         ages = ", ".join(f"{age}: {count:,}" for age, count in enumerate(fit.offset.ages) if count)
         explained = f"{100 * fit.offset.share:.0f} % explained"
-        parts.append(f"states {fit.offset.ticks} ticks old in the median ({ages}; {explained})")
+        parts.append(f"states {plural(fit.offset.ticks, 'tick')} old in the median ({ages}; {explained})")
     if fit.lag.windows:
         share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
-        parts.append(f"input lag {fit.lag.ticks} ticks, in {share} ({fit.lag.windows:,})")
+        parts.append(f"input lag {plural(fit.lag.ticks, 'tick')}, in {share} ({fit.lag.windows:,})")
     elif fit.delay is None:
         parts.append("input lag not told: no input changes anything")
     if fit.applied and fit.delay is not None:
         delay = fit.delay
         spread = "" if delay.noise < 0.005 else f" ± {delay.noise:.2f}"
-        parts.append(f"applied {delay.input_latency} ticks after they were sent{spread} ({delay.inputs:,})")
+        parts.append(
+            f"applied {plural(delay.input_latency, 'tick')} after they were sent{spread} ({delay.inputs:,})"
+        )
     return "; ".join(parts)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, Field
 
@@ -13,7 +14,8 @@ def columns_of(recording: Recording) -> dict[str, np.ndarray]:
     """Return the columns of the table, by name.
 
     `tick`, `seconds`, `stretch`, `ball_shown`, then every field of the state: `ball_position_0` and so on,
-    cars as `blue-0_position_0`, and for each car `shown`.
+    cars as `blue-0_position_0`, a matrix row by row, controls by their names (`blue-0_controls_throttle`),
+    and for each car `shown`.
     """
     state = recording.state
     found = {
@@ -35,8 +37,9 @@ def _add(found: dict[str, np.ndarray], name: str, values: np.ndarray, field: Fie
     if not field.shape:
         found[name] = values
         return
-    for number, column in enumerate(values.reshape(len(values), -1).T):
-        found[f"{name}_{number}"] = column
+    parts = CONTROL_NAMES if field.name == "controls" else range(len(values.reshape(len(values), -1).T))
+    for part, column in zip(parts, values.reshape(len(values), -1).T, strict=True):
+        found[f"{name}_{part}"] = column
 
 
 def write_csv(recording: Recording, path: Path) -> None:
