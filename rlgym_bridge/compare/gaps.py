@@ -112,7 +112,7 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
         Verdict.TIMING, "input lag", late, late, late, "ticks",
         f"what bots sent in {source} was applied {plural(late, 'tick')} late ({delay.inputs:,} inputs): an "
         f"action acts {_range(delay.low, delay.high)} after the state it was decided on at the soonest; "
-        f"train with that delay (--fit). The simulation is driven by what was applied, so this is not a physics gap",
+        f"train with that delay (--fit). What was applied drives the simulation, so this is no physics gap",
     )  # fmt: skip
 
 
