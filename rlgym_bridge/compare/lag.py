@@ -13,7 +13,7 @@ from rlgym_bridge.compare.windows import thinned
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
-_MOST: Final = 8  # ticks scanned at first; twice that where the best is near the end
+_MOST: Final = 8  # ticks scanned at first; further off where the best is near an end
 WINDOWS: Final = 60
 """Windows of each car: enough that the best lag of real flights wins by far."""
 
@@ -51,10 +51,14 @@ def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
     first = 0 if scene.recording.inputs is Inputs.APPLIED else -1
     lags = list(range(first, _MOST + 1))
     errors = _errors(scene, lags, windows)
-    if len(errors) and lags[int(errors.sum(0).argmin())] >= _MOST - 1:
-        more = list(range(_MOST + 1, 2 * _MOST + 1))
-        errors = np.concatenate([errors, _errors(scene, more, windows)], axis=1)
-        lags += more
+    if len(errors):
+        seems = lags[int(errors.sum(0).argmin())]
+        if seems >= _MOST - 1:
+            more = list(range(_MOST + 1, 2 * _MOST + 1))
+            lags, errors = lags + more, np.concatenate([errors, _errors(scene, more, windows)], axis=1)
+        elif seems < 0:  # rows written before what they were decided on
+            more = list(range(-_MOST, first))
+            lags, errors = more + lags, np.concatenate([_errors(scene, more, windows), errors], axis=1)
     errors = errors[np.ptp(errors, axis=1) > _TELLING] if len(errors) else errors
     if len(errors) < _LEAST:
         return LagFit(0, 0.0, len(errors), {})
@@ -62,8 +66,9 @@ def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
     draws = np.random.default_rng(0).integers(len(errors), size=(_DRAWS, len(errors)))
     again = errors[draws].sum(1).argmin(1)
     typical = np.exp(np.median(errors, axis=0)) - _SMALL
+    at_an_end = lags[best] in (-_MOST, 2 * _MOST)  # it may be further off still
     return LagFit(
-        lags[best], float((again == best).mean()), len(errors),
+        lags[best], 0.0 if at_an_end else float((again == best).mean()), len(errors),
         {lag: float(value) for lag, value in zip(lags, typical, strict=True)},
     )  # fmt: skip
 

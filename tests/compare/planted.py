@@ -157,7 +157,8 @@ def sent(recording: Recording, lag: int) -> Recording:
     """Return a recording whose rows hold the inputs that drive the tick `lag` ticks after them."""
     state = recording.state.copy()
     ahead = lag + 1  # row k of applied inputs drove the tick before it
-    state.car_controls[:-ahead] = recording.state.car_controls[ahead:]
+    rows = np.arange(len(recording.tick)) + ahead
+    state.car_controls[:] = recording.state.car_controls[rows.clip(0, len(rows) - 1)]
     return replace(recording, state=state, inputs=Inputs.SENT)
 
 

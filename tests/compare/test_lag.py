@@ -30,8 +30,14 @@ def test_inputs_that_are_called_applied_and_are_not_are_late():
     assert _fit(replace(sent(as_table(play(seconds=16)), 1), inputs=Inputs.APPLIED)).ticks == 2
 
 
-def test_a_long_lag_is_looked_for_further_off():
-    assert _fit(sent(as_table(play(seconds=16)), 11)).ticks == 11
+@pytest.mark.parametrize("lag", [11, -5])
+def test_a_long_lag_is_looked_for_further_off(lag):
+    assert _fit(sent(as_table(play(seconds=16)), lag)).ticks == lag
+
+
+@pytest.mark.parametrize("lag", [20, -12])
+def test_a_lag_beyond_all_that_was_looked_for_is_not_sure(lag):
+    assert _fit(sent(as_table(play(seconds=16)), lag)).sure < 0.9
 
 
 def test_the_lag_is_found_on_a_clock_of_its_own_and_with_an_input_missing():
