@@ -170,8 +170,8 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         timeline = fit_timeline(recording)
         check_motion(recording, timeline)
         scene = Scene(recording, timeline, number=number)
-        lag = fit_lag(scene, windows // 4)
-        scene.lag = float(lag.ticks)
+        lag = fit_lag(scene, windows // 2)
+        scene.lag = lag.of_rows(len(recording.tick))
         scenes.append(scene)
         time, delay = scene.timeline, action_delay(recording, lag)
         applied = recording.inputs is Inputs.APPLIED

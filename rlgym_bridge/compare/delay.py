@@ -68,8 +68,8 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     lag = lag or fit_lag(Scene(recording, fit_timeline(recording)))
     if lag.sure < SURE:
         return None
-    delay = max(1, lag.ticks)
-    return ActionDelay(delay, delay, 0.0, max(0, lag.ticks), lag.windows)
+    every = [max(1, piece.ticks) for piece in lag.pieces]
+    return ActionDelay(min(every), max(every), 0.0, max(0, lag.ticks), lag.windows)
 
 
 def _together(stretches: Sequence[_Stretch]) -> ActionDelay | None:

@@ -15,7 +15,7 @@ from rlgym_bridge.compare.missing import Missing, Worth
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.compare.timeline import OLDEST, raw_timeline
-from rlgym_bridge.compare.told import plural
+from rlgym_bridge.compare.told import plural, told_changes
 from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
 from rlgym_bridge.compare.verdict import Verdict
@@ -81,18 +81,20 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
             f"frames of {_named(old)} show states of up to {OLDEST} ticks before, {middle:.0f} in the "
             f"median: {cost}; this is not a physics gap",
         ))  # fmt: skip
-    sure = [bool(lag.ticks) and lag.sure >= SURE for lag in lags]
+    sure = [any(one.ticks for one in lag.pieces) and lag.sure >= SURE for lag in lags]
     late = list(compress(scenes, sure))
     if late:
         cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
-        ticks = [lag.ticks for lag in compress(lags, sure)]
-        middle = float(np.median(ticks))
+        of_late = list(compress(lags, sure))
+        ticks = [piece.ticks for lag in of_late for piece in lag.pieces]
+        middle = float(np.median([lag.ticks for lag in of_late]))
         when = "late" if middle > 0 else "early"
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
+        changes = told_changes(of_late[0]) if len(late) == 1 else ""
         gaps.append(Gap(
             Verdict.TIMING, "input lag", middle, min(ticks), max(ticks), "ticks",
-            f"inputs of {_named(late)} act {plural(abs(middle), 'tick')} {when}{said}: {cost}",
+            f"inputs of {_named(late)} act {plural(abs(middle), 'tick')} {when}{said}{changes}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)

@@ -17,7 +17,7 @@ from rlgym_bridge.compare.windows import lead_ticks, starts
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Recording
 
-_LAG_WINDOWS: Final = WINDOWS // 4  # as `comparison.compare` fits it
+_LAG_WINDOWS: Final = WINDOWS // 2  # as `comparison.compare` fits it
 
 
 @dataclass
@@ -54,11 +54,11 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
     """
     rows, cars = len(recording.tick), recording.state.layout.cars
     scene = Scene(recording, fit_timeline(recording))
-    lag = fit_lag(scene, _LAG_WINDOWS).ticks
-    scene.lag = float(lag)
+    lag = fit_lag(scene, _LAG_WINDOWS)
+    scene.lag = lag.of_rows(rows)
     found = Ghosts(
         np.zeros((rows, cars + 1, 3)), np.zeros((rows, cars + 1, 3, 3)), np.zeros((rows, cars + 1)),
-        np.zeros((rows, cars + 1), bool), lag,
+        np.zeros((rows, cars + 1), bool), lag.ticks,
     )  # fmt: skip
     moving = [body for body in scene.bodies if body == BALL or scene.driven]
     together = scene.driven and recording.clock is not Clock.FRAMES

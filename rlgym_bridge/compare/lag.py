@@ -1,7 +1,12 @@
-"""How late inputs act: the simulation is driven with each lag, and the one that fits is taken."""
+"""How late inputs act: the simulation is driven with each lag, and the one that fits is taken.
+
+A game that hiccups may take inputs a tick sooner or later from there on [seen in a real recording]: then
+the recording has pieces, each with a lag of its own.
+"""
 
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,8 +19,8 @@ from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
 _MOST: Final = 8  # ticks scanned at first; further off where the best is near an end
-WINDOWS: Final = 60
-"""Windows of each car: enough that the best lag of real flights wins by far."""
+WINDOWS: Final = 120
+"""Windows of each car: enough that the best lag of real flights wins by far, and a change of it too."""
 
 _AFTER: Final = 30  # ticks of a window: a tick of lag shows, chance does not yet
 _LEAD: Final = 60.0  # ticks followed before
@@ -24,6 +29,23 @@ _SMALL: Final = 0.5  # uu/s: differences below it are noise
 _DRAWS: Final = 400  # of the bootstrap
 _TELLING: Final = 0.3  # of the log of the error: windows that vary less with the lag do not count
 _LEAST: Final = 6  # telling windows needed
+_CHANGE: Final = 8.0  # of the log of errors: what a change of the lag has to save over all windows
+_DOUBT: Final = 1.5  # of the same: what one window can weigh, which may have been a contact
+_CERTAIN: Final = 0.95  # share of resampled windows, of a piece that has another lag than the one before
+
+
+class Piece(NamedTuple):
+    """A part of a recording in which inputs act equally late.
+
+    Attributes:
+        row: Where it begins; it lasts to the next.
+        seconds: When that is, on the recording's clock.
+        ticks: The lag.
+    """
+
+    row: int
+    seconds: float
+    ticks: int
 
 
 @dataclass(frozen=True)
@@ -32,50 +54,119 @@ class LagFit:
 
     Attributes:
         ticks: With lag L the controls of a row drive the tick that begins L ticks after it; where a recording
-            holds applied inputs, L is how much later than that they act.
-        sure: Share of resampled sets of windows that give the same lag; 0 where nothing tells.
+            holds applied inputs, L is how much later than that they act. Where it changes, that of most
+            windows.
+        sure: Share of resampled sets of windows that give the same lag, in the least sure piece; 0 where
+            nothing tells.
         windows: Windows that tell lags apart.
-        curve: Typical error in uu/s for each lag scanned, with `_ARM` for turning.
+        curve: Typical error in uu/s for each lag scanned, with `_ARM` for turning; of the pieces that have
+            the lag `ticks`.
+        pieces: More than one where the lag changes for good; empty where nothing tells.
     """
 
     ticks: int
     sure: float
     windows: int
     curve: dict[int, float]
+    pieces: tuple[Piece, ...] = ()
+
+    def of_rows(self, rows: int) -> np.ndarray:
+        """Return the lag of each of so many rows, `(rows,)` float64 ticks."""
+        if not self.pieces:
+            return np.full(rows, float(self.ticks))
+        piece = np.searchsorted([one.row for one in self.pieces], np.arange(rows), side="right") - 1
+        return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)])
 
 
 def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
     """Find the lag of a recording's inputs, from so many windows of each car."""
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
-    first = 0 if scene.recording.inputs is Inputs.APPLIED else -1
+    sent = scene.recording.inputs is Inputs.SENT
+    first = -1 if sent else 0
     lags = list(range(first, _MOST + 1))
-    errors = _errors(scene, lags, windows)
+    rows, errors = _errors(scene, lags, windows)
     if len(errors):
         seems = lags[int(errors.sum(0).argmin())]
         if seems >= _MOST - 1:
             more = list(range(_MOST + 1, 2 * _MOST + 1))
-            lags, errors = lags + more, np.concatenate([errors, _errors(scene, more, windows)], axis=1)
+            lags, errors = lags + more, np.concatenate([errors, _errors(scene, more, windows)[1]], axis=1)
         elif seems < 0:  # rows written before what they were decided on
             more = list(range(-_MOST, first))
-            lags, errors = more + lags, np.concatenate([_errors(scene, more, windows), errors], axis=1)
-    errors = errors[np.ptp(errors, axis=1) > _TELLING] if len(errors) else errors
+            lags, errors = more + lags, np.concatenate([_errors(scene, more, windows)[1], errors], axis=1)
+    telling = np.ptp(errors, axis=1) > _TELLING if len(errors) else np.zeros(0, bool)
+    rows, errors = rows[telling], errors[telling]
     if len(errors) < _LEAST:
         return LagFit(0, 0.0, len(errors), {})
-    best = int(errors.sum(0).argmin())
-    draws = np.random.default_rng(0).integers(len(errors), size=(_DRAWS, len(errors)))
-    again = errors[draws].sum(1).argmin(1)
-    typical = np.exp(np.median(errors, axis=0)) - _SMALL
-    at_an_end = lags[best] in (-_MOST, 2 * _MOST)  # it may be further off still
+    order = np.argsort(rows, kind="stable")
+    rows, errors = rows[order], errors[order]
+    # Of inputs that the game applied only a mistake of the recorder could be late, and that stays.
+    parts = _parts(errors) if sent else [slice(0, len(errors))]
+    best = [int(errors[part].sum(0).argmin()) for part in parts]
+    counts = np.bincount(best, [part.stop - part.start for part in parts])
+    usual = int(counts.argmax())
+    sure = min(_sure(errors[part]) for part in parts)
+    if lags[usual] in (-_MOST, 2 * _MOST):  # it may be further off still
+        sure = 0.0
+    of_usual = np.concatenate([errors[part] for part, one in zip(parts, best, strict=True) if one == usual])
+    typical = np.exp(np.median(of_usual, axis=0)) - _SMALL
+    begins = [0, *(int(rows[part.start]) for part in parts[1:])]
     return LagFit(
-        lags[best], 0.0 if at_an_end else float((again == best).mean()), len(errors),
+        lags[usual], sure, len(errors),
         {lag: float(value) for lag, value in zip(lags, typical, strict=True)},
+        tuple(
+            Piece(row, float(scene.recording.seconds[row]), lags[one])
+            for row, one in zip(begins, best, strict=True)
+        ),
     )  # fmt: skip
 
 
-def _errors(scene: Scene, lags: list[int], windows: int) -> np.ndarray:
-    """Return the log of the error of every window with every lag, `(windows, lags)`."""
-    rows = []
+def _sure(errors: np.ndarray) -> float:
+    """Return the share of resampled windows that give the same lag as all of them."""
+    draws = np.random.default_rng(0).integers(len(errors), size=(_DRAWS, len(errors)))
+    return float((errors[draws].sum(1).argmin(1) == errors.sum(0).argmin()).mean())
+
+
+def _parts(errors: np.ndarray) -> list[slice]:
+    """Cut windows in the order of time, `(windows, lags)`, where the lag changes for good.
+
+    The cheapest way through lags, on which a change costs; dearer and dearer, until every part is long and
+    sure.
+    """
+    cost = (errors - errors.min(1, keepdims=True)).clip(max=_DOUBT)
+    change = _CHANGE
+    while True:
+        path = _cheapest(cost, change)
+        ends = [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]
+        parts = [slice(start, end) for start, end in pairwise([0, *ends])]
+        if len(parts) == 1:
+            return parts
+        own = [int(errors[part].sum(0).argmin()) for part in parts]
+        if all(one != other for one, other in pairwise(own)) and all(
+            part.stop - part.start >= _LEAST and _sure(errors[part]) >= _CERTAIN for part in parts
+        ):
+            return parts
+        change *= 2
+
+
+def _cheapest(cost: np.ndarray, change: float) -> np.ndarray:
+    """Return the cheapest way through `(windows, lags)`, `(windows,)` columns, where changing costs."""
+    total, back = cost[0], []
+    for row in cost[1:]:
+        least = int(total.argmin())
+        changes = total > total[least] + change
+        back.append(np.where(changes, least, np.arange(len(total))))
+        total = np.where(changes, total[least] + change, total) + row
+    path = [int(total.argmin())]
+    for before in reversed(back):
+        path.append(int(before[path[-1]]))
+    return np.array(path[::-1])
+
+
+def _errors(scene: Scene, lags: list[int], windows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where every window begins, a row, and the log of its error with every lag, `(windows, lags)`."""
+    rows: list[int] = []
+    errors = []
     for body in scene.bodies:
         if body == BALL:
             continue
@@ -83,8 +174,9 @@ def _errors(scene: Scene, lags: list[int], windows: int) -> np.ndarray:
         drives = [scene.drive(body, lag) for lag in lags]
         for track, start, end in _choose(scene, body, windows):
             after = float(track.times[end] - track.times[start])
-            rows.append([_error(stage, track, start, end, after, drive) for drive in drives])
-    return np.array(rows).reshape(-1, len(lags))
+            rows.append(int(track.rows[start]))
+            errors.append([_error(stage, track, start, end, after, drive) for drive in drives])
+    return np.array(rows, int), np.array(errors).reshape(-1, len(lags))
 
 
 def _error(stage: Stage, track: Track, start: int, end: int, after: float, drive: Drive | None) -> float:

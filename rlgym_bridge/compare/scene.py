@@ -22,13 +22,13 @@ class Scene:
     Attributes:
         recording: The recording.
         timeline: When its rows were.
-        lag: Ticks by which its inputs act late.
+        lag: Ticks by which its inputs act late, for all rows or `(rows,)`.
         number: Which recording of those compared.
     """
 
     recording: Recording
     timeline: Timeline
-    lag: float = 0.0
+    lag: float | np.ndarray = 0.0
     number: int = 0
 
     def __post_init__(self) -> None:
@@ -53,7 +53,9 @@ class Scene:
             self._tracks[key] = make_tracks(self.recording, self.timeline.times, key)
         return self._tracks[key]
 
-    def drive(self, body: int, lag: float | None = None, times: np.ndarray | None = None) -> Drive | None:
+    def drive(
+        self, body: int, lag: float | np.ndarray | None = None, times: np.ndarray | None = None
+    ) -> Drive | None:
         """Return the inputs of a body.
 
         Args:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.comparison import Fit
+    from rlgym_bridge.compare.lag import LagFit
     from rlgym_bridge.compare.verdict import Situation
 
 
@@ -20,6 +21,14 @@ def told_unexplained(row: "Situation") -> str:
         f"{row.tolerance:g} at most ({plural(row.windows, 'window')}); no constant that can be fitted "
         "explains it"
     )
+
+
+def told_changes(lag: "LagFit") -> str:
+    """Return when a lag changed; nothing where it did not."""
+    if len(lag.pieces) < 2:
+        return ""
+    first = [] if lag.pieces[0].ticks == lag.ticks else [f"at first {lag.pieces[0].ticks}"]
+    return ", " + ", ".join(first + [f"{one.ticks} from {one.seconds:.1f} s on" for one in lag.pieces[1:]])
 
 
 def told_fit(fit: "Fit") -> str:
@@ -38,7 +47,8 @@ def told_fit(fit: "Fit") -> str:
         parts.append(f"states {plural(fit.offset.ticks, 'tick')} old in the median ({ages}; {explained})")
     if fit.lag.windows:
         share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
-        parts.append(f"input lag {plural(fit.lag.ticks, 'tick')}, in {share} ({fit.lag.windows:,})")
+        late = plural(fit.lag.ticks, "tick") + told_changes(fit.lag)
+        parts.append(f"input lag {late}, in {share} ({fit.lag.windows:,})")
     elif fit.delay is None:
         parts.append("input lag not told: no input changes anything")
     if fit.applied and fit.delay is not None:

@@ -140,20 +140,22 @@ class Drive:
         recording: The recording.
         car: Its row.
         times: `(rows,)` ticks of the rows.
-        lag: Ticks by which inputs act late. With lag L the controls of a row drive the tick that begins L
-            ticks after it; with `Inputs.APPLIED` the tick that ends in it where L is 0.
+        lag: Ticks by which inputs act late, for all rows or `(rows,)`. With lag L the controls of a row
+            drive the tick that begins L ticks after it; with `Inputs.APPLIED` and L 0 the tick that ends in
+            it.
     """
 
-    def __init__(self, recording: Recording, car: int, times: np.ndarray, lag: float) -> None:
+    def __init__(self, recording: Recording, car: int, times: np.ndarray, lag: float | np.ndarray) -> None:
         self.rows = recording.state.car_controls[:, car].astype(float)
-        self.lag = lag
         # Row k of applied inputs drove the tick before it; of sent ones, with lag 0, the tick after it.
         self._back = 0.0 if recording.inputs is Inputs.APPLIED else 1.0
-        self._times = times
+        self._times, self._acts = times, times + lag
         self._stretches = {}
         self._burns = _burns(recording.state.car_boost_amount[:, car])
         for stretch in recording.stretches():
-            self._stretches[int(recording.stretch[stretch.start])] = (stretch.start, times[stretch])
+            # Where the lag falls, the newest row that is due counts.
+            self._acts[stretch] = np.maximum.accumulate(self._acts[stretch])
+            self._stretches[int(recording.stretch[stretch.start])] = stretch
         self._of_row = recording.stretch
 
     def during(self, row: int, ends: np.ndarray) -> np.ndarray:
@@ -166,9 +168,10 @@ class Drive:
         Returns:
             (n, 8) controls; the first row's where none is old enough.
         """
-        start, times = self._stretches[int(self._of_row[row])]
-        due = ends - self._back - self.lag + _JUST_BEFORE
-        found = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(times) - 1)
+        stretch = self._stretches[int(self._of_row[row])]
+        start, times = stretch.start, self._times[stretch]
+        due = ends - self._back + _JUST_BEFORE
+        found = np.clip(np.searchsorted(self._acts[stretch], due, side="right") - 1, 0, len(times) - 1)
         controls = self.rows[start + found]
         if self._burns is not None:  # what was in the tank before the tick
             before = np.searchsorted(times, ends - 1 + _JUST_BEFORE, side="right") - 1
@@ -189,7 +192,7 @@ class Drive:
         if control == _BOOST:
             other._burns = None
         if since is not None:
-            early = self._times <= since - self._back - self.lag
+            early = self._acts <= since - self._back
             other.rows[early, control] = 0.0
         return other
 

@@ -2,17 +2,21 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from rlgym_bridge.compare.delay import action_delay
 from rlgym_bridge.compare.lag import LagFit, fit_lag
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.compare.told import told_changes
+from rlgym_bridge.compare.tracks import Drive
 from rlgym_bridge.recording.recording import Inputs, Recording
 from tests.compare.planted import as_replay, as_table, play, sent, timed, without
 
 
-def _fit(recording: Recording) -> LagFit:
-    return fit_lag(Scene(recording, fit_timeline(recording)), windows=10)
+def _fit(recording: Recording, windows: int = 10) -> LagFit:
+    return fit_lag(Scene(recording, fit_timeline(recording)), windows)
 
 
 @pytest.mark.parametrize("lag", range(5))
@@ -33,6 +37,41 @@ def test_inputs_that_are_called_applied_and_are_not_are_late():
 @pytest.mark.parametrize("lag", [11, -5])
 def test_a_long_lag_is_looked_for_further_off(lag):
     assert _fit(sent(as_table(play(seconds=16)), lag)).ticks == lag
+
+
+def _changing(early: int, late: int, row: int) -> Recording:
+    match = as_table(play(seconds=16))
+    one, other = sent(match, early), sent(match, late)
+    one.state.car_controls[row:] = other.state.car_controls[row:]
+    return one
+
+
+@pytest.mark.parametrize(("early", "late"), [(2, 1), (1, 3)])
+def test_a_lag_that_changes_for_good_has_pieces_of_its_own(early, late):
+    recording = _changing(early, late, 1000)
+    fit = _fit(recording, 60)
+    assert [piece.ticks for piece in fit.pieces] == [early, late]
+    assert fit.pieces[1].row == pytest.approx(1000, abs=60)
+    assert fit.sure > 0.9
+    delay = action_delay(recording, fit)
+    assert delay is not None and (delay.low, delay.high) == (min(early, late), max(early, late))
+    assert f"{late} from {fit.pieces[1].seconds:.1f} s on" in told_changes(fit)
+
+
+def test_a_lag_that_changes_drives_each_row_with_its_own():
+    recording = _changing(3, 1, 1000)
+    times = fit_timeline(recording).inputs
+    lag = np.where(np.arange(len(times)) < 1000, 3.0, 1.0)
+    rows = slice(970, 1100)  # of one stretch
+    applied = as_table(play(seconds=16)).state.car_controls[rows, 0]
+    # Rows just before the change act after newer ones, and those count.
+    found = Drive(recording, 0, times, lag).during(1000, times[rows])
+    np.testing.assert_array_equal(found[:, :5], applied[:, :5])  # not buttons: boost ends with the tank
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+def test_a_lag_that_stays_is_one_piece(lag):
+    assert [piece.ticks for piece in _fit(sent(as_table(play(seconds=16)), lag), 60).pieces] == [lag]
 
 
 @pytest.mark.parametrize("lag", [20, -12])
