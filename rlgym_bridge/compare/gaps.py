@@ -201,7 +201,7 @@ def _cost(wrong: Sequence[Scene], found: Errors, bodies: Sequence[str] = ("ball"
         if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:
             before = float(np.median(other.position[theirs, _SECOND]))
             after = float(np.median(found.position[ours, _SECOND]))
-            parts.append(f"believed, the {body} is {before:.2f} uu off after 1 s; fitted, {after:.2f}")
+            parts.append(f"as recorded, the {body} is {before:.2f} uu off after 1 s; fitted, {after:.2f}")
     return "; ".join(parts) or "too few windows to say what that costs"
 
 
