@@ -1,14 +1,19 @@
 """`python -m tests.benchmarks.recording`: what recording costs the thread that plays, the disk and the CPU.
 
+With `match [SECONDS]` after it: the same of whole matches, played in real time without and with a recording.
+
 A bot's packets come 120 times a second, as in a match in real time, and are written down as the agent does
 it: every packet, every input, every eighth tick a decision. Nothing else runs in the process but the writer.
 """
 
 import json
+import resource
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rlbot import flat
@@ -84,6 +89,41 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
     }
 
 
+def whole_match(seconds: float, record: Path | None) -> dict[str, Any]:
+    """Play a match in real time, each bot in a process of its own, with or without a recording.
+
+    Returns:
+        Milliseconds of each bot's replies (`p50`, `p99`), percent of one CPU of server and bots together,
+        ticks that the server was late, and, of a recording, megabytes of a minute.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "match.json"
+        words = ["match", "--blue", "bot/policy", "--orange", "chaser", "--seconds", str(seconds)]
+        words += ["--max-overtime", "0", "-q", "--json", str(told)]
+        words += ["--record", str(record)] if record else []
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "rlgym_bridge.cli", *words], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        match = json.loads(told.read_text())
+    found = {bot["name"]: bot["reply_ms"] for bot in match["bots"]}
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    found |= {"cpu_percent": round(100 * used / match["seconds"], 1), "server_late": match["server_late"]}
+    if record:
+        found["megabytes_a_minute"] = round(record.stat().st_size / 1e6 * 60 / match["seconds"], 2)
+    return found
+
+
+def main() -> None:
+    """Measure packets alone, or whole matches in turns."""
+    if sys.argv[1:2] != ["match"]:
+        found = {f"{size}v{size}": measure(size, float((sys.argv[1:] or ["60"])[0])) for size in (1, 3)}
+        print(json.dumps(found, indent=1))
+        return
+    seconds = float((sys.argv[2:] or ["300"])[0])
+    with tempfile.TemporaryDirectory() as folder:
+        for record in (None, Path(folder) / "match.mcap"):
+            print(json.dumps({"recorded": record is not None} | whole_match(seconds, record), indent=1))
+
+
 if __name__ == "__main__":
-    found = {f"{size}v{size}": measure(size, float((sys.argv[1:] or ["60"])[0])) for size in (1, 3)}
-    print(json.dumps(found, indent=1))
+    main()
