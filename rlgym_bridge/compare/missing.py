@@ -13,9 +13,9 @@ import numpy as np
 from rlgym_bridge.compare.errors import between
 from rlgym_bridge.compare.rollout import Stage
 from rlgym_bridge.compare.scene import Scene
-from rlgym_bridge.compare.tracks import BALL, SPIN, VELOCITY, Drive, Track
+from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import thinned
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
 WINDOWS: Final = 480
@@ -120,9 +120,9 @@ class _Trial:
         far_off = 0
         for number, (track, start, end) in enumerate(self._windows):
             without = self._end(track, start, end, drive)
-            off = _pushed(track.values[end, 0] - without)
+            off = _pushed(track, end, track.values[end, 0] - without)
             for control in present[number % max(len(present), 1) :][:1]:  # in turn: one a window will do
-                push = _pushed(self._end(track, start, end, drive.held(control, 0.0)) - without)
+                push = _pushed(track, end, self._end(track, start, end, drive.held(control, 0.0)) - without)
                 if np.linalg.norm(push) > _FAR_OFF / 2:
                     better[control].append(bool(np.linalg.norm(off) < np.linalg.norm(off - push)))
             if np.linalg.norm(off) < _FAR_OFF:
@@ -156,7 +156,7 @@ class _Trial:
         # A jump begins with the press, so that has to come after the start; the others may be held already.
         since = float(track.times[start]) if control == _JUMP else None
         held = drive.held(control, 1.0, since)
-        push = _pushed(self._end(track, start, end, held) - without)
+        push = _pushed(track, end, self._end(track, start, end, held) - without)
         length = float(push @ push)
         if length < (_FAR_OFF / 2) ** 2:
             return 0.0
@@ -169,8 +169,11 @@ class _Trial:
         return between(path.values[:, 0], after)
 
 
-def _pushed(difference: np.ndarray) -> np.ndarray:
-    """Return what of a difference between two bodies tells of inputs, `(6,)` uu/s."""
+def _pushed(track: Track, end: int, difference: np.ndarray) -> np.ndarray:
+    """Return what of a difference between two bodies at a moment tells of inputs, `(n,)` uu/s."""
+    if len(track.times) == TRIAL:  # its last speeds are not measured in all directions
+        seconds = float(np.ptp(track.times)) * TICK_SECONDS
+        return np.asarray(np.concatenate([difference[POSITION], _ARM * difference[ROTATION]]) / seconds)
     return np.concatenate([difference[VELOCITY], _ARM * difference[SPIN]])
 
 
@@ -179,9 +182,11 @@ def _choose(scene: Scene, car: int, windows: int) -> list[tuple[Track, int, int]
     touched = np.concatenate([[0], np.cumsum(scene.near[:, car])])
     found = []
     for track in scene.tracks((car,)):
+        trial = len(track.times) == TRIAL  # it begins where inputs do
         ends = track.nearest(track.times + _AFTER)
-        fits = np.abs(track.times[ends] - track.times - _AFTER) < _AFTER / 5
-        fits &= (np.arange(len(ends)) > 0) & (touched[track.rows[ends]] == touched[track.rows])
+        off = np.abs(track.times[ends] - track.times - _AFTER)
+        fits = (off < _AFTER / 2) if trial else (off < _AFTER / 5) & (np.arange(len(ends)) > 0)
+        fits &= touched[track.rows[ends]] == touched[track.rows]
         last = -np.inf
         for start in np.flatnonzero(fits).tolist():
             if track.times[start] >= last + _AFTER / 2:

@@ -152,12 +152,13 @@ def _row(
 def _apart(found: Errors, column: int, here: np.ndarray) -> int:
     """Count windows that do not overlap another one counted."""
     count = 0
-    last: dict[tuple[int, int], float] = {}  # tick, of a body of a recording
-    for window in sorted(np.flatnonzero(here).tolist(), key=lambda one: float(found.began[one, column])):
+    last: dict[tuple[int, int], tuple[float, float]] = {}  # first and last tick, of a body of a recording
+    for window in sorted(np.flatnonzero(here).tolist(), key=lambda one: found.origins[one]):
         began, of = float(found.began[window, column]), found.origins[window][:2]
-        if began >= last.get(of, -np.inf) + HORIZONS[column]:
+        first, end = last.get(of, (-np.inf, -np.inf))
+        if began >= end or began < first:  # its clock began anew
             count += 1
-            last[of] = began
+            last[of] = began, began + float(found.moments[window, column])
     return count
 
 

@@ -54,14 +54,15 @@ def read_trials(cells: Cells, trial: Trial, inputs: Inputs) -> Recording:
     end = np.cumsum(lengths) - 1
     start = end - ticks
     stretch = np.repeat(np.arange(len(ticks)), lengths)
-    tick = np.arange(len(stretch)) - np.repeat(start, lengths) + lead
+    tick = np.arange(len(stretch))  # one trial after the other
 
     blue = int(trial.start.team == BLUE)
     state = MatchState(blue, 1 - blue, len(stretch))
     fill_car(state, end, 0, cells, trial.end)
     fill_car(state, start, 0, cells, trial.start)  # it says team and hitbox
     state.frame[:] = tick
-    holding = (tick >= lead) & (tick < lead + np.repeat(held, lengths))
+    began = np.repeat(start, lengths)
+    holding = (tick >= began) & (tick < began + np.repeat(held, lengths))
     for name, value in trial.always.items():
         state.car_controls[:, 0, CONTROL_NAMES.index(name)] = value
     for name, value in trial.while_held.items():

@@ -1,0 +1,81 @@
+"""Tables of trials, which show a car at its start and its end alone, tell as much as tables of rows."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import RocketSim as rsim
+
+from rlgym_bridge.compare.comparison import compare
+from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.sim.arena import make_arena
+from rlgym_bridge.sim.reader import control_of
+
+MAP = """
+inputs = "applied"
+[trial]
+ticks = 0
+held = 0
+{inputs}
+[trial.start]
+position = [{{ value = 0 }}, {{ value = -3000 }}, {{ value = 17.01 }}]
+velocity = [{{ value = 0 }}, 1, {{ value = 0 }}]
+euler = [{{ value = -0.0096 }}, {{ value = 1.5707963 }}, {{ value = 0 }}]
+state = {{ on_ground = {{ value = 1 }} }}
+[trial.end]
+position = [2, 3, 4]
+euler = [{{ value = -0.0096 }}, 5, {{ value = 0 }}]
+forward_speed = 6
+state = {{ on_ground = {{ value = 1 }} }}
+"""
+
+
+@cache
+def _rows() -> np.ndarray:
+    """Return trials of RocketSim: ticks, first speed, last place, yaw, and speed along the nose."""
+    arena, (car,) = make_arena([0])
+    rows = []
+    for ticks in range(4, 164, 4):
+        for speed in (0.0, 600.0, 1200.0):
+            start = rsim.CarState()
+            start.pos, start.vel = rsim.Vec(0, -3000, 17.01), rsim.Vec(0, speed, 0)
+            start.rot_mat = rsim.Angle(np.pi / 2, -0.0096, 0).as_rot_mat()
+            car.set_state(start)
+            car.set_controls(control_of([1, 0.6, 0, 0, 0, 0, 0, 0]))
+            arena.step(ticks)
+            end = car.get_state()
+            nose, speeds = ((one.x, one.y, one.z) for one in (end.rot_mat.forward, end.vel))
+            place = (end.pos.x, end.pos.y, end.pos.z)
+            rows.append([ticks, speed, *place, np.arctan2(nose[1], nose[0]), np.dot(nose, speeds)])
+    return np.array(rows)
+
+
+def _trials(folder: Path, inputs: str) -> Recording:
+    table, columns = folder / "turns.csv", folder / "turns.toml"
+    np.savetxt(table, _rows(), delimiter=",")
+    columns.write_text(MAP.format(inputs=inputs))
+    return open_recording(table, columns)
+
+
+def test_trials_of_rocketsim_agree_with_it(tmp_path: Path) -> None:
+    found = compare(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
+    assert found.agrees and not found.gaps
+    verdicts = {row.verdict for row in found.situations if row.name == "car" and row.horizon_ticks >= 60}
+    assert verdicts == {Verdict.AGREES}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "lacking"), [("always = { throttle = 1 }", "steer"), ("always = { steer = 0.6 }", "throttle")]
+)
+def test_an_input_that_trials_do_not_name_is_missing(inputs: str, lacking: str, tmp_path: Path) -> None:
+    found = compare(_trials(tmp_path, inputs))
+    assert [gap.name for gap in found.gaps if gap.kind is Verdict.MISSING] == [lacking]
+    assert not found.agrees and not found.tells_nothing
+
+
+def test_trials_do_not_overlap(tmp_path: Path) -> None:
+    found = compare(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
+    assert all(row.apart == row.windows for row in found.situations)
