@@ -179,8 +179,9 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
                 f"the {one.control} column of {source} explains nothing: {asked} Held down, it explains "
                 f"{one.explained} of {one.far_off} windows of car {one.car} that are far off{others}",
             ))  # fmt: skip
+    lacking = {one.car for one in missing if one.shown}  # without what is missing, what is there may hurt
     for each in worth:
-        if each.helps < 0.5:
+        if each.helps < 0.5 and each.car not in lacking:
             gaps.append(Gap(
                 Verdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
                 f"the {each.control} column of {source} explains nothing: without it car {each.car} is "

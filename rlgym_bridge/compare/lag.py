@@ -4,7 +4,7 @@ A game that hiccups may take inputs a tick sooner or later from there on [seen i
 the recording has pieces, each with a lag of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from rlgym_bridge.compare.errors import between
 from rlgym_bridge.compare.rollout import Stage
 from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import thinned
 from rlgym_bridge.game import TICK_SECONDS
@@ -82,8 +83,7 @@ def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
     """Find the lag of a recording's inputs, from so many windows of each car."""
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
-    sent = scene.recording.inputs is Inputs.SENT
-    first = -1 if sent else 0
+    first = -1 if scene.recording.inputs is Inputs.SENT else 0
     lags = list(range(first, _MOST + 1))
     rows, errors = _errors(scene, lags, windows)
     if len(errors):
@@ -94,6 +94,15 @@ def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
         elif seems < 0:  # rows written before what they were decided on
             more = list(range(-_MOST, first))
             lags, errors = more + lags, np.concatenate([_errors(scene, more, windows)[1], errors], axis=1)
+    fit = _best(scene, rows, lags, errors)
+    if fit.ticks < 0 and fit.sure < SURE:  # nobody sees what comes, unless that is beyond doubt
+        later = [column for column, lag in enumerate(lags) if lag >= 0]
+        fit = replace(_best(scene, rows, lags[later[0] :], errors[:, later]), sure=fit.sure)
+    return fit
+
+
+def _best(scene: Scene, rows: np.ndarray, lags: list[int], errors: np.ndarray) -> LagFit:
+    """Return the lags that fit, by the errors of windows, `(windows, lags)`, that begin in rows."""
     telling = np.ptp(errors, axis=1) > _TELLING if len(errors) else np.zeros(0, bool)
     rows, errors = rows[telling], errors[telling]
     if len(errors) < _LEAST:
@@ -101,6 +110,7 @@ def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
     order = np.argsort(rows, kind="stable")
     rows, errors = rows[order], errors[order]
     # Of inputs that the game applied only a mistake of the recorder could be late, and that stays.
+    sent = scene.recording.inputs is Inputs.SENT
     parts = _parts(errors) if sent else [slice(0, len(errors))]
     best = [int(errors[part].sum(0).argmin()) for part in parts]
     counts = np.bincount(best, [part.stop - part.start for part in parts])

@@ -115,9 +115,8 @@ class _Trial:
         drive = self._drive
         absent = np.flatnonzero((self._used == 0) | ~self._recorded).tolist()
         present = [control for control in range(len(CONTROL_NAMES)) if control not in absent]
-        explained = np.zeros(len(CONTROL_NAMES), int)
         better: dict[int, list[bool]] = {control: [] for control in present}
-        far_off = 0
+        shares: list[list[float]] = []  # of each window that is far off, for each absent control
         for number, (track, start, end) in enumerate(self._windows):
             without = self._end(track, start, end, drive)
             off = _pushed(track, end, track.values[end, 0] - without)
@@ -127,17 +126,15 @@ class _Trial:
                     better[control].append(bool(np.linalg.norm(off) < np.linalg.norm(off - push)))
             if np.linalg.norm(off) < _FAR_OFF:
                 continue
-            far_off += 1
             window = (track, start, end)
-            shares = {control: self._explains(window, drive, control, without, off) for control in absent}
-            if shares and max(shares.values()) > _EXPLAINED:
-                explained[max(shares, key=lambda control: shares[control])] += 1
+            shares.append([self._explains(window, drive, control, without, off) for control in absent])
+        explained = _one_by_one(np.array(shares).reshape(len(shares), len(absent)) > _EXPLAINED)
         missing = [
             Missing(
-                self._car, CONTROL_NAMES[control], not self._recorded[control], int(explained[control]),
-                far_off, len(self._windows),
+                self._car, CONTROL_NAMES[control], not self._recorded[control], windows, len(shares),
+                len(self._windows),
             )
-            for control in absent
+            for control, windows in zip(absent, explained, strict=True)
         ]  # fmt: skip
         worth = [
             Worth(
@@ -167,6 +164,19 @@ class _Trial:
         after = float(track.times[end] - track.times[start])
         path = self._stage.roll(track, start, int(np.ceil(after)) + 1, _LEAD, [drive])
         return between(path.values[:, 0], after)
+
+
+def _one_by_one(explains: np.ndarray) -> list[int]:
+    """Return how many windows, `(windows, controls)` bool, each control explains that no better one does.
+
+    The control that explains most counts first; what it explains needs no other.
+    """
+    counts, left = [0] * explains.shape[1], explains.copy()
+    while left.any():
+        best = int(left.sum(0).argmax())
+        counts[best] = int(left[:, best].sum())
+        left[left[:, best]] = False
+    return counts
 
 
 def _pushed(track: Track, end: int, difference: np.ndarray) -> np.ndarray:
