@@ -98,7 +98,7 @@ def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) 
         rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
         if len(rows) <= TRIAL:
             continue
-        said, found = steps_of(recording, body, stretch, times * TICK_SECONDS)
+        said, found, _ = steps_of(recording, body, stretch, times * TICK_SECONDS)
         off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
         values = body_values(recording, body, rows)
         moves = np.diff(values[:, POSITION], axis=0).any(1)

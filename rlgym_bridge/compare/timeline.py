@@ -4,8 +4,9 @@ Positions tell the time: between two rows a body moves by its velocity times the
 constant of the physics is in that, so a gap in the physics cannot be taken for one of the clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,9 @@ _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole t
 _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
 _ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
+_WAVERS: Final = 0.004  # of a step: a clock that was rounded to ms has 0.02 at 60 rows a second
+_BOUNCE: Final = 0.1  # of a step, or of some: what is off further may have been a bounce
+_TOGETHER: Final = 16  # steps of such a clock that are measured together
 _DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
 _AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
 
@@ -37,6 +41,7 @@ class ClockFit:
         samples: Steps of a body that it rests on.
         spread: Largest difference between the scales of two stretches.
         on_ticks: Whether rows turned out to be whole ticks apart.
+        wavers: Whether it is off from row to row, as one that was rounded is.
     """
 
     scale: float
@@ -44,6 +49,7 @@ class ClockFit:
     samples: int
     spread: float = 0.0
     on_ticks: bool = True
+    wavers: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.
     times = np.empty(len(recording.seconds))
     stretches = list(recording.stretches())
     steps = [
-        np.diff(recording.seconds[stretch]) * TICKS_PER_SECOND * scale
+        _steady(recording, bodies, stretch, scale) * TICKS_PER_SECOND
         for stretch, scale in zip(stretches, scales, strict=True)
     ]
     together = np.concatenate([*steps, np.empty(0)])
@@ -139,40 +145,91 @@ def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.
     return replace(fit, on_ticks=on_ticks), times
 
 
+def _steady(recording: Recording, bodies: list[int], stretch: slice, scale: float) -> np.ndarray:
+    """Return the seconds of the game between the rows of a stretch.
+
+    A clock that was rounded, or read at odd moments, wavers from row to row: then what moves fast tells the
+    steps, and the clock those in which nothing does.
+    """
+    steps = np.diff(recording.seconds[stretch]) * scale
+    ratios = np.full(len(steps), np.nan)
+    fastest = np.zeros(len(steps))
+    for body in (body for body in bodies if shown(recording, body)[stretch].all()):
+        said, found, at = steps_of(recording, body, stretch, recording.seconds)
+        length = np.linalg.norm(said, axis=1)
+        faster = length > fastest[at]
+        ratios[at[faster]] = ((found * said).sum(1)[faster] / length[faster] ** 2) / scale
+        fastest[at[faster]] = length[faster]
+    told = np.isfinite(ratios)
+    if told.sum() < _TOGETHER or not _wavers(ratios[told]):
+        return np.asarray(steps)
+    steps[told] *= ratios[told]
+    return np.asarray(steps)
+
+
 def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tuple[ClockFit, list[float]]:
     """Fit one scale to each stretch, and one to all where a stretch tells too little.
 
     Returns:
         The fit, and the scale of each stretch; 1 where nothing tells.
     """
-    parts = []
-    for stretch in recording.stretches():
-        pairs = [_along(*steps_of(recording, body, stretch, seconds)) for body in bodies]
-        parts.append((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])))
-    if not parts or not sum(len(one) for one, _ in parts):
+    parts = [
+        _joined([_along(*steps_of(recording, body, stretch, seconds)[:2]) for body in bodies])
+        for stretch in recording.stretches()
+    ]
+    if not parts or not sum(len(part.said) for part in parts):
         return ClockFit(1.0, np.inf, 0), [1.0] * len(parts)
-    overall, error = _slope(
-        np.concatenate([one for one, _ in parts]), np.concatenate([two for _, two in parts])
-    )
-    own = [_slope(one, two) for one, two in parts]
+    overall, error = _slope(_joined(parts))
+    own = [_slope(part) for part in parts]
     scales = [
         scale if np.isfinite(mistake) and abs(scale - overall) > 4 * mistake else overall
         for scale, mistake in own
     ]
     spread = max(scales) - min(scales)
-    return ClockFit(float(np.median(scales)), error, sum(len(one) for one, _ in parts), spread), scales
+    samples, wavers = sum(len(part.said) for part in parts), any(part.wavers for part in parts)
+    return ClockFit(float(np.median(scales)), error, samples, spread, wavers=wavers), scales
 
 
-def _along(said: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far a body should have moved, and how far it did along that, `(steps,)` uu each."""
+def _wavers(ratios: np.ndarray) -> bool:
+    """Tell whether steps, as multiples of what they should be, are off on the average, bounces left out."""
+    return bool(np.abs(ratios - 1).clip(max=_BOUNCE).mean() > _WAVERS)
+
+
+class _Ways(NamedTuple):
+    """How far bodies should have moved, and how far they did, `(n,)` uu each; whether the clock wavers."""
+
+    said: np.ndarray
+    found: np.ndarray
+    wavers: bool
+
+
+def _joined(parts: Sequence[_Ways]) -> _Ways:
+    said, found = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
+    return _Ways(said, found, any(part.wavers for part in parts))
+
+
+def _along(said: np.ndarray, found: np.ndarray) -> _Ways:
+    """Return the ways of a body.
+
+    Of single steps, or, where the clock wavers, of some together: what one has too much the next one lacks.
+    """
     lengths = np.linalg.norm(said, axis=1)
-    return lengths, (found * said).sum(1) / lengths
+    said, found, lengths = said[lengths > 0], found[lengths > 0], lengths[lengths > 0]
+    along = (found * said).sum(1) / lengths
+    ratios = along / lengths
+    if len(ratios) < 2 * _TOGETHER or not _wavers(ratios / np.median(ratios)):
+        return _Ways(lengths, along, False)
+    count = min(_TOGETHER, len(lengths) // 12)
+    starts = np.arange(0, len(lengths) - count + 1, count)
+    return _Ways(np.add.reduceat(lengths, starts), np.add.reduceat(along, starts), True)
 
 
 def steps_of(
     recording: Recording, body: int, stretch: slice, seconds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how a body's velocity says that it moved from row to row, and how it did: `(steps, 3)` uu each.
+
+    And `(steps,)` after which rows of the stretch.
 
     RocketSim and the game move a body by the velocity that it has after the tick; so a step of several ticks
     goes by the mean of the two velocities and half a tick more of what changed.
@@ -191,18 +248,21 @@ def steps_of(
     smooth = np.linalg.norm(change, axis=1) < _KICK * np.maximum(1, apart * TICKS_PER_SECOND)
     # Between the two moments of a trial inputs change the speed as they like.
     good = (speed > _SLOW) & (len(rows) > TRIAL) & smooth & (apart < _LONGEST_STEP * TICK_SECONDS)
-    return (mean * apart[:, None])[good], moved[good]
+    return (mean * apart[:, None])[good], moved[good], (rows[:-1] - stretch.start)[good]
 
 
-def _slope(expected: np.ndarray, found: np.ndarray) -> tuple[float, float]:
-    """Return `found` over `expected` by least squares on the middle of the ratios, and its standard error."""
+def _slope(ways: _Ways) -> tuple[float, float]:
+    """Return `found` over `said` by least squares on the middle of the ratios, and its standard error."""
+    expected, found, wavers = ways
     if len(expected) < 10:
         return 1.0, np.inf
     kept = np.ones(len(expected), bool)
     slope = float(np.median(found / expected))
     for _ in range(3):
         off = np.abs(found - slope * expected)
-        kept = off <= max(3 * float(np.median(off)), 1e-9)
+        # A rounded clock is off by one of two amounts: cutting would take the more frequent for true.
+        kept = off <= (_BOUNCE * slope * expected if wavers else max(3 * float(np.median(off)), 1e-9))
+        kept = kept if kept.any() else np.ones(len(expected), bool)
         slope = float((found[kept] @ expected[kept]) / (expected[kept] @ expected[kept]))
     off = found[kept] - slope * expected[kept]
     error = np.sqrt((off @ off) / max(kept.sum() - 1, 1) / (expected[kept] @ expected[kept]))

@@ -27,6 +27,21 @@ def test_a_clock_that_runs_fast_is_measured(rate, fast):
     np.testing.assert_array_equal(_steps(timeline.inputs, recording), TICKS_PER_SECOND / rate)
 
 
+@pytest.mark.parametrize("waver", ["rounded", "jittered"])
+def test_a_clock_that_wavers_from_row_to_row_is_told_by_what_moves(waver):
+    recording = timed(as_table(play(seconds=16)), 0.003)
+    seconds = recording.seconds.copy()
+    if waver == "rounded":
+        seconds = np.round(seconds, 3)
+    else:
+        seconds += np.random.default_rng(0).normal(0, 5e-4, len(seconds))
+    timeline = fit_timeline(replace(recording, seconds=seconds))
+    assert timeline.clock.wavers
+    assert timeline.clock.scale == pytest.approx(1 / 1.003, abs=5e-4)
+    np.testing.assert_array_equal(_steps(timeline.inputs, recording), 1)
+    assert not fit_timeline(recording).clock.wavers
+
+
 def test_rows_between_ticks_are_measured_by_what_moved_alone():
     ticks = np.arange(100) * 1.967  # 61 rows a second
     seconds = ticks / TICKS_PER_SECOND
