@@ -166,7 +166,8 @@ def _print(console: Console, found: Comparison) -> None:
         "windows (starts that were tried) after 120 ticks; all of it with --json and --html",
         soft_wrap=True,
     )
-    if any(row.verdict is Verdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations):
+    below = any(row.verdict is Verdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations)
+    if below and any(size.gap for size in found.sizes):
         console.print(
             "physics gap below the tolerance: a constant of that body differs, so its errors will grow"
         )

@@ -21,7 +21,7 @@ from rlgym_bridge.compare.sizes import Size, fit_sizes
 from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, knows_spin
-from rlgym_bridge.compare.verdict import Situation, Verdict, judge
+from rlgym_bridge.compare.verdict import Doubts, Situation, Verdict, judge
 from rlgym_bridge.compare.worst import WorstWindow, worst_windows
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
@@ -103,6 +103,13 @@ class Comparison:
         return int(np.median([fit.offset.ticks for fit in self.fits])) if self.fits else 0
 
     @property
+    def inputs_are_off(self) -> bool:
+        """Whether inputs are lacking, wrong, or act nobody knows when: cars then tell no constant."""
+        unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in self.fits)
+        lacking = any(one.shown or one.said for one in self.missing)
+        return unsure or lacking or any(one.wrong for one in self.worth)
+
+    @property
     def agrees(self) -> bool:
         """Whether all that differs is a matter of time: no gap of the physics, no input missing."""
         kinds = {gap.kind for gap in self.gaps} | {row.verdict for row in self.situations}
@@ -165,6 +172,11 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     """
     if not recordings:
         raise ValueError("got no recording, expected one or more to compare")
+    for number, one in enumerate(recordings):
+        if any(np.array_equal(one.state.buffer, other.state.buffer) for other in recordings[:number]):
+            raise ValueError(
+                f"{one.source} was given twice, expected each recording once: it would count double"
+            )
     scenes, fits, notes = [], [], []
     for number, recording in enumerate(recordings):
         timeline = fit_timeline(recording)
@@ -183,24 +195,29 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         sources = ", ".join(recording.source for recording in recordings)
         raise ValueError(f"{sources}: nothing is shown for long enough to compare, expected a second or more")
     floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
-    sizes = fit_sizes(scenes, together)
+    sparse = any(map(_sparse, scenes))
+    sizes = fit_sizes(scenes, together, sparse)
     missing: list[Missing] = []
     worth: list[Worth] = []
-    gaps = timing_gaps(scenes, [fit.lag for fit in fits], together)
+    gaps = timing_gaps(scenes, [fit.lag for fit in fits])
     gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
     for scene, fit in zip(scenes, fits, strict=True):
         absent, present = find_missing(scene, 2 * windows)
         missing += absent
         worth += present
         gaps += input_gaps(fit.source, absent, present)
-    if any(one.shown or one.said for one in missing):  # what the input did would be taken for the physics
-        sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
-    gaps += physics_gaps(sizes)
-    unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in fits)
-    spinless, sparse = (any(map(lacks, scenes)) for lacks in (_spinless, _sparse))
-    situations = judge(together, floor, sizes, missing, unsure, spinless, sparse)
-    worst = worst_windows(together, scenes)
-    return Comparison(fits, situations, gaps, sizes, missing, worth, notes, worst)
+    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst_windows(together, scenes))
+    if found.inputs_are_off:  # what inputs did would be taken for the physics
+        found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
+    gaps += physics_gaps(found.sizes)
+    doubts = Doubts(
+        lag=any(fit.lag.windows and fit.lag.sure < SURE for fit in fits),
+        clock=any(fit.clock.wavers for fit in fits),
+        spin=any(map(_spinless, scenes)),
+        inputs=sparse,
+    )
+    found.situations = judge(together, floor, found.sizes, missing, worth, doubts)
+    return found
 
 
 def _notes(scene: Scene, lag: LagFit) -> list[str]:
@@ -208,6 +225,10 @@ def _notes(scene: Scene, lag: LagFit) -> list[str]:
     recording = scene.recording
     notes = list(recording.notes)
     cars = [body for body in scene.bodies if body != BALL]
+    if scene.timeline.clock.wavers:
+        notes.append(
+            f"the clock of {recording.source} wavers from row to row: what moves fast tells the time"
+        )
     if _spinless(scene):
         notes.append(f"{recording.source} does not tell how the ball spins: bounces may differ")
     if cars and not scene.driven:

@@ -22,13 +22,12 @@ def fitted_constants(found: Comparison) -> dict[str, Spread]:
 
     Returns:
         By the names of `physics.CONSTANTS`; without those that recordings do not tell of, to 10 % or better,
-        and without those of cars whose inputs are not all recorded.
+        and without those of cars whose inputs are not all recorded, are wrong, or act nobody knows when.
     """
-    lacking = any(one.shown or one.said for one in found.missing)
     best: dict[str, Size] = {}
     for size in found.sizes:
         half = (size.high - size.low) / 2
-        if half > _WIDEST or (lacking and size.body == "car"):
+        if half > _WIDEST or (found.inputs_are_off and size.body == "car"):
             continue
         other = best.get(size.mutator)
         if other is None or half < (other.high - other.low) / 2:

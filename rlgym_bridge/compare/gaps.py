@@ -23,6 +23,7 @@ from rlgym_bridge.compare.windows import CAR_CONTACT, HORIZONS
 from rlgym_bridge.recording.recording import Clock, Inputs
 
 _RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost
+_CLOCKS_RUN = 0.02  # beyond which a clock is a poor explanation; real ones were within 0.0022
 _SECOND = HORIZONS.index(120)
 _WAVERS = 0.01  # share of rows nearer than usual from which on a frame rate wavers
 _LOST_LEAST = 3  # rows; one or two may be a recorder's beginning
@@ -50,31 +51,34 @@ class Gap:
     text: str
 
 
-def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) -> list[Gap]:
+def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
     """Return what is wrong with the time of recordings, with what believing it would cost.
 
     Args:
         scenes: The recordings, with their fitted time and lag.
         lags: The fits of their inputs' lag.
-        found: Errors with these.
     """
     gaps = []
-    wrong = [scene for scene in scenes if _clock_is_wrong(scene)]
-    if wrong:
+    off = [scene for scene in scenes if _clock_is_wrong(scene)]
+    for slow in (True, False):
+        wrong = [scene for scene in off if (scene.timeline.clock.scale > 1) is slow]
+        if not wrong:
+            continue
         scales = [scene.timeline.clock.scale for scene in wrong]
         errors = [2 * scene.timeline.clock.error for scene in wrong]
         scale = float(np.median(scales))
-        pace = f"{100 * abs(scale - 1):.2f} % {'slow' if scale > 1 else 'fast'}"
-        cost = _cost([replace(scene, timeline=raw_timeline(scene.recording)) for scene in wrong], found)
+        pace = f"{100 * abs(scale - 1):.2f} % {'slow' if slow else 'fast'}"
+        cost = _cost(wrong, [replace(scene, timeline=raw_timeline(scene.recording)) for scene in wrong])
+        doubt = "; or its velocities are in another unit" if abs(scale - 1) > _CLOCKS_RUN else ""
         gaps.append(Gap(
             Verdict.TIMING, "clock", scale,
             min(map(sub, scales, errors)), max(map(add, scales, errors)),
             "seconds of the game in a second of the recording",
-            f"the clock of {_named(wrong)} runs {pace}: {cost}; this is not a physics gap",
+            f"the clock of {_named(wrong)} runs {pace}{doubt}: {cost}; this is not a physics gap",
         ))  # fmt: skip
     old = [scene for scene in scenes if any(scene.timeline.offset.ages[1:])]
     if old:
-        cost = _cost([replace(scene, timeline=raw_timeline(scene.recording)) for scene in old], found)
+        cost = _cost(old, [replace(scene, timeline=raw_timeline(scene.recording)) for scene in old])
         middle = float(np.median([scene.timeline.offset.ticks for scene in old]))
         gaps.append(Gap(
             Verdict.TIMING, "tick offset", middle, 0, OLDEST, "ticks",
@@ -82,19 +86,19 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit], found: Errors) 
             f"median: {cost}; this is not a physics gap",
         ))  # fmt: skip
     sure = [any(one.ticks for one in lag.pieces) and lag.sure >= SURE for lag in lags]
-    late = list(compress(scenes, sure))
-    if late:
-        cost = _cost([replace(scene, lag=0.0) for scene in late], found, bodies=("car",))
-        of_late = list(compress(lags, sure))
+    for usual in sorted({lag.ticks for lag in compress(lags, sure)}):
+        late, of_late = zip(
+            *((scene, lag) for scene, lag, one in zip(scenes, lags, sure, strict=True)
+              if one and lag.ticks == usual), strict=True,
+        )  # fmt: skip
+        cost = _cost(late, [replace(scene, lag=0.0) for scene in late], bodies=("car",))
         ticks = [piece.ticks for lag in of_late for piece in lag.pieces]
-        middle = float(np.median([lag.ticks for lag in of_late]))
-        when = "late" if middle > 0 else "early"
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
         changes = told_changes(of_late[0]) if len(late) == 1 else ""
         gaps.append(Gap(
-            Verdict.TIMING, "input lag", middle, min(ticks), max(ticks), "ticks",
-            f"inputs of {_named(late)} act {plural(abs(middle), 'tick')} {when}{said}{changes}: {cost}",
+            Verdict.TIMING, "input lag", usual, min(ticks), max(ticks), "ticks",
+            f"inputs of {_named(late)} act {_late(usual, changes)}{said}{changes}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)
@@ -120,6 +124,11 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
 
 def _range(low: int, high: int) -> str:
     return plural(low, "tick") if low == high else f"{low} to {high} ticks"
+
+
+def _late(ticks: int, changes: str) -> str:
+    early = ticks < 0 and not changes
+    return f"{plural(abs(ticks) if early else ticks, 'tick')} {'early' if early else 'late'}"
 
 
 def _clock_is_wrong(scene: Scene) -> bool:
@@ -181,7 +190,7 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
             ))  # fmt: skip
     lacking = {one.car for one in missing if one.shown}  # without what is missing, what is there may hurt
     for each in worth:
-        if each.helps < 0.5 and each.car not in lacking:
+        if each.wrong and each.car not in lacking:
             gaps.append(Gap(
                 Verdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
                 f"the {each.control} column of {source} explains nothing: without it car {each.car} is "
@@ -190,10 +199,10 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     return gaps
 
 
-def _cost(wrong: Sequence[Scene], found: Errors, bodies: Sequence[str] = ("ball", "car")) -> str:
-    """Say what errors after a second are with another time, against those found."""
+def _cost(fitted: Sequence[Scene], wrong: Sequence[Scene], bodies: Sequence[str] = ("ball", "car")) -> str:
+    """Say what errors after a second are with another time, against those with the fitted one."""
     windows = max(_RAW_WINDOWS // len(wrong), 10)
-    other = Errors.join([measure(scene, windows) for scene in wrong])
+    found, other = (Errors.join([measure(one, windows) for one in every]) for every in (fitted, wrong))
     parts = []
     for body in bodies:
         chosen = _of_ball(other) == (body == "ball")

@@ -16,7 +16,7 @@ from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
 from rlgym_bridge.compare.windows import thinned
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
-from rlgym_bridge.recording.recording import Inputs
+from rlgym_bridge.recording.recording import Clock, Inputs
 
 WINDOWS: Final = 480
 """Windows of each car that are tried: short ones, many, since some inputs are rare."""
@@ -43,6 +43,8 @@ class Missing:
         explained: Windows that are far off and that the control explains.
         far_off: Windows that are far off.
         windows: Windows tried.
+        doubtful: Whether something else is amiss, so that it has to explain most of them: another control
+            explains nothing, or the rows are frames of a replay, which tell little of inputs.
     """
 
     car: int
@@ -52,10 +54,13 @@ class Missing:
     far_off: int
     windows: int
 
+    doubtful: bool = False
+
     @property
     def shown(self) -> bool:
         """Whether the recording itself shows that the control was used."""
-        return self.explained >= _LEAST and self.explained >= _SHARE * self.far_off
+        share = _EXPLAINED if self.doubtful else _SHARE
+        return self.explained >= _LEAST and self.explained >= share * self.far_off
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,11 @@ class Worth:
     control: str
     used: float
     helps: float
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the recording is better explained without it."""
+        return self.helps < 0.5
 
 
 def find_missing(scene: Scene, windows: int = WINDOWS) -> tuple[list[Missing], list[Worth]]:
@@ -129,19 +139,21 @@ class _Trial:
             window = (track, start, end)
             shares.append([self._explains(window, drive, control, without, off) for control in absent])
         explained = _one_by_one(np.array(shares).reshape(len(shares), len(absent)) > _EXPLAINED)
-        missing = [
-            Missing(
-                self._car, CONTROL_NAMES[control], not self._recorded[control], windows, len(shares),
-                len(self._windows),
-            )
-            for control, windows in zip(absent, explained, strict=True)
-        ]  # fmt: skip
         worth = [
             Worth(
                 self._car, CONTROL_NAMES[control], float(self._used[control]),
                 float(np.mean(better[control])) if len(better[control]) >= _LEAST else np.nan,
             )
             for control in present
+        ]  # fmt: skip
+        frames = self._scene.recording.clock is Clock.FRAMES
+        doubtful = frames or any(one.wrong for one in worth)
+        missing = [
+            Missing(
+                self._car, CONTROL_NAMES[control], not self._recorded[control], windows, len(shares),
+                len(self._windows), doubtful and bool(self._recorded[control]),
+            )
+            for control, windows in zip(absent, explained, strict=True)
         ]  # fmt: skip
         return missing, worth
 

@@ -29,6 +29,7 @@ from rlgym_bridge.recording.recording import Clock
 from rlgym_bridge.sim.arena import scale_constants
 
 _LEAST: Final = 8  # windows in which a constant matters
+_LEAST_JUMPS: Final = 16  # the same of jumps, whose windows are short and seldom alike
 _LEAST_APART: Final = 4  # stretches of time beside each other; fewer tell no standard error
 _SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
 _ROUNDS: Final = 12  # of reweighting
@@ -51,6 +52,7 @@ class Constant:
         relevant: Share from which on a difference is called a gap. What RocketSim and the game differ by
             without anything planted is below: drag and boost fitted to recordings of the real game.
         mutator: Its name in `physics.CONSTANTS`.
+        least: Windows in which it has to matter.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Constant:
     step: float
     relevant: float
     mutator: str
+    least: int = _LEAST
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,23 @@ CONSTANTS: Final = (
     Constant("boost in the air", "car", (CAR_AIR, CAR_JUMPED), 60, 0.02, 0.015, "boost_accel_air"),
     Constant("boost on the ground", "car", (CAR_GROUND,), 60, 0.02, 0.015, "boost_accel_ground"),
     Constant("bounce of the ball", "ball", (BALL_BOUNCED,), 120, 0.02, 0.01, "ball_world_restitution"),
-    Constant("push of a jump", "car", (CAR_LEAVES,), 60, 0.02, 0.015, "jump_immediate_force"),
-    Constant("held jump", "car", (CAR_LEAVES,), 60, 0.02, 0.015, "jump_accel"),
+    Constant("push of a jump", "car", (CAR_LEAVES,), 60, 0.02, 0.015, "jump_immediate_force", _LEAST_JUMPS),
+    Constant("held jump", "car", (CAR_LEAVES,), 60, 0.02, 0.015, "jump_accel", _LEAST_JUMPS),
 )
 
 
-def fit_sizes(scenes: Sequence[Scene], measured: Errors) -> list[Size]:
+def fit_sizes(scenes: Sequence[Scene], measured: Errors, sparse: bool = False) -> list[Size]:
     """Fit every constant that the recordings tell of, those of the same windows together.
 
     Args:
         scenes: The recordings, each under its number.
         measured: Their errors with RocketSim as it is.
+        sparse: Whether inputs are known of some ticks alone: then nobody knows for how long jump was held.
     """
     sizes: list[Size] = []
     for group in _groups():
+        if sparse and CAR_LEAVES in group[0].situations:
+            continue
         longest = max(constant.longest for constant in group)
         telling = (np.isin(measured.names, group[0].situations) & (np.array(HORIZONS) <= longest)).any(1)
         rows = np.flatnonzero(telling)
@@ -187,9 +193,11 @@ def _fit(
         for constant, run in zip(group, changed, strict=True)
     ], axis=-1)  # fmt: skip
     matters = np.linalg.norm(effects, axis=1) * 0.05 > _MATTERS
-    used = [number for number in range(len(group)) if matters[:, number].sum() >= _LEAST]
-    if not used:
+    told = [number for number, constant in enumerate(group) if matters[:, number].sum() >= constant.least]
+    if not told:
         return []
+    # What matters in few windows is not told, but has to take what is its own.
+    used = [number for number in range(len(group)) if matters[:, number].any()]
     design = effects[..., used]
     kinds = (np.linalg.norm(effects, axis=1) * [constant.relevant for constant in group])[:, used].argmax(1)
     if clocked:
@@ -207,8 +215,10 @@ def _fit(
     sizes = []
     for place, number in enumerate(used):
         constant = group[number]
+        if number not in told:
+            continue
         start = around.get(constant.mutator, 1.0)
-        value, error = start * (1 + float(values[place])), start * float(errors[place])
+        value, error = start * (1 + float(values[place])), abs(start) * float(errors[place])
         gap = abs(value - 1) > max(constant.relevant, _SIGMAS * error)
         half = _SIGMAS / 2 * error
         windows = int(matters[:, number].sum())

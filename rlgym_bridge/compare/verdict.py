@@ -3,11 +3,12 @@
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from rlgym_bridge.compare.errors import Errors
-from rlgym_bridge.compare.missing import Missing
+from rlgym_bridge.compare.missing import Missing, Worth
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
 from rlgym_bridge.compare.windows import (
@@ -33,6 +34,23 @@ class Verdict(enum.Enum):
     FEW = "too few windows"
 
 
+class Doubts(NamedTuple):
+    """What nobody knows of the recordings.
+
+    Attributes:
+        lag: How late inputs act.
+        clock: The time to the row: it wavers.
+        spin: How the ball spins.
+        inputs: Those of ticks that were left out.
+    """
+
+    lag: bool = False
+    clock: bool = False
+    spin: bool = False
+    inputs: bool = False
+
+
+_GROWS = 3.0  # times as much as time: what is late by a constant drifts no faster
 _SPIN_MATTERS = (BALL_BOUNCED, BALL_GROUND, BALL_TOUCHED)
 
 
@@ -76,9 +94,8 @@ def judge(
     floor: Errors,
     sizes: Sequence[Size],
     missing: Sequence[Missing],
-    unsure: bool,
-    spinless: bool = False,
-    sparse: bool = False,
+    worth: Sequence[Worth],
+    doubts: Doubts,
 ) -> list[Situation]:
     """Judge every situation at every horizon that has a window.
 
@@ -87,20 +104,19 @@ def judge(
         floor: Errors of RocketSim against itself.
         sizes: Constants that were fitted.
         missing: Controls that may be missing.
-        unsure: Whether the lag of the inputs could not be told.
-        spinless: Whether nobody knows how the ball spins.
-        sparse: Whether ticks were left out in which inputs may have changed.
+        worth: What the others explain.
+        doubts: What nobody knows of the recordings.
     """
     rows = []
     for name in SITUATIONS:
         body = name.split()[0]
         driven = body == "car" or name == BALL_TOUCHED
-        lacking = driven and any(one.shown for one in missing)
+        lacking = driven and (any(one.shown for one in missing) or any(one.wrong for one in worth))
         untold = driven and any(one.said for one in missing)  # the recording itself says that it lacks some
         different = name not in (BALL_TOUCHED, CAR_CONTACT) and any(
             size.gap and size.body == body for size in sizes
         )
-        short: float | None = None  # the median at the shortest horizon that is out of tolerance
+        short: tuple[float, int] | None = None  # median and ticks of the shortest horizon out of tolerance
         for column, horizon in enumerate(HORIZONS):
             row = _row(found, floor, name, column, tolerance(name, horizon), found.names[:, column] == name)
             if row is None:
@@ -117,18 +133,22 @@ def judge(
                 verdict = Verdict.AGREES
             elif row.apart < LEAST_WINDOWS:
                 verdict = Verdict.FEW
-            elif (body == "car" and unsure) or (short is not None and row.p50 < 2 * short):
+            elif short is not None and row.p50 < 2 * short[0]:
                 verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
+            elif ((body == "car" and doubts.lag) or doubts.clock) and (
+                short is None or row.p50 < _GROWS * short[0] * horizon / short[1]
+            ):
+                verdict = Verdict.TIMING
             elif (
                 name in (CAR_JUMPED, CAR_LEAVES)
-                or (spinless and name in _SPIN_MATTERS)
-                or (sparse and name in (BALL_TOUCHED, CAR_CONTACT))
+                or (doubts.spin and name in _SPIN_MATTERS)
+                or (doubts.inputs and driven)
             ):
                 verdict = Verdict.HIDDEN
             else:
                 verdict = Verdict.PHYSICS
             if verdict is not Verdict.FEW and out and short is None:
-                short = row.p50
+                short = row.p50, horizon
             rows.append(replace(row, verdict=verdict))
     return [*_overall(found, floor, rows), *rows]
 
