@@ -27,6 +27,7 @@ from rlgym_bridge.game import (
     CEILING_Z,
     GOAL_BACK_Y,
     SIDE_WALL_X,
+    STANDING_LEAST_UP,
     STANDING_MOST_Z,
     TICK_SECONDS,
 )
@@ -36,6 +37,8 @@ _STEPS: Final = 10  # of a body, from which on its motion can be judged
 _UNLIKE: Final = 0.2  # of a step: what a body may move otherwise than its velocity says, mostly
 _TURNS_UNLIKE: Final = 0.5  # the same of a turn; real recordings have 0.01 to 0.12 in the median [measured]
 _TURNS: Final = 0.5  # rad/s from which on a car counts as turning
+_ROLLS: Final = 500.0  # uu/s: who drives so fast on four wheels mostly goes along the nose, slides apart
+_ALONG: Final = 0.8  # cosine; in real recordings it is above 0.99 in the median [measured]
 _NEARLY_ALL: Final = 0.9  # of the steps in which a body moves, without a velocity in any of them
 _FASTEST_SPIN: Final = 1.2 * CAR_MAX_ANGULAR_SPEED  # rad/s; a ball has 6 at most [RS]
 _FIELD: Final = 1.5 * np.array([SIDE_WALL_X, GOAL_BACK_Y, CEILING_Z])  # uu, with room for other maps
@@ -63,6 +66,7 @@ def check_motion(recording: Recording, timeline: Timeline) -> None:
         _check_steps(recording, body, name, times[:, column])
         if body != BALL:
             _check_turns(recording, body, name, times[:, column])
+            _check_nose(recording, body, name)
 
 
 def _check_range(recording: Recording, body: int, name: str) -> None:
@@ -131,7 +135,7 @@ def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -
         values = body_values(recording, car, rows)
         said = (values[1:, SPIN] + values[:-1, SPIN]) / 2
         found = turning(values[:, ROTATION], times[rows])[1:]
-        speed = np.linalg.norm(said, axis=1)
+        speed = np.maximum(np.linalg.norm(said, axis=1), np.linalg.norm(found, axis=1))
         turns = speed > _TURNS
         off.append(np.linalg.norm(found - said, axis=1)[turns] / speed[turns])
     together = np.concatenate([*off, np.empty(0)])
@@ -141,4 +145,22 @@ def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -
             f"most steps, expected {100 * _TURNS_UNLIKE:.0f} % at most; is an angle in degrees "
             "(half_turn = 180 in the map), another order of pitch, yaw and roll, or the angular velocity in "
             "axes of the car?"
+        )
+
+
+def _check_nose(recording: Recording, car: int, name: str) -> None:
+    """Refuse a car on its wheels that mostly drives otherwise than along its nose."""
+    values = body_values(recording, car, np.flatnonzero(shown(recording, car)))
+    speed = np.linalg.norm(values[:, VELOCITY], axis=1)
+    rolls = (values[:, 2] < STANDING_MOST_Z) & (values[:, ROTATION][:, 8] > STANDING_LEAST_UP)
+    rolls &= speed > _ROLLS
+    if rolls.sum() <= _STEPS:
+        return
+    along = np.abs((values[:, ROTATION][:, [0, 3, 6]] * values[:, VELOCITY]).sum(1)[rolls]) / speed[rolls]
+    if np.median(along) < _ALONG:
+        off = np.degrees(np.arccos(np.median(along)))
+        raise ValueError(
+            f"{name} drives {off:.0f} degrees off its nose in the median, on its wheels; is an axis of "
+            "positions or angles turned around (scale = -1), or does yaw begin elsewhere than at +x, or turn "
+            "the other way than from +x towards +y?"
         )

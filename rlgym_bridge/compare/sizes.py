@@ -32,6 +32,7 @@ _LEAST: Final = 8  # windows in which a constant matters
 _LEAST_JUMPS: Final = 16  # the same of jumps, whose windows are short and seldom alike
 _LEAST_APART: Final = 4  # stretches of time beside each other; fewer tell no standard error
 _SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
+_MOST: Final = 0.5  # off 1: no game is; then something else is wrong, as a column
 _ROUNDS: Final = 12  # of reweighting
 _AROUND: Final = 2  # fits: what a change does bends, so that it is asked again around what was found
 _OUTLIER: Final = 2.0  # typical errors from which on a window counts less
@@ -219,7 +220,7 @@ def _fit(
             continue
         start = around.get(constant.mutator, 1.0)
         value, error = start * (1 + float(values[place])), abs(start) * float(errors[place])
-        gap = abs(value - 1) > max(constant.relevant, _SIGMAS * error)
+        gap = max(constant.relevant, _SIGMAS * error) < abs(value - 1) < _MOST
         half = _SIGMAS / 2 * error
         windows = int(matters[:, number].sum())
         interval = (value - half, value + half)

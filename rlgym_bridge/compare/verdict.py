@@ -38,13 +38,15 @@ class Doubts(NamedTuple):
     """What nobody knows of the recordings.
 
     Attributes:
-        lag: How late inputs act.
+        lag: How late inputs act, to the tick.
+        lag_unknown: Whether that is beyond all lags that were tried.
         clock: The time to the row: it wavers.
         spin: How the ball spins.
         inputs: Those of ticks that were left out.
     """
 
     lag: bool = False
+    lag_unknown: bool = False
     clock: bool = False
     spin: bool = False
     inputs: bool = False
@@ -135,8 +137,9 @@ def judge(
                 verdict = Verdict.FEW
             elif short is not None and row.p50 < 2 * short[0]:
                 verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
-            elif ((body == "car" and doubts.lag) or doubts.clock) and (
-                short is None or row.p50 < _GROWS * short[0] * horizon / short[1]
+            elif (body == "car" and doubts.lag_unknown) or (
+                ((body == "car" and doubts.lag) or doubts.clock)
+                and (short is None or row.p50 < _GROWS * short[0] * horizon / short[1])
             ):
                 verdict = Verdict.TIMING
             elif (

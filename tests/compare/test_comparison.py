@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.comparison import Comparison, compare
+from rlgym_bridge.compare.fit import fitted_constants
 from rlgym_bridge.compare.verdict import Situation, Verdict
 from rlgym_bridge.compare.windows import BALL_AIR, CAR_GROUND, HORIZONS
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Recording
 from tests.compare.planted import (
     as_replay,
@@ -173,3 +175,18 @@ def test_twenty_clean_matches_raise_at_most_one_false_alarm():
         if found.gaps or wrong:
             alarms.append((seed, [gap.text for gap in found.gaps], wrong))
     assert len(alarms) <= 1, alarms
+
+
+def test_a_recording_counts_once() -> None:
+    with pytest.raises(ValueError, match=r"match 0 was given twice, expected each recording once"):
+        compare(play(seconds=16), play(seconds=16))
+
+
+def test_a_control_that_is_wrong_makes_no_constant_of_the_car() -> None:
+    recording = as_table(play(seconds=24))
+    recording = replace(recording, state=recording.state.copy())
+    recording.state.car_controls[..., CONTROL_NAMES.index("boost")] = 1.0
+    found = compare(recording, windows=80)
+    assert "boost" in [gap.name for gap in found.gaps if gap.kind is Verdict.MISSING]
+    assert not [gap for gap in found.gaps if gap.kind is Verdict.PHYSICS]
+    assert not [name for name in fitted_constants(found) if name.startswith(("boost", "jump"))]

@@ -133,6 +133,15 @@ def _spin_of_the_car(state: MatchState) -> None:
     state.car_angular_velocity[:] = np.einsum("ncij,nci->ncj", state.car_rotation, state.car_angular_velocity)
 
 
+def _spin_in_hundreds(state: MatchState) -> None:
+    state.car_angular_velocity[:] /= 57.3
+
+
+def _mirrored(state: MatchState) -> None:
+    for name in ("ball_position", "ball_linear_velocity", "car_position", "car_linear_velocity"):
+        getattr(state, name)[..., 1] *= -1
+
+
 def _no_speed(state: MatchState) -> None:
     state.ball_linear_velocity[:] = 0
 
@@ -148,6 +157,8 @@ def _no_speed(state: MatchState) -> None:
         (_spin_in_degrees, r"car 0 turns at .* rad/s in the median, .* Degrees need scale = 0.0174533"),
         (_euler_in_degrees, r"car 0 turns otherwise than its angular velocity says, .*half_turn = 180"),
         (_spin_of_the_car, r"car 0 turns otherwise than its angular velocity says, .* axes of the car"),
+        (_spin_in_hundreds, r"car 0 turns otherwise than its angular velocity says, by 98 %"),
+        (_mirrored, r"car 0 drives \d+ degrees off its nose in the median, .*scale = -1"),
         (_no_speed, r"the ball moves and its velocity is 0"),
     ],
 )
