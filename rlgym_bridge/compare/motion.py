@@ -33,6 +33,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.recording.recording import Clock, Recording
 
+_FAR_APART: Final = 0.5  # s between rows, over which nobody knows what a car did
 _STEPS: Final = 10  # of a body, from which on its motion can be judged
 _UNLIKE: Final = 0.2  # of a step: what a body may move otherwise than its velocity says, mostly
 _TURNS_UNLIKE: Final = 0.5  # the same of a turn; real recordings have 0.01 to 0.12 in the median [measured]
@@ -55,9 +56,16 @@ def check_motion(recording: Recording, timeline: Timeline) -> None:
         timeline: Its times; only those of a replay count, whose frames say no ticks.
 
     Raises:
-        ValueError: A body is where none can be, moves or turns otherwise, or has no velocity.
+        ValueError: Rows are too far apart; a body is where none can be, moves or turns otherwise, or has no
+            velocity.
     """
     frames = recording.clock is Clock.FRAMES
+    apart = float(np.median(np.diff(recording.seconds))) if len(recording.seconds) > _STEPS else 0.0
+    if recording.clock is Clock.SECONDS and (apart > _FAR_APART or apart < 0):
+        raise ValueError(
+            f"{recording.source}: rows are {apart:.3g} s apart in the median, expected more than 0 and "
+            f"{_FAR_APART} at most; milliseconds need scale = 0.001 in the map's [time], rows rising times"
+        )
     times = (timeline if frames else raw_timeline(recording)).times
     for column in range(recording.state.layout.cars + 1):
         body = column if column < recording.state.layout.cars else BALL

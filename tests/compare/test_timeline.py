@@ -171,6 +171,15 @@ def test_a_wrong_column_or_unit_is_told_from_a_wrong_clock(damage, said):
         check_motion(part, fit_timeline(part))
 
 
+@pytest.mark.parametrize("scale", [1000, -1])
+def test_times_in_another_unit_or_that_fall_are_refused(scale):
+    recording = timed(as_table(play(seconds=16)), 0.01)
+    alone = np.arange(len(recording.tick), dtype=np.int32)  # as tables are read where times leap or fall
+    part = replace(recording, seconds=scale * recording.seconds, stretch=alone)
+    with pytest.raises(ValueError, match=r"rows are .* s apart in the median, .* scale = 0.001"):
+        check_motion(part, fit_timeline(part))
+
+
 def test_replays_and_bodies_at_rest_move_as_they_say():
     for recording in (as_replay(play(seconds=16)), as_table(play(seconds=16))):
         check_motion(recording, fit_timeline(recording))
