@@ -17,6 +17,7 @@ from rlgym_bridge.server.packer import field_info
 from tests.engines.worlds import serving
 from tests.live.test_agent import CONFIG, Always, at, brain, sent
 from tests.live.test_decoder import player
+from tests.recorded_matches import record
 from tests.server.helpers import go_on, kicked_off, place_of
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -65,6 +66,20 @@ def test_the_example_of_rlgym_over_a_match_plays(monkeypatch: pytest.MonkeyPatch
         against.close()
     assert set(names["obs"]) == {"blue-0", "orange-0"}
     assert against.agents == ["blue-0"]
+
+
+def test_the_example_of_training_from_recorded_states_trains(tmp_path: Path) -> None:
+    record(tmp_path / "match.mcap", seconds=5, seed=1)
+    (module,) = re.findall(r"```python\n# recorded_bot.py\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "recorded_bot.py").write_text(module)
+    (tmp_path / "my.toml").write_text(
+        "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 200\n"
+        'components = "recorded_bot"\n[my]\nmatches = ["match.mcap"]\n'
+    )
+    command = [sys.executable, "-m", "training", "my.toml", "--out", "run", "-q"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_example_of_a_bot_of_ones_own_trains(tmp_path: Path) -> None:
