@@ -66,7 +66,8 @@ def test_another_policy_is_flagged_and_twenty_pairs_of_the_same_are_not(tmp_path
         return [read_match(file, shadow=False) for file in files]
 
     same, other = matches(POLICY, range(100, 110)), matches("chaser", range(200, 203))
-    assert len([one for one in against(same[:3], other).differences if one.differs]) > 10
+    differing = {one.name for one in against(same[:3], other).differences if one.differs}
+    assert "blue-0 boost held, share" in differing  # 71 % of the time, Chaser 10 %
     alarms = 0
     for number in range(20):
         order = [same[place] for place in np.random.default_rng(number).permutation(10)]
