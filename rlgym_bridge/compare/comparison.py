@@ -213,7 +213,7 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     doubts = Doubts(
         lag=any(fit.lag.windows and fit.lag.sure < SURE for fit in fits),
         lag_unknown=any(fit.lag.windows and fit.lag.curve and not fit.lag.sure for fit in fits),
-        clock=any(fit.clock.wavers for fit in fits),
+        clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
         spin=any(map(_spinless, scenes)),
         inputs=sparse,
     )

@@ -116,7 +116,7 @@ def _best(scene: Scene, rows: np.ndarray, lags: list[int], errors: np.ndarray) -
     counts = np.bincount(best, [part.stop - part.start for part in parts])
     usual = int(counts.argmax())
     sure = min(_sure(errors[part]) for part in parts)
-    if lags[usual] in (-_MOST, 2 * _MOST):  # it may be further off still
+    if {lags[one] for one in best} & {-_MOST, 2 * _MOST}:  # it may be further off still
         sure = 0.0
     of_usual = np.concatenate([errors[part] for part, one in zip(parts, best, strict=True) if one == usual])
     typical = np.exp(np.median(of_usual, axis=0)) - _SMALL

@@ -53,7 +53,6 @@ class Missing:
     explained: int
     far_off: int
     windows: int
-
     doubtful: bool = False
 
     @property
@@ -129,9 +128,9 @@ class _Trial:
         shares: list[list[float]] = []  # of each window that is far off, for each absent control
         for number, (track, start, end) in enumerate(self._windows):
             without = self._end(track, start, end, drive)
-            off = _pushed(track, end, track.values[end, 0] - without)
+            off = _pushed(track, track.values[end, 0] - without)
             for control in present[number % max(len(present), 1) :][:1]:  # in turn: one a window will do
-                push = _pushed(track, end, self._end(track, start, end, drive.held(control, 0.0)) - without)
+                push = _pushed(track, self._end(track, start, end, drive.held(control, 0.0)) - without)
                 if np.linalg.norm(push) > _FAR_OFF / 2:
                     better[control].append(bool(np.linalg.norm(off) < np.linalg.norm(off - push)))
             if np.linalg.norm(off) < _FAR_OFF:
@@ -165,7 +164,7 @@ class _Trial:
         # A jump begins with the press, so that has to come after the start; the others may be held already.
         since = float(track.times[start]) if control == _JUMP else None
         held = drive.held(control, 1.0, since)
-        push = _pushed(track, end, self._end(track, start, end, held) - without)
+        push = _pushed(track, self._end(track, start, end, held) - without)
         length = float(push @ push)
         if length < (_FAR_OFF / 2) ** 2:
             return 0.0
@@ -191,8 +190,8 @@ def _one_by_one(explains: np.ndarray) -> list[int]:
     return counts
 
 
-def _pushed(track: Track, end: int, difference: np.ndarray) -> np.ndarray:
-    """Return what of a difference between two bodies at a moment tells of inputs, `(n,)` uu/s."""
+def _pushed(track: Track, difference: np.ndarray) -> np.ndarray:
+    """Return what of a difference between two bodies tells of inputs, `(n,)` uu/s."""
     if len(track.times) == TRIAL:  # its last speeds are not measured in all directions
         seconds = float(np.ptp(track.times)) * TICK_SECONDS
         return np.asarray(np.concatenate([difference[POSITION], _ARM * difference[ROTATION]]) / seconds)

@@ -92,7 +92,7 @@ def fit_timeline(recording: Recording) -> Timeline:
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
     times = recording.tick.astype(float)
     if recording.clock is Clock.TICKS:
-        clock = _measure(recording, bodies, times * TICK_SECONDS)[0]
+        clock = replace(_measure(recording, bodies, times * TICK_SECONDS)[0], wavers=False)  # it counts
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
     columns, ages, explained = [], [], []
     for body in bodies:
