@@ -103,11 +103,15 @@ class Comparison:
         return int(np.median([fit.offset.ticks for fit in self.fits])) if self.fits else 0
 
     @property
+    def lag_is_unsure(self) -> bool:
+        """Whether inputs of a recording tell of a lag, and not of which."""
+        return any(fit.lag.windows and fit.lag.sure < SURE for fit in self.fits)
+
+    @property
     def inputs_are_off(self) -> bool:
         """Whether inputs are lacking, wrong, or act nobody knows when: cars then tell no constant."""
-        unsure = any(fit.lag.windows and fit.lag.sure < SURE for fit in self.fits)
         lacking = any(one.shown or one.said for one in self.missing)
-        return unsure or lacking or any(one.wrong for one in self.worth)
+        return self.lag_is_unsure or lacking or any(one.wrong for one in self.worth)
 
     @property
     def agrees(self) -> bool:
@@ -211,7 +215,7 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += physics_gaps(found.sizes)
     doubts = Doubts(
-        lag=any(fit.lag.windows and fit.lag.sure < SURE for fit in fits),
+        lag=found.lag_is_unsure,
         lag_unknown=any(fit.lag.windows and fit.lag.curve and not fit.lag.sure for fit in fits),
         clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
         spin=any(map(_spinless, scenes)),
