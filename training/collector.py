@@ -198,7 +198,8 @@ class _Collector:
         self._rival: Rival | None = None
         if self._sides["rival"].any():
             self._rival = Rival(settings, task, self._sides["rival"])
-        self._env = task.make_env(() if self._rival is None else self._rival.reads)
+        rival = self._rival
+        self._env = task.make_env() if rival is None else task.make_env(rival.reads, rival.delays)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
 

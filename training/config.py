@@ -64,7 +64,8 @@ class Settings:
     tick_skip: int = _setting(8, "game ticks that an action lasts (120 a second)", 1, 1200)
     action_delay: tuple[int, int] = _setting(
         (1, 1),
-        "ticks from the state decided on to the first one driven: lowest, highest; drawn per episode",
+        "ticks from the state decided on to the first one driven: lowest, highest; drawn per episode; a "
+        "rival has its own",
         0,
         1200,
     )
@@ -169,10 +170,6 @@ class Settings:
         low, high = self.action_delay
         if low > high:
             raise ConfigError(f"action_delay is [{low}, {high}], expected the lowest first")
-        if high > self.tick_skip:
-            raise ConfigError(
-                f"action_delay is [{low}, {high}], expected {self.tick_skip} (tick_skip) at most"
-            )
         if (self.snapshot_share or self.rival_share) and not all(self.team_sizes):
             raise ConfigError(
                 f"snapshot_share is {self.snapshot_share}, rival_share {self.rival_share} and team_sizes "

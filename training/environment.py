@@ -11,6 +11,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from rlgym_bridge.components import Components, component_factory
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
@@ -89,16 +91,17 @@ class Task:
             state_mutator=self._module.mutator(self._settings),
         )
 
-    def make_env(self, reads: Collection[str] = ()) -> Any:
+    def make_env(self, reads: Collection[str] = (), own_delays: np.ndarray | None = None) -> Any:
         """Return the matches of one collector.
 
         Args:
             reads: Attributes of `MatchState` that somebody reads besides the components.
+            own_delays: See `VectorEnv`.
         """
         settings = self._settings
         if hasattr(self._module, "make_env"):
             return self._module.make_env(settings, settings.matches)
-        return self._vector_env(settings.matches, reads)
+        return self._vector_env(settings.matches, reads, own_delays)
 
     def check(self) -> None:
         """Make everything once; where there is an environment, begin a match. Raises what that raises."""
@@ -107,7 +110,9 @@ class Task:
         elif not hasattr(self._module, "make_env"):
             self.components()
 
-    def _vector_env(self, matches: int, reads: Collection[str] = ()) -> VectorEnv:
+    def _vector_env(
+        self, matches: int, reads: Collection[str] = (), own_delays: np.ndarray | None = None
+    ) -> VectorEnv:
         settings = self._settings
         return VectorEnv(
             matches,
@@ -116,6 +121,7 @@ class Task:
             tick_skip=settings.tick_skip,
             action_delay=settings.action_delay,
             delay_noise=settings.action_delay_noise,
+            own_delays=own_delays,
             hitbox=hitbox_number(settings),
             constants=parse_physics(settings.physics),
             also_reads=reads,

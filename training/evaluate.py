@@ -85,7 +85,7 @@ def evaluate(
     seed: int = 0,
     team_size: int | None = None,
     selection: str | None = None,
-    action_delay: int | None = None,
+    action_delay: Sequence[int] | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
 ) -> Evaluation:
@@ -99,7 +99,7 @@ def evaluate(
         seed: Of everything.
         team_size: Cars a team; None for what A was trained for.
         selection: `"sample"` or `"argmax"` in place of the folders' own.
-        action_delay: Ticks after which the actions of both act, in place of the folders' own.
+        action_delay: Ticks after which the actions of A and of B act, in place of the folders' own.
         allow_modules: Modules that the folders may name.
         processes: At once.
 
@@ -127,7 +127,8 @@ def evaluate(
         futures = [
             pool.submit(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
-                team_size=team_size, selection=selection, action_delay=action_delay,
+                team_size=team_size, selection=selection,
+                action_delay=action_delay[::-1] if swapped and action_delay else action_delay,
                 allow_modules=allow_modules,
             )
             for swapped, size, one in jobs
@@ -173,8 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_options(parser, 200, "half from each side")
     parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: A's)")
     parser.add_argument(
-        "--action-delay", type=int, metavar="TICKS",
-        help="actions of both act so long after the state they were decided on (default: the folders')",
+        "--action-delay", type=int, nargs="+", metavar="TICKS",
+        help="actions of both, or of A and of B, act so long after the state they were decided on (default: "
+        "the folders')",
     )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     for name, value, text in (
@@ -183,6 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
     options = parser.parse_args(arguments)
+    delays = options.action_delay
+    if delays and len(delays) > 2:
+        raise ValueError(f"--action-delay is {delays}, expected one number, or A's and B's")
     a, b = policy_path(options.a), policy_path(options.b)
     found = evaluate(
         a,
@@ -190,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.matches,
         team_size=options.team_size,
         selection=options.selection,
-        action_delay=options.action_delay,
+        action_delay=delays * 2 if delays and len(delays) == 1 else delays,
         **how(options),
     )
     (low, high), (won, drawn, lost) = found.interval, found.results

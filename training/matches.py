@@ -120,7 +120,7 @@ def play_matches(
     seed: int = 0,
     team_size: int = 1,
     selection: str | None = None,
-    action_delay: int | None = None,
+    action_delay: Sequence[int] | None = None,
     allow_modules: Sequence[str] = (),
 ) -> Scores:
     """Play some matches at once.
@@ -133,13 +133,13 @@ def play_matches(
         seed: Of kickoffs, respawns and both policies.
         team_size: Cars a team.
         selection: `"sample"` or `"argmax"` in place of the folders' own.
-        action_delay: Ticks after which the actions of both act, in place of the folders' own.
+        action_delay: Ticks after which the actions of blue and of orange act, in place of the folders' own.
         allow_modules: Modules that the folders may name.
 
     Raises:
         FileNotFoundError: A folder is not there.
-        ValueError: A policy cannot be read; the two differ in tick skip or action delay; the delay is longer
-            than a decision lasts; they were trained for other team sizes.
+        ValueError: A policy cannot be read; the two differ in tick skip; a delay is below 0; they were
+            trained for other team sizes.
     """
     hitboxes = [0, 0]
     for number, one in enumerate((blue, orange)):
@@ -151,16 +151,15 @@ def play_matches(
                 trained = ", ".join(f"{first}v{second}" for first, second in sizes)
                 raise ValueError(f"{one} was trained for {trained}, expected {team_size}v{team_size}")
     brains = [brain_of(one, allow_modules, selection) for one in (blue, orange)]
-    skips, delays = [one.tick_skip for one in brains], [one.timing.action_delay for one in brains]
-    if action_delay is not None:
-        delays = [action_delay] * 2
-    if len(set(skips)) > 1 or len(set(delays)) > 1:
+    skips = [one.tick_skip for one in brains]
+    delays = [one.timing.action_delay for one in brains] if action_delay is None else list(action_delay)
+    if len(set(skips)) > 1:
         raise ValueError(
-            f"{blue} decides every {skips[0]} ticks with a delay of {delays[0]}, {orange} every {skips[1]} "
-            f"with {delays[1]}; here they go on together: play them with rlgym-bridge match"
+            f"{blue} decides every {skips[0]} ticks, {orange} every {skips[1]}; here they go on together: "
+            "play them with rlgym-bridge match"
         )
-    if not 0 <= delays[0] <= skips[0]:
-        raise ValueError(f"action_delay is {delays[0]}, expected 0 to {skips[0]} ticks, those of a decision")
+    if min(delays) < 0:
+        raise ValueError(f"action_delay is {min(delays)}, expected 0 ticks or more")
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
         _side(brain, one, seed + number, matches)
@@ -172,10 +171,11 @@ def play_matches(
     touches = np.zeros((matches, 2 * team_size), np.int64)
     counter = TouchCounter(*touches.shape)
     _kick_off(arenas, sides, np.arange(matches), hitboxes, random)
+    lates = np.tile(np.repeat(delays, team_size), (matches, 1))
     tick, end = 0, round(seconds * TICKS_PER_SECOND)
     while tick < end:
         parts = [side.rows(arenas.state) for side in sides]
-        arenas.step(np.concatenate(parts, 1), [delays[0]] * matches)
+        arenas.step(np.concatenate(parts, 1), lates)
         tick += parts[0].shape[2]
         state = arenas.state
         touched = state.car_ball_touches > 0

@@ -13,6 +13,7 @@ from rlgym_bridge.calls import works_in_batches
 from rlgym_bridge.state import MatchState
 from training.config import ConfigError, Settings
 from training.environment import Task
+from training.seats import seats_of
 
 _PROBED = 1000  # actions at most whose rows are compared
 
@@ -27,6 +28,8 @@ class Rival:
 
     Attributes:
         reads: What it reads of a state.
+        delays: `(matches, cars)` int, ticks after which its actions act, which are its own: 1 for Chaser; -1
+            where it does not play.
 
     Raises:
         ConfigError: It cannot be loaded, decides at another pace, has other actions, or no batch form.
@@ -56,6 +59,7 @@ class Rival:
                 f'rival is "{name}", whose observation {type(self._obs).__name__} has no build_batch'
             )
         self.reads: Sequence[str] = () if self._obs is None else getattr(self._obs, "reads", ())
+        self.delays = np.where(seats_of(sides, settings), brain.timing.action_delay, -1)
         blue, cars = settings.team_sizes[0], settings.cars
         self._places = [
             (brain.policy(), np.flatnonzero(sides == side), list(seats))

@@ -5,12 +5,15 @@
 Python steps one arena after another; all else is done for all matches at once.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.game import BLUE, ORANGE, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.columns import EXTRA_FIELDS, Columns
 from rlgym_bridge.sim.reader import control_of, write_arena
@@ -19,8 +22,10 @@ from rlgym_bridge.state import MatchState
 _MOST_CONTROLS = 10_000  # rows remembered as RocketSim's controls
 _AT_ONCE = 8  # arenas stepped before they are read: a step empties the caches; 5 % quicker than one by one
 _ROW_BYTES = np.dtype((np.void, 32))  # a row as a key: 8 float32
+_WHEN = itemgetter(0, 1, 2)  # tick, new controls before cars that come back, row
 
-CarsControls = list[rsim.CarControls]  # of the cars of a match
+_Queue = deque[tuple[int, bytes, rsim.CarControls]]
+"""What a car is to do: from which tick of the next step on, the row as bytes, and as RocketSim has it."""
 
 
 class Arenas:
@@ -66,12 +71,9 @@ class Arenas:
         for match, arena in enumerate(self._arenas):
             arena.set_ball_touch_callback(_touch_recorder(self._touched, match, self._rows))
         self._controls: dict[bytes, rsim.CarControls] = {}
-        shape = (matches, self._cars, 8)
-        self._held = np.zeros(shape, np.float32)  # what drove the latest tick
-        self._newest = np.zeros(shape, np.float32)  # what the latest step ended with, acting or not yet
-        self._pending: dict[
-            int, list[CarsControls | None]
-        ] = {}  # rows that have yet to act, where they change from tick to tick
+        seats = range(matches * self._cars)
+        self._held = [bytes(32) for _ in seats]  # rows that drove the latest tick
+        self._queues: list[_Queue] = [deque() for _ in seats]  # rows that have yet to act
         self._columns = Columns(self.state, EXTRA_FIELDS if reads is None else reads)
         self.seed(seed)
 
@@ -99,12 +101,13 @@ class Arenas:
                 self._renew(match, wanted, row)
                 cars = write_arena(self._arenas[match], wanted, row, factors)
             self._players[match] = cars
-            self._pending.pop(match, None)
             self._rows[match].clear()
             self._rows[match].update((car.id, number) for number, car in enumerate(cars))
             self._ids[match] = [car.id for car in cars]
+            for place, held in enumerate(wanted.car_controls[row], match * self._cars):
+                self._held[place] = held.tobytes()
+                self._queues[place].clear()
         self.state.buffer[matches] = wanted.buffer
-        self._held[matches] = self._newest[matches] = wanted.car_controls
         self._columns.mark_unknown()
         self._touched.clear()
 
@@ -117,7 +120,7 @@ class Arenas:
         """
         self._factors[match] = dict(factors)
 
-    def step(self, rows: np.ndarray, delay: Sequence[int] | None = None) -> None:
+    def step(self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None) -> None:
         """Go on, every car driven by its rows; the state shows what comes of it.
 
         As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by
@@ -126,25 +129,28 @@ class Arenas:
         Args:
             rows: `(matches, cars, ticks, 8)` float32, one row a tick; or with a stride of 0 over the
                 ticks, as `np.broadcast_to` gives them, which is quicker.
-            delay: Ticks after which a match's rows begin to act, 0 up to the number of ticks; 1 for all
-                when None. The first ticks of the next step are driven by what has not acted yet.
+            delay: Ticks, 0 or more, after which the rows begin to act: of each match, or `(matches, cars)`
+                of each car; 1 for all when None. What has not acted yet acts in later steps, unless rows
+                with a shorter delay come before it.
         """
         ticks = rows.shape[2]
-        delays = [1] * len(self._arenas) if delay is None else delay
-        respawning = self._respawning(ticks)
-        if rows.strides[2] == 0 or ticks == 1:
-            self._step_held(rows[:, :, 0], ticks, delays, respawning)
-        else:
-            for match, late in enumerate(delays):
-                controls = self._as_controls(rows[match].swapaxes(0, 1))
-                plan = [controls[self._cars * tick : self._cars * (tick + 1)] for tick in range(ticks)]
-                self._step_slowly(match, plan, late)
-                self._columns.take(self._arenas[match], self._players[match])
-        acting = ticks - 1 - np.asarray(delays)  # of the rows, in the latest tick; below 0 the last step's
-        latest = rows[np.arange(len(acting)), :, acting.clip(0)]
-        self._held = np.where((acting < 0)[:, None, None], self._newest, latest)
-        self._newest[:] = rows[:, :, -1]
-        self._columns.show(self._players, self._ids, self._pads, self._held, ticks)
+        same = rows.strides[2] == 0 or ticks == 1
+        keys, controls = self._as_controls(rows[:, :, :1] if same else rows)
+        count = 1 if same else ticks
+        late = np.ones(1, int) if delay is None else np.asarray(delay)
+        lates = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape).ravel().tolist()
+        for seat, queue in enumerate(self._queues):
+            _enqueue(queue, lates[seat], keys, controls, seat * count, count)
+        back = self._coming_back(ticks)
+        arenas, take = list(zip(self._arenas, self._players, strict=True)), self._columns.take
+        for first in range(0, len(arenas), _AT_ONCE):
+            some = arenas[first : first + _AT_ONCE]
+            for match, (arena, cars) in enumerate(some, first):
+                self._play(match, arena, cars, ticks, back.get(match, ()))
+            for arena, cars in some:
+                take(arena, cars)
+        held = np.frombuffer(b"".join(self._held), np.float32).reshape(*self._ids.shape, 8)
+        self._columns.show(self._players, self._ids, self._pads, held, ticks)
         self.state.car_ball_touches.fill(0)
         for match, row in self._touched:
             self.state.car_ball_touches[match, row] += 1
@@ -152,70 +158,66 @@ class Arenas:
 
     # --- stepping --------------------------------------------------------------------------------
 
-    def _step_held(
-        self, rows: np.ndarray, ticks: int, delays: Sequence[int], respawning: Collection[int]
+    def _play(
+        self,
+        match: int,
+        arena: rsim.Arena,
+        cars: Sequence[rsim.Car],
+        ticks: int,
+        back: Sequence[tuple[int, int]],
     ) -> None:
-        """Hold one row a car through all ticks."""
-        controls, take = iter(self._as_controls(rows)), self._columns.take
-        every = list(zip(self._arenas, self._players, delays, strict=True))
-        for first in range(0, len(every), _AT_ONCE):
-            some = every[first : first + _AT_ONCE]
-            for match, (arena, cars, late) in enumerate(some, first):
-                if match in respawning or match in self._pending:
-                    self._step_slowly(match, [[next(controls) for _ in cars]] * ticks, late)
-                    continue
-                if late:
-                    arena.step(late)
-                for car in cars:
-                    car.set_controls(next(controls))
-                if late < ticks:
-                    arena.step(ticks - late)
-            for arena, cars, _ in some:
-                take(arena, cars)
+        """Let a match go on: from tick to tick at which something happens."""
+        first = match * self._cars
+        due: list[tuple[int, int, int, bytes, Any]] = []
+        for row in range(self._cars):
+            queue = self._queues[first + row]
+            while queue and queue[0][0] < ticks:
+                tick, key, controls = queue.popleft()
+                due.append((tick, 0, row, key, controls))
+            for place in range(len(queue)):
+                tick, key, controls = queue[place]
+                queue[place] = (tick - ticks, key, controls)
+        for tick, row in back:
+            due.append((tick, 1, row, b"", None))
+        due.sort(key=_WHEN)
+        now = 0
+        for tick, comes_back, row, key, controls in due:
+            if tick > now:
+                arena.step(tick - now)
+                now = tick
+            if comes_back:
+                cars[row].respawn(seed=int(self._random.integers(2**31)))
+            else:
+                cars[row].set_controls(controls)
+                self._held[first + row] = key
+        arena.step(ticks - now)
 
-    def _as_controls(self, rows: np.ndarray) -> list[rsim.CarControls]:
-        """Return float32 rows as RocketSim's controls; most come again and again."""
-        keys = np.ascontiguousarray(rows).view(_ROW_BYTES).ravel().tolist()
+    def _as_controls(self, rows: np.ndarray) -> tuple[list[bytes], list[rsim.CarControls]]:
+        """Return float32 rows as bytes and as RocketSim's controls; most come again and again."""
+        keys: list[bytes] = np.ascontiguousarray(rows).view(_ROW_BYTES).ravel().tolist()
         known = self._controls
         try:
-            return [known[key] for key in keys]
+            return keys, [known[key] for key in keys]
         except KeyError:
             if len(known) >= _MOST_CONTROLS:
                 known.clear()
             for key in set(keys).difference(known):
                 known[key] = control_of(np.frombuffer(key, np.float32).tolist())
-            return [known[key] for key in keys]
+            return keys, [known[key] for key in keys]
 
-    def _step_slowly(self, match: int, plan: list[CarsControls], late: int) -> None:
-        """Go on tick by tick: rows change, or a demolished car comes back where the seed says."""
-        arena, cars = self._arenas[match], self._players[match]
-        timers = self.state.car_demo_respawn_timer[match].tolist()
-        waiting = self._pending.pop(match, [])  # None: what the cars hold anyway
-        waiting = [*waiting, *[None] * late][:late]  # the delay may be another than in the last step
-        queue = [*waiting, *plan]
-        for tick in range(len(plan)):
-            due = queue[tick]
-            if due is not None:
-                for car, controls in zip(cars, due, strict=True):
-                    car.set_controls(controls)
-            for row, timer in enumerate(timers):
-                # RocketSim would choose the spot by itself when the timer ends, one tick from now.
-                if timer > 0 and round(timer * TICKS_PER_SECOND) - tick == 1:
-                    cars[row].respawn(seed=int(self._random.integers(2**31)))
-            arena.step(1)
-        if late and plan[-1] is not plan[0]:
-            self._pending[match] = queue[len(plan) :]
-        elif late:
-            for car, controls in zip(cars, plan[-1], strict=True):
-                car.set_controls(controls)
+    def _coming_back(self, ticks: int) -> dict[int, list[tuple[int, int]]]:
+        """Return the cars of each match whose wrecks come back within some ticks: tick and row.
 
-    def _respawning(self, ticks: int) -> set[int]:
-        """Return the matches in which a demolished car comes back within some ticks."""
-        if not self.state.car_is_demoed.any():
-            return set()
-        timers = self.state.car_demo_respawn_timer
-        soon = (timers > 0) & (timers < (ticks + 0.5) * TICK_SECONDS)
-        return set(np.flatnonzero(soon.any(1)).tolist())
+        RocketSim would choose the spot by itself when the timer ends, one tick later.
+        """
+        found: dict[int, list[tuple[int, int]]] = {}
+        if self.state.car_is_demoed.any():
+            timers = self.state.car_demo_respawn_timer
+            for match, row in np.argwhere(timers > 0).tolist():
+                tick = round(float(timers[match, row]) * TICKS_PER_SECOND) - 1
+                if 0 <= tick < ticks:
+                    found.setdefault(match, []).append((tick, row))
+        return found
 
     def _renew(self, match: int, wanted: MatchState, row: int) -> None:
         """Replace an arena."""
@@ -235,3 +237,17 @@ def _touch_recorder(
         touched.append((match, rows[match][car.id]))
 
     return record
+
+
+def _enqueue(
+    queue: _Queue, late: int, keys: list[bytes], controls: list[rsim.CarControls], first: int, count: int
+) -> None:
+    """Add a car's rows, from the tick on at which they act; only where they change."""
+    while queue and queue[-1][0] >= late:
+        queue.pop()
+    last = b""
+    for tick in range(count):
+        key = keys[first + tick]
+        if key != last:
+            queue.append((late + tick, key, controls[first + tick]))
+            last = key

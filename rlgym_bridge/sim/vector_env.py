@@ -57,8 +57,9 @@ class VectorEnv:
         tick_skip: Ticks that a parser's single row `(8,)` is held.
         action_delay: Ticks until an action acts, as in the clock of a live match; or least and most of
             them, drawn for each match's episode.
-        delay_noise: Ticks, standard deviation of a decision's delay around its episode's; it stays from 0
-            to `tick_skip`.
+        delay_noise: Ticks, standard deviation of a decision's delay around its episode's; it is 0 at least.
+        own_delays: `(matches, cars)` int, ticks of cars whose actions have a delay of their own, without
+            noise; -1 for all others.
         hitbox: Of all cars, `game.HITBOXES`.
         constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
             own where they are not named.
@@ -84,16 +85,16 @@ class VectorEnv:
         tick_skip: int = 8,
         action_delay: int | tuple[int, int] = 1,
         delay_noise: float = 0.0,
+        own_delays: np.ndarray | None = None,
         hitbox: int = 0,
         constants: Mapping[str, Spread] | None = None,
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
         low, high = (action_delay, action_delay) if isinstance(action_delay, int) else action_delay
-        if not 0 <= low <= high <= tick_skip:
+        if not 0 <= low <= high:
             raise ValueError(
-                f"action_delay is {action_delay}, expected ticks from 0 to tick_skip ({tick_skip}), or least "
-                "and most of them"
+                f"action_delay is {action_delay}, expected ticks, 0 or more; or least and most of them"
             )
         first = components()
         self._parts: BatchParts | MatchParts
@@ -112,7 +113,8 @@ class VectorEnv:
         self._before = self.state.copy()
         self._delay_range, self._delay_noise = (low, high), delay_noise
         self._constants = dict(constants or {})
-        self._delays = [low] * matches
+        self._delays = np.full(matches, low)
+        self._own_delays = np.full((matches, self.cars), -1) if own_delays is None else own_delays
         self._touches = TouchCounter(matches, self.cars)
         self.scored = np.zeros(matches, np.int8)
         self._counts: dict[str, float] = {}
@@ -147,7 +149,7 @@ class VectorEnv:
         """
         rows = self._parts.rows(actions, self.state)
         self._before.buffer[:] = self.state.buffer
-        self._arenas.step(rows, self._noisy_delays(rows.shape[2]))
+        self._arenas.step(rows, self._delays_of_cars())
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state)
         truncated = truncated & ~terminated
@@ -181,18 +183,17 @@ class VectorEnv:
         self._arenas.put(numbers, wanted)
         low, high = self._delay_range
         if low != high:
-            for match, delay in zip(numbers, self._random.integers(low, high + 1, len(numbers)), strict=True):
-                self._delays[match] = int(delay)
+            self._delays[matches] = self._random.integers(low, high + 1, len(numbers))
         self._touches.forget(matches)
         return self._parts.begin(self.state, matches)
 
-    def _noisy_delays(self, ticks: int) -> list[int]:
-        """Return the delay of each match's decision that lasts so many ticks."""
-        if not self._delay_noise:
-            return self._delays
-        noise = self._random.normal(0.0, self._delay_noise, len(self._delays))
-        drawn: list[int] = np.round(np.add(self._delays, noise)).clip(0, ticks).astype(int).tolist()
-        return drawn
+    def _delays_of_cars(self) -> np.ndarray:
+        """Return the delay of each car's decision, `(matches, cars)`."""
+        delays = self._delays
+        if self._delay_noise:
+            noise = self._random.normal(0.0, self._delay_noise, len(delays))
+            delays = np.round(delays + noise).clip(0).astype(int)
+        return np.where(self._own_delays < 0, delays[:, None], self._own_delays)
 
     def _count(self, ticks: int) -> None:
         minutes = ticks * self.state.matches / (60 * TICKS_PER_SECOND)

@@ -155,7 +155,7 @@ def test_trajectories_are_rlgyms_to_the_bit(team_size: int, changing: bool) -> N
 BODY = ("position", "rotation", "linear_velocity", "angular_velocity")
 
 
-@pytest.mark.parametrize("delay", [0, 1, 2, 5, 8])
+@pytest.mark.parametrize("delay", [0, 1, 2, 5, 8, 11, 16, 21])
 @pytest.mark.parametrize("changing", [False, True], ids=["rows held", "rows changing"])
 def test_rows_act_on_the_ticks_that_the_clock_of_a_live_match_gives_them(delay: int, changing: bool) -> None:
     rng = np.random.default_rng(delay)
@@ -178,6 +178,33 @@ def test_rows_act_on_the_ticks_that_the_clock_of_a_live_match_gives_them(delay: 
     there = read_arena(ArenaReader(arena, cars, counts_touches=False))
     assert there.car_position.tobytes() == arenas.state.car_position.tobytes()
     np.testing.assert_array_equal(arenas.state.car_controls[0], np.array(row))
+
+
+def test_every_car_may_have_a_delay_of_its_own() -> None:
+    rng = np.random.default_rng(0)
+    late, steps = (3, 12), 5
+    rows = TABLE[rng.integers(90, size=(steps, 1, 2, 8))]
+    arenas, ticks = started(1, 1), started(1, 1)
+    drives = np.zeros((steps * 8 + 12, 2, 8), np.float32)
+    for step in range(steps):
+        arenas.step(rows[step], np.array([late]))
+        for car, first in enumerate(late):
+            drives[step * 8 + first :, car][:8] = rows[step, 0, car]
+    for drive in drives[: steps * 8]:
+        ticks.step(drive[None, :, None], [0])
+    np.testing.assert_array_equal(arenas.state.car_position, ticks.state.car_position)
+    np.testing.assert_array_equal(arenas.state.car_controls[0], drives[steps * 8 - 1])
+
+
+def test_rows_that_wait_are_gone_with_the_match_they_were_for() -> None:
+    rng = np.random.default_rng(0)
+    fresh, used = started(1, 1), started(1, 1)
+    used.step(held(rng, 1, 2), [20])
+    used.put([0], kickoff(1))
+    idle = np.zeros((1, 2, 24, 8), np.float32)
+    for one in (fresh, used):
+        one.step(idle, [0])
+    np.testing.assert_array_equal(fresh.state.car_position, used.state.car_position)
 
 
 def test_demolished_cars_come_back_where_the_seed_says() -> None:

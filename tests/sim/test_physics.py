@@ -83,6 +83,6 @@ def test_noise_makes_single_decisions_act_sooner_or_later() -> None:
         one.step(np.full((64, 2), actions[step % 2][0]))
         throttles.append(one.state.car_controls[:, 0, 0] == table[actions[step % 2][0], 0])
     shown = np.array(throttles)  # whether the last tick of a step is driven by its own action
-    # So much noise makes a delay of 4 nearly always 0 or 8: an action acts at once, or in the next step.
+    # So much noise makes a delay of 4 nearly always 0 or more than 8: an action acts at once, or later.
     assert 0.4 < shown.mean() < 0.7
     assert (shown.mean(0) > 0.1).all()

@@ -221,6 +221,15 @@ def test_delays_are_drawn_for_each_episode() -> None:
     assert seen == {0, 1, 2}
 
 
+def test_cars_with_a_delay_of_their_own_keep_it() -> None:
+    env = VectorEnv(2, components, action_delay=9, own_delays=np.array([[-1, 0], [1, -1]]))
+    env.reset()
+    forward = int(np.flatnonzero(PeerLookup.make_lookup_table()[:, 0] == 1)[0])
+    for expected in ([[0, 1], [1, 0]], [[1, 1], [1, 1]]):
+        env.step(np.full((2, 2), forward))
+        assert env.state.car_controls[..., 0].tolist() == expected
+
+
 def test_counts_are_those_since_the_last_time() -> None:
     env = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
     env.reset()
@@ -268,7 +277,7 @@ def test_what_goes_wrong_is_named() -> None:
         env.step(np.full((1, 2, 8), np.nan, np.float32))
     with pytest.raises(ValueError, match="no state_mutator"):
         VectorEnv(1, lambda: components(state_mutator=None))
-    with pytest.raises(ValueError, match=r"action_delay is \(2, 1\), expected ticks from 0 to tick_skip"):
+    with pytest.raises(ValueError, match=r"action_delay is \(2, 1\), expected ticks, 0 or more"):
         VectorEnv(1, components, action_delay=(2, 1))
     env = VectorEnv(1, peers, (2, 2))
     with pytest.raises(ValueError, match="made 1 blue and 1 orange cars, expected 2 and 2"):

@@ -83,6 +83,13 @@ def test_evaluate_plays_half_of_the_matches_from_each_side(tmp_path: Path) -> No
     assert found.minutes.sum() == pytest.approx(2.0, rel=0.01)
 
 
+def test_each_side_may_have_a_delay_of_its_own() -> None:
+    def leads(*delays: int) -> int:
+        return int(evaluate("chaser", "chaser", 8, seconds=60, action_delay=delays).leads.sum())
+
+    assert leads(40, 1) < 0 < leads(1, 40), "who acts a third of a second late loses"
+
+
 def test_the_commands_write_json_and_name_what_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +112,8 @@ def test_the_commands_write_json_and_name_what_is_wrong(
         ([str(tmp_path / "none"), "chaser"], "none"),
         ([network, "chaser", "--matches", "1"], "matches is 1, expected an even number"),
         ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
+        ([network, "chaser", "--action-delay", "1", "2", "3"], "expected one number, or A's and B's"),
+        ([network, "chaser", "--action-delay", "-1"], "action_delay is -1, expected 0 ticks or more"),
     ):
         assert evaluate_main(arguments) == 2
         assert message in capsys.readouterr().err

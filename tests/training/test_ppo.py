@@ -21,6 +21,7 @@ from training.lock import Locked
 from training.ppo import main
 from training.progress import COLUMNS
 from training.restore import STATE_FILE
+from training.rivals import Rival
 from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 
 SMALL = {
@@ -308,6 +309,15 @@ def test_a_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None
     run = {"components": "training.components", "rival": "chaser", "rival_share": 0.5, "steps": 1000}
     out = tmp_path / "run"
     assert main(settings(out, **run), quiet=True).steps >= 1000
+
+
+def test_a_rival_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
+    late = settings(
+        tmp_path, components="training.components", matches=4, snapshot_share=0.0, rival="chaser",
+        rival_share=0.5, action_delay=[16, 16],
+    )  # fmt: skip
+    rival = Rival(late, Task(late), rival_sides(late))
+    assert rival.delays.tolist() == [[1, -1], [-1, 1], [-1, -1], [-1, -1]]
 
 
 @pytest.mark.parametrize(
