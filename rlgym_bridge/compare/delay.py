@@ -94,7 +94,7 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
 
     Returns:
         `(n,)` int64 frames that the changed inputs answered, and `(n,)` int64 ticks from there to the first
-        tick driven: the least that fits where packets leave out ticks. Where they leave out more than
+        tick driven: the least that it can be where packets leave out ticks. Where they leave out more than
         usually, nothing is said.
     """
     mine = sent.row == car
@@ -103,21 +103,37 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
     step = int(np.median(np.diff(recording.tick))) if len(recording.tick) > 1 else 1
     follows = np.diff(recording.stretch, prepend=-1) == 0
     follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= step
-    frames, late = [], []
+    frames: list[int] = []
+    found: list[np.ndarray] = []  # ticks after which the car began to do what each of them says
     for before, frame in pairwise(sorted(newest)):
         wanted = newest[frame]
-        first = int(np.searchsorted(recording.tick, frame, side="right"))
         if _same(wanted, newest[before]):
             continue
-        for row in range(max(first, 1), len(recording.tick)):
-            if not follows[row] or recording.tick[row] > frame + _MOST:
-                break  # what no packet shows may be when it first acted
-            if _same(applied[row], wanted):
-                if not _same(applied[row - 1], wanted):
-                    frames.append(frame)
-                    late.append(max(int(recording.tick[row - 1]) - frame, 0))
-                break
-    return np.array(frames, np.int64), np.array(late, np.int64)
+        first = max(1, int(np.searchsorted(recording.tick, frame, side="right")))
+        end = int(np.searchsorted(recording.tick, frame + _MOST, side="right"))
+        broken = np.flatnonzero(~follows[first:end])  # what no packet shows may be when it first acted
+        end = first + int(broken[0]) if len(broken) else end
+        does = (np.abs(applied[first - 1 : end] - wanted) < _SAME).all(-1)
+        begins = first - 1 + np.flatnonzero(does[1:] & ~does[:-1])
+        if len(begins):
+            frames.append(frame)
+            found.append((recording.tick[begins] - frame).clip(0))
+    return np.array(frames, np.int64), _one_of_each(found, _stretch(recording, np.array(frames, np.int64)))
+
+
+def _one_of_each(found: Sequence[np.ndarray], stretches: np.ndarray) -> np.ndarray:
+    """Return how late each input acted, of what it may be.
+
+    Where a bot goes back to what it did before, an older input may be taken for the newer one; so that which
+    is nearest to the most common of its stretch counts.
+    """
+    late = np.zeros(len(found), np.int64)
+    for stretch in np.unique(stretches):
+        places = np.flatnonzero(stretches == stretch)
+        (usual, _), *_ = Counter(np.concatenate([found[place] for place in places]).tolist()).most_common(1)
+        for place in places:
+            late[place] = found[place][np.abs(found[place] - usual).argmin()]
+    return late
 
 
 def _of_match(recording: MatchRecording) -> list[_Stretch]:

@@ -14,7 +14,7 @@ def recorded(folder: Path, *words: str) -> MatchRecording:
     return read_match(record(folder / "match.mcap", *words), shadow=False)
 
 
-@pytest.mark.parametrize("latency", [4, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("latency", [4, 16, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
     found = action_delay(recorded(tmp_path, "--latency", str(latency)))
     assert found is not None and found.inputs > 30
