@@ -26,7 +26,6 @@ from rlgym_bridge.compare.worst import WorstWindow, worst_windows
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
 
-_EVERY_TICK = 1.5  # ticks: rows further apart leave ticks out
 _BODIES = ("ball", "car")  # rows of all situations of a body together
 
 
@@ -199,7 +198,7 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         sources = ", ".join(recording.source for recording in recordings)
         raise ValueError(f"{sources}: nothing is shown for long enough to compare, expected a second or more")
     floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
-    sparse = any(map(_sparse, scenes))
+    sparse = any(scene.driven and scene.unseen for scene in scenes)
     sizes = fit_sizes(scenes, together, sparse)
     missing: list[Missing] = []
     worth: list[Worth] = []
@@ -264,12 +263,6 @@ def _spinless(scene: Scene) -> bool:
         return False
     turns = scene.recording.state.ball_rotation[scene.recording.ball_shown]
     return not np.ptp(turns, axis=0).any()
-
-
-def _sparse(scene: Scene) -> bool:
-    """Tell whether inputs are known of some ticks alone."""
-    steps = np.diff(scene.timeline.inputs)[np.diff(scene.recording.stretch) == 0]
-    return scene.driven and bool(len(steps)) and float(np.median(steps)) > _EVERY_TICK
 
 
 def _not_recorded(recording: Recording, car: int) -> list[str]:

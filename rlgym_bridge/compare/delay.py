@@ -51,7 +51,8 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
 
     A recording of ours has what bots sent and what the game applied: every change of an input tells, and
     decisions tell how long they wait for the next input where packets come in bursts. In other recordings the
-    simulation is driven with each lag and the one that fits is taken; that tells of no range and no noise.
+    simulation is driven with each lag and the one that fits is taken; that tells of no noise, and of a range
+    where the lag changes or rows leave ticks out.
 
     Args:
         recording: From `open_recording`.
@@ -65,11 +66,12 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
         return _together(_of_match(recording))
     if recording.inputs is not Inputs.SENT:
         return None
-    lag = lag or fit_lag(Scene(recording, fit_timeline(recording)))
+    scene = Scene(recording, fit_timeline(recording))
+    lag = lag or fit_lag(scene)
     if lag.sure < SURE:
         return None
     every = [max(1, piece.ticks) for piece in lag.pieces]
-    return ActionDelay(min(every), max(every), 0.0, max(0, lag.ticks), lag.windows)
+    return ActionDelay(min(every), max(every) + scene.unseen, 0.0, max(0, lag.ticks), lag.windows)
 
 
 def _together(stretches: Sequence[_Stretch]) -> ActionDelay | None:

@@ -96,9 +96,11 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
         applied = any(scene.recording.inputs is Inputs.APPLIED for scene in late)
         said = ", although they are called applied" if applied else ""
         changes = told_changes(of_late[0]) if len(late) == 1 else ""
+        unseen = max(scene.unseen for scene in late)
+        more = f", or up to {unseen} more, as rows leave ticks out" if unseen else ""
         gaps.append(Gap(
-            Verdict.TIMING, "input lag", usual, min(ticks), max(ticks), "ticks",
-            f"inputs of {_named(late)} act {_late(usual, changes)}{said}{changes}: {cost}",
+            Verdict.TIMING, "input lag", usual, min(ticks), max(ticks) + unseen, "ticks",
+            f"inputs of {_named(late)} act {_late(usual, changes)}{more}{said}{changes}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)

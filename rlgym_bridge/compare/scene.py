@@ -46,6 +46,12 @@ class Scene:
         """Whether there are inputs, so that cars can be simulated."""
         return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
 
+    @property
+    def unseen(self) -> int:
+        """Ticks from most rows to the next of which nothing is known."""
+        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.stretch) == 0]
+        return max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
+
     def tracks(self, bodies: Sequence[int]) -> list[Track]:
         """Return the tracks of bodies together."""
         key = tuple(bodies)

@@ -6,7 +6,7 @@ import pytest
 
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.recording.match import MatchRecording, read_match
-from tests.compare.planted import as_replay, as_table, play, sent
+from tests.compare.planted import as_replay, as_table, play, sent, timed
 from tests.recorded_matches import record
 
 
@@ -47,3 +47,9 @@ def test_tables_tell_by_the_lag_that_fits_and_applied_inputs_do_not_tell() -> No
     found = action_delay(sent(match, 2))
     assert found is not None
     assert (found.low, found.high, found.noise, found.input_latency) == (2, 2, 0.0, 2)
+
+
+def test_where_rows_leave_ticks_out_the_delay_may_be_longer_by_those() -> None:
+    found = action_delay(timed(sent(as_table(play(seconds=16)), 2), rate=60))
+    assert found is not None
+    assert found.low <= 2 <= found.high == found.low + 1
