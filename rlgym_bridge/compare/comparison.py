@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.compare.ages import OffsetFit
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.compare.drift import WINDOWS, measure, measure_floor
 from rlgym_bridge.compare.errors import Errors
@@ -18,7 +19,7 @@ from rlgym_bridge.compare.missing import Missing, Worth, find_missing
 from rlgym_bridge.compare.motion import check_motion
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size, fit_sizes
-from rlgym_bridge.compare.timeline import ClockFit, OffsetFit, fit_timeline
+from rlgym_bridge.compare.timeline import ClockFit, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, knows_spin
 from rlgym_bridge.compare.verdict import Doubts, Situation, Verdict, judge

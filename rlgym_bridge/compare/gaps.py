@@ -7,6 +7,7 @@ from operator import add, sub
 
 import numpy as np
 
+from rlgym_bridge.compare.ages import OLDEST
 from rlgym_bridge.compare.delay import ActionDelay
 from rlgym_bridge.compare.drift import measure
 from rlgym_bridge.compare.errors import Errors
@@ -14,7 +15,7 @@ from rlgym_bridge.compare.lag import LagFit
 from rlgym_bridge.compare.missing import Missing, Worth
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.sizes import Size
-from rlgym_bridge.compare.timeline import OLDEST, raw_timeline
+from rlgym_bridge.compare.timeline import raw_timeline
 from rlgym_bridge.compare.told import plural, told_changes
 from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, body_values

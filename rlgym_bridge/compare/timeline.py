@@ -1,4 +1,4 @@
-"""When each row of a recording was, in ticks: the clock's scale, and the age of what a replay's frame shows.
+"""When each row of a recording was, in ticks: the scale of its clock.
 
 Positions tell the time: between two rows a body moves by its velocity times the time that went by. No
 constant of the physics is in that, so a gap in the physics cannot be taken for one of the clock.
@@ -10,16 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, TRIAL, VELOCITY, body_values, shown
-from rlgym_bridge.game import STANDING_LEAST_UP, STANDING_MOST_Z, TICK_SECONDS, TICKS_PER_SECOND
+from rlgym_bridge.compare.ages import LONGEST_STEP, SLOW, OffsetFit, fit_ages
+from rlgym_bridge.compare.tracks import BALL, TRIAL, moves, shown
+from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Recording
 
-OLDEST: Final = 4
-"""Ticks by which a frame of a replay shows a state late, at most [real replays]."""
-
-_SLOW: Final = 200.0  # uu/s: what is slower tells little of the time
 _KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; something was hit
-_LONGEST_STEP: Final = 12.5  # ticks: over longer ones a path bends too much
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
 _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
@@ -27,8 +23,6 @@ _ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
 _WAVERS: Final = 0.004  # of a step: a clock that was rounded to ms has 0.02 at 60 rows a second
 _BOUNCE: Final = 0.1  # of a step, or of some: what is off further may have been a bounce
 _TOGETHER: Final = 16  # steps of such a clock that are measured together
-_DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
-_AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before
 
 
 @dataclass(frozen=True)
@@ -50,21 +44,6 @@ class ClockFit:
     spread: float = 0.0
     on_ticks: bool = True
     wavers: bool = False
-
-
-@dataclass(frozen=True)
-class OffsetFit:
-    """How old what a replay's frame shows is.
-
-    Attributes:
-        ticks: Ticks before the frame's time, median over all bodies shown; 0 where rows say their tick.
-        share: Of the steps, how many are explained to a tenth of a tick.
-        ages: How many states were 0, 1, ... 4 ticks old.
-    """
-
-    ticks: int = 0
-    share: float = 1.0
-    ages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,21 +73,8 @@ def fit_timeline(recording: Recording) -> Timeline:
     if recording.clock is Clock.TICKS:
         clock = replace(_measure(recording, bodies, times * TICK_SECONDS)[0], wavers=False)  # it counts
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
-    columns, ages, explained = [], [], []
-    for body in bodies:
-        late, good = _ages(recording, body, times)
-        columns.append(times - late)
-        there = shown(recording, body)
-        ages.append(late[there])
-        explained.append(good)
-    counts = np.bincount(np.concatenate(ages).astype(int), minlength=OLDEST + 1)
-    share = np.concatenate(explained)
-    offset = OffsetFit(
-        int(np.median(np.repeat(np.arange(len(counts)), counts))) if counts.sum() else 0,
-        float(share.mean()) if len(share) else 0.0,
-        tuple(counts.tolist()),
-    )
-    return Timeline(np.stack(columns, 1), times, ClockFit(1.0, np.inf, 0), offset)
+    late, offset = fit_ages(recording, bodies, times)
+    return Timeline(times[:, None] - late, times, ClockFit(1.0, np.inf, 0), offset)
 
 
 def raw_timeline(recording: Recording) -> Timeline:
@@ -230,24 +196,14 @@ def steps_of(
     """Return how a body's velocity says that it moved from row to row, and how it did: `(steps, 3)` uu each.
 
     And `(steps,)` after which rows of the stretch.
-
-    RocketSim and the game move a body by the velocity that it has after the tick; so a step of several ticks
-    goes by the mean of the two velocities and half a tick more of what changed.
     """
     rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
-    values = body_values(recording, body, rows)
     apart = np.diff(seconds[rows])
-    moved = np.diff(values[:, POSITION], axis=0)
-    change = np.diff(values[:, VELOCITY], axis=0)
-    mean = (values[1:, VELOCITY] + values[:-1, VELOCITY]) / 2
-    moved = moved - change * TICK_SECONDS / 2
-    if body != BALL:  # a car on the floor shows a vertical speed that moves it nowhere
-        floor = (values[1:, 2] < STANDING_MOST_Z) & (values[1:, ROTATION][:, 8] > STANDING_LEAST_UP)
-        mean[floor, 2] = moved[floor, 2] = 0.0
+    mean, moved, change = moves(recording, body, rows)
     speed = np.linalg.norm(mean, axis=1)
     smooth = np.linalg.norm(change, axis=1) < _KICK * np.maximum(1, apart * TICKS_PER_SECOND)
     # Between the two moments of a trial inputs change the speed as they like.
-    good = (speed > _SLOW) & (len(rows) > TRIAL) & smooth & (apart < _LONGEST_STEP * TICK_SECONDS)
+    good = (speed > SLOW) & (len(rows) > TRIAL) & smooth & (apart < LONGEST_STEP * TICK_SECONDS)
     return (mean * apart[:, None])[good], moved[good], (rows[:-1] - stretch.start)[good]
 
 
@@ -267,58 +223,3 @@ def _slope(ways: _Ways) -> tuple[float, float]:
     off = found[kept] - slope * expected[kept]
     error = np.sqrt((off @ off) / max(kept.sum() - 1, 1) / (expected[kept] @ expected[kept]))
     return slope, float(error)
-
-
-def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the likeliest ages of what the frames show of a body, step by step over the whole stretch.
-
-    Returns:
-        `(rows,)` ticks before the frame's time, 0 where the body is not shown; and for each step that tells
-        the time whether an age explains it to a tenth of a tick.
-    """
-    late, explained = np.zeros(len(frames)), []
-    ages = np.arange(OLDEST + 1)
-    for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
-        if len(rows) < 2:
-            continue
-        values = body_values(recording, body, rows)
-        mean = (values[1:, VELOCITY] + values[:-1, VELOCITY]) / 2
-        moved = np.diff(values[:, POSITION], axis=0) - np.diff(values[:, VELOCITY], axis=0) * TICK_SECONDS / 2
-        if body != BALL:
-            floor = (values[1:, 2] < STANDING_MOST_Z) & (values[1:, ROTATION][:, 8] > STANDING_LEAST_UP)
-            mean[floor, 2] = moved[floor, 2] = 0.0
-        # (steps, age before, age after): ticks that went by.
-        apart = np.diff(frames[rows])[:, None, None] + ages[:, None] - ages[None, :]
-        off = np.linalg.norm(
-            moved[:, None, None] - apart[..., None] * TICK_SECONDS * mean[:, None, None], axis=-1
-        )
-        speed = np.linalg.norm(mean, axis=1)
-        long = np.diff(frames[rows]) > _LONGEST_STEP + OLDEST
-        cost = np.minimum(off, _DOUBT) + _AGEING * np.abs(ages[:, None] - ages[None, :])
-        cost[long] = 0.0
-        cost[apart < 1] = np.inf
-        path = _cheapest(cost)
-        late[rows] = path
-        steps = np.arange(len(cost))
-        telling = (speed > _SLOW) & ~long
-        chosen = off[steps, path[:-1], path[1:]]
-        explained.append((chosen < 0.1 * speed * TICK_SECONDS)[telling])
-    return late, np.concatenate([*explained, np.empty(0)])
-
-
-def _cheapest(cost: np.ndarray) -> np.ndarray:
-    """Return the cheapest way through `(steps, before, after)` costs, `(steps + 1,)` indices.
-
-    Of equal ones the middle: only differences of ages count.
-    """
-    middle = np.abs(np.arange(cost.shape[1]) - cost.shape[1] // 2) * 1e-9
-    total, back = middle, []
-    for step in cost:
-        ways = total[:, None] + step
-        back.append(ways.argmin(0))
-        total = ways.min(0)
-    path = [int(np.argmin(total + middle))]
-    for way in reversed(back):
-        path.append(int(way[path[-1]]))
-    return np.array(path[::-1])

@@ -70,6 +70,26 @@ def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray
     return values
 
 
+def moves(recording: Recording, body: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how a body moves from row to row.
+
+    RocketSim and the game move a body by the velocity that it has after the tick; so a step of several ticks
+    goes by the mean of the two velocities and half a tick more of what changed.
+
+    Returns:
+        `(rows - 1, 3)` float64 each: the velocity between two rows; how far the body went, without that half
+        tick; and the change of velocity.
+    """
+    values = body_values(recording, body, rows)
+    change = np.diff(values[:, VELOCITY], axis=0)
+    mean = (values[1:, VELOCITY] + values[:-1, VELOCITY]) / 2
+    moved = np.diff(values[:, POSITION], axis=0) - change * TICK_SECONDS / 2
+    if body != BALL:  # a car on the floor shows a vertical speed that moves it nowhere
+        floor = (values[1:, 2] < STANDING_MOST_Z) & (values[1:, ROTATION][:, 8] > STANDING_LEAST_UP)
+        mean[floor, 2] = moved[floor, 2] = 0.0
+    return mean, moved, change
+
+
 def knows_spin(recording: Recording, body: int) -> bool:
     """Tell whether angular velocities of a body were recorded: somebody turns at some time."""
     state = recording.state
