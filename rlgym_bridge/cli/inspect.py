@@ -101,6 +101,7 @@ def _agent(recording: MatchRecording, track: AgentTrack) -> dict[str, Any]:
         "agent_id": track.agent_id,
         "cars": sorted({recording.state.agents[row] for row in track.inputs.row.tolist() if row >= 0}),
         "packets": len(track.frame),
+        "missed": recording.missed(track),
         "inputs": len(track.inputs.frame),
         "decisions": sum(one.actions.shape[1] > 0 for one in track.decisions),
         "terminated": int(sum(one.terminated[0] > 0 for one in track.decisions)),
@@ -134,13 +135,16 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
     if "score" in found:
         table.add_row("score", f"blue {found['score'][0]} : {found['score'][1]} orange")
         table.add_row(
-            "play", f"{found['playing_seconds']:,.1f} s, {found['lost_ticks']:,} ticks without a packet"
+            "play", f"{found['playing_seconds']:,.1f} s, {found['lost_ticks']:,} ticks not recorded"
         )
         for agent in sorted(found["agents"], key=lambda one: one["cars"]):
             reward = "" if agent["reward"] is None else f", reward {agent['reward']:+,.2f}"
+            came = f"{agent['packets']:,} packets"
+            if agent["missed"]:
+                came += f" ({agent['missed']:,} more did not reach it)"
             table.add_row(
                 ", ".join(agent["cars"]) or "agent",
-                f"{escape(agent['agent_id'])}: {agent['packets']:,} packets, {agent['inputs']:,} inputs, "
+                f"{escape(agent['agent_id'])}: {came}, {agent['inputs']:,} inputs, "
                 f"{agent['decisions']:,} decisions{reward}",
             )
     console.print(table)

@@ -13,7 +13,7 @@ from rlgym_bridge.compare.ages import OffsetFit
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.compare.drift import WINDOWS, measure, measure_floor
 from rlgym_bridge.compare.errors import Errors
-from rlgym_bridge.compare.gaps import Gap, input_gaps, latency_gap, physics_gaps, timing_gaps
+from rlgym_bridge.compare.gaps import Gap, input_gaps, latency_gap, lost_packets, physics_gaps, timing_gaps
 from rlgym_bridge.compare.lag import LagFit, fit_lag
 from rlgym_bridge.compare.missing import Missing, Worth, find_missing
 from rlgym_bridge.compare.motion import check_motion
@@ -205,6 +205,7 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     worth: list[Worth] = []
     gaps = timing_gaps(scenes, [fit.lag for fit in fits])
     gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
+    gaps += [gap for recording in recordings for gap in lost_packets(recording)]
     for scene, fit in zip(scenes, fits, strict=True):
         absent, present = find_missing(scene, 2 * windows)
         missing += absent

@@ -54,6 +54,13 @@ def fit_as_toml(found: Comparison) -> str:
             f"action_delay_noise = {noise:.3g}  # ticks, of single decisions within a stretch",
             f"input_latency = {latency}  # ticks, of most inputs; rows are sent that much earlier",
         ]
+        if len({one.input_latency for one in delays}) > 1:
+            told = ", ".join(
+                f"{json.dumps(fit.source, ensure_ascii=False)} {fit.delay.input_latency}"
+                for fit in found.fits
+                if fit.delay is not None
+            )
+            lines.append(f"# inputs of these recordings act late by different ticks ({told}): fit them apart")
     else:
         lines += ["# how late actions act is not told: no input that was sent stands beside what it did"]
     constants = fitted_constants(found)

@@ -21,12 +21,14 @@ from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import CAR_CONTACT, HORIZONS
-from rlgym_bridge.recording.recording import Clock, Inputs
+from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 
 _RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost
 _CLOCKS_RUN = 0.02  # beyond which a clock is a poor explanation; real ones were within 0.0022
 _SECOND = HORIZONS.index(120)
 _WAVERS = 0.01  # share of rows nearer than usual from which on a frame rate wavers
+_NOTHING = "which brings no body nearer"  # what a time that was fitted is worth
 _LOST_LEAST = 3  # rows; one or two may be a recorder's beginning
 
 
@@ -70,6 +72,8 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
         scale = float(np.median(scales))
         pace = f"{100 * abs(scale - 1):.2f} % {'slow' if slow else 'fast'}"
         cost = _cost(wrong, [replace(scene, timeline=raw_timeline(scene.recording)) for scene in wrong])
+        if cost == _NOTHING:  # then it is noise, or a step that the table's map rounds
+            continue
         doubt = "; or its velocities are in another unit" if abs(scale - 1) > _CLOCKS_RUN else ""
         gaps.append(Gap(
             Verdict.TIMING, "clock", scale,
@@ -123,6 +127,28 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
         f"action acts {_range(delay.low, delay.high)} after the state it was decided on at the soonest; "
         f"train with that delay (--fit). What was applied drives the simulation, so this is no physics gap",
     )  # fmt: skip
+
+
+def lost_packets(recording: Recording) -> list[Gap]:
+    """Return that packets did not reach bots."""
+    if not isinstance(recording, MatchRecording):
+        return []
+    missed = [(track, recording.missed(track)) for track in recording.agents.values()]
+    most = max((count for _, count in missed), default=0)
+    if most < _LOST_LEAST:
+        return []
+    told = ", ".join(
+        f"{track.agent_id} lacks {count:,} of {count + len(track.frame):,} "
+        f"({100 * count / (count + len(track.frame)):.1f} %)"
+        for track, count in missed
+        if count
+    )
+    return [Gap(
+        Verdict.TIMING, "lost packets", most, min(count for _, count in missed), most, "packets",
+        f"packets of {recording.source} were lost on their way to bots, {told}: a decision waits for the "
+        "next one, and the game holds the last input until then. What was applied drives the simulation, so "
+        "this is no physics gap; training loses none, rlgym-bridge match --drop does",
+    )]  # fmt: skip
 
 
 def _range(low: int, high: int) -> str:
@@ -206,16 +232,18 @@ def _cost(fitted: Sequence[Scene], wrong: Sequence[Scene], bodies: Sequence[str]
     """Say what errors after a second are with another time, against those with the fitted one."""
     windows = max(_RAW_WINDOWS // len(wrong), 10)
     found, other = (Errors.join([measure(one, windows) for one in every]) for every in (fitted, wrong))
-    parts = []
+    parts, tried = [], False
     for body in bodies:
         chosen = _of_ball(other) == (body == "ball")
         ours = _free(found) & (_of_ball(found) == (body == "ball"))
         theirs = _free(other) & chosen
         if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:
+            tried = True
             before = float(np.median(other.position[theirs, _SECOND]))
             after = float(np.median(found.position[ours, _SECOND]))
-            parts.append(f"as recorded, the {body} is {before:.2f} uu off after 1 s; fitted, {after:.2f}")
-    return "; ".join(parts) or "too few windows to say what that costs"
+            if after < before:
+                parts.append(f"as recorded, the {body} is {before:.2f} uu off after 1 s; fitted, {after:.2f}")
+    return "; ".join(parts) or (_NOTHING if tried else "too few windows to say what that costs")
 
 
 def _of_ball(errors: Errors) -> np.ndarray:

@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
+from rlgym_bridge.compare.tolerances import SURE
+
 if TYPE_CHECKING:
     from rlgym_bridge.compare.comparison import Fit
     from rlgym_bridge.compare.lag import LagFit
@@ -48,7 +50,8 @@ def told_fit(fit: "Fit") -> str:
     if fit.lag.windows:
         share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
         late = plural(fit.lag.ticks, "tick") + told_changes(fit.lag)
-        parts.append(f"input lag {late}, in {share} ({fit.lag.windows:,})")
+        doubt = "" if fit.lag.sure >= SURE else "not sure: "
+        parts.append(f"input lag {doubt}{late}, in {share} ({fit.lag.windows:,})")
     elif fit.delay is None:
         parts.append("input lag not told: no input changes anything")
     if fit.applied and fit.delay is not None:

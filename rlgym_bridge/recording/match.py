@@ -105,6 +105,13 @@ class MatchRecording(Recording):
         together = np.diff(self.stretch) == 0
         return int((steps[together] - 1).sum())
 
+    def missed(self, track: AgentTrack) -> int:
+        """Return how many of the recorded packets, from an agent's first to its last, did not reach it."""
+        if not len(track.frame):
+            return 0
+        since = (self.tick >= track.frame.min()) & (self.tick <= track.frame.max())
+        return int((~np.isin(self.tick[since], track.frame)).sum())
+
 
 def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     """Read a recording of ours.

@@ -71,7 +71,7 @@ def _recording(
         "rows dropped in the tick of the row before": len(nothing_new) - repeated - len(kept),
         "times that a row repeats a moving body, and holds controls alone": stale,
         "new stretches where the time falls": int(backwards.sum()),
-        "new stretches after holes in the time": int(hole.sum()),
+        "new stretches, after holes in the time or where nothing moved": int(hole.sum()),
         "new stretches where a body is too far from where it was": int(jump.sum()),
     }
     return Recording(

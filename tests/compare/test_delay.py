@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
+from rlgym_bridge.compare.gaps import lost_packets
+from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.recording.match import MatchRecording, read_match
 from tests.compare.planted import as_replay, as_table, play, sent, timed
 from tests.recorded_matches import record
 
 
 def recorded(folder: Path, *words: str) -> MatchRecording:
+    folder.mkdir(exist_ok=True)
     return read_match(record(folder / "match.mcap", *words), shadow=False)
 
 
@@ -20,6 +23,16 @@ def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> 
     assert found is not None and found.inputs > 30
     delay = max(1, latency)
     assert found == ActionDelay(delay, delay, 0.0, latency, found.inputs)
+
+
+def test_packets_that_do_not_reach_a_bot_are_named_with_their_share(tmp_path: Path) -> None:
+    late, lossy = (recorded(tmp_path / name, "--latency", "2", *words)
+                   for name, words in (("late", ()), ("lossy", ("--drop", "5"))))  # fmt: skip
+    assert lost_packets(late) == []
+    (gap,) = lost_packets(lossy)
+    assert gap.kind is Verdict.TIMING and "lacks" in gap.text
+    assert 0.03 < gap.size / len(lossy.tick) < 0.07
+    assert gap.size == max(map(lossy.missed, lossy.agents.values()))
 
 
 def test_packets_that_come_in_bursts_make_decisions_wait(tmp_path: Path) -> None:
@@ -33,7 +46,6 @@ def test_packets_that_come_in_bursts_make_decisions_wait(tmp_path: Path) -> None
 def test_lost_packets_are_no_noise_and_frames_that_are_not_shown_hide_none(tmp_path: Path) -> None:
     for words in (("--drop", "3", "--latency", "2"), ("--fps", "60", "--latency", "2")):
         folder = tmp_path / words[0].strip("-")
-        folder.mkdir()
         found = action_delay(recorded(folder, *words))
         assert found is not None
         assert (found.low, found.high, found.input_latency) == (2, 2, 2)
