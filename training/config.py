@@ -191,7 +191,8 @@ def load(*paths: Path, **changes: Any) -> Settings:
     """Read TOML files of settings.
 
     Args:
-        paths: One or more; what stands in a later one counts. Keys that they lack have their defaults.
+        paths: One or more; what stands in a later one counts, in tables key by key. Keys that they lack
+            have their defaults.
         changes: Settings in place of the files'.
 
     Raises:
@@ -200,9 +201,12 @@ def load(*paths: Path, **changes: Any) -> Settings:
     values: dict[str, Any] = {}
     for path in paths:
         try:
-            values |= tomllib.loads(path.read_text(encoding="utf-8"))
+            read = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
             raise ConfigError(f"{path} cannot be read: {error}") from error
+        for name, value in read.items():
+            tables = isinstance(value, dict) and isinstance(values.get(name), dict)
+            values[name] = values[name] | value if tables else value
     try:
         return checked(values | changes)
     except ConfigError as error:

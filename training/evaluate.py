@@ -32,12 +32,14 @@ class Evaluation:
         touches: `(matches, 2)` int64, of A's cars and B's.
         minutes: `(matches,)` of play.
         team_size: Cars a team.
+        delays: Ticks after which the actions of A and of B acted.
     """
 
     goals: np.ndarray
     touches: np.ndarray
     minutes: np.ndarray
     team_size: int = 1
+    delays: tuple[int, int] = (1, 1)
 
     @property
     def matches(self) -> int:
@@ -136,11 +138,12 @@ def evaluate(
         for (swapped, size, _), future in zip(jobs, futures, strict=True):
             scores: Scores = future.result()
             order = [1, 0] if swapped else [0, 1]
+            delays = scores.delays[order[0]], scores.delays[order[1]]
             goals.append(scores.goals[:, order])
             touches.append(scores.touches.reshape(size, 2, team_size).sum(2)[:, order])
             minutes.append(np.full(size, scores.minutes))
     every = [np.concatenate(found) for found in (goals, touches, minutes)]
-    return Evaluation(every[0], every[1], every[2], team_size)
+    return Evaluation(every[0], every[1], every[2], team_size, delays)
 
 
 @contextmanager
@@ -205,9 +208,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     print(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
     print(f"  touches per car and minute {touches[0]:.1f} and {touches[1]:.1f}")
+    print(
+        f"  actions acted {found.delays[0]} and {found.delays[1]} ticks after the state they were decided on"
+    )
     result = {
         "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
-        "won": won, "drawn": drawn, "lost": lost,
+        "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,
         "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
     }  # fmt: skip
     write_json(options, result)

@@ -229,7 +229,8 @@ class Learner:
             team_sizes=[settings.team_sizes],
             **self._task.named(),
             tick_skip=settings.tick_skip,
-            action_delay=(low + high) // 2,  # a bot plays with one delay
+            # A bot plays with one delay; what acts late cannot act sooner.
+            action_delay=max((low + high) // 2, settings.input_latency),
             input_latency=settings.input_latency,
             seed=settings.seed,
             obs_normalisation=scaling,
@@ -241,11 +242,14 @@ class Learner:
         """Say in a line what learns from what."""
         settings, (blue, orange) = self.settings, self.settings.team_sizes
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
+        alone = (
+            f"; only the critic learns up to step {settings.critic_alone:,}" if settings.start_from else ""
+        )
         return (
             f"{blue}v{orange} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {collectors} collectors of "
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
-            f"{self._threads} threads"
+            f"{self._threads} threads{alone}"
         )
 
     def start(self) -> None:
@@ -256,6 +260,12 @@ class Learner:
         """
         if not self.settings.start_from:
             return
+        steps, alone = self.settings.steps, self.settings.critic_alone
+        if steps <= alone:
+            raise ConfigError(
+                f"steps is {steps:_} and critic_alone {alone:_}, in which the policy of start_from stays as "
+                "it is: expected more steps, or a smaller critic_alone"
+            )
         weights, scaling = load_start(self.settings, self._built, self._task, self.shape)
         self.policy.load_state_dict(weights)
         if scaling is not None:

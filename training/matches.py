@@ -31,11 +31,13 @@ class Scores:
         goals: `(matches, 2)` int64, of blue and orange.
         touches: `(matches, cars)` int64; as `TouchCounter` tells them.
         minutes: Game time of each match.
+        delays: Ticks after which the actions of blue and of orange acted.
     """
 
     goals: np.ndarray
     touches: np.ndarray
     minutes: float
+    delays: tuple[int, int]
 
 
 class _BatchSide:
@@ -185,7 +187,7 @@ def play_matches(
         goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
         if len(scored):
             _kick_off(arenas, sides, scored, hitboxes, random)
-    return Scores(goals, touches, tick / TICKS_PER_SECOND / 60)
+    return Scores(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]))
 
 
 Side = _BatchSide | _EpisodeSide

@@ -60,6 +60,15 @@ def test_own_settings_stand_in_a_table_of_their_own() -> None:
         checked({"my": {"when": {"deep": 1}}})
 
 
+def test_tables_of_several_files_are_put_together(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.toml", tmp_path / "other.toml"
+    one.write_text("steps = 1\n[my]\na = 1\nb = 1\n[physics]\ngravity = 1.01\n")
+    other.write_text("[my]\nb = 2\n[physics]\nball_drag = 1.02\n")
+    found = load(one, other)
+    assert (found.steps, found.my) == (1, {"a": 1, "b": 2})
+    assert set(found.physics) == {"gravity", "ball_drag"}
+
+
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("gamma: 0.9")

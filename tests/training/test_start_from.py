@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rlgym_bridge.policy_files import WEIGHTS_FILE, newest_checkpoint
+from rlgym_bridge.policy_files import WEIGHTS_FILE, newest_checkpoint, read_files
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
@@ -26,6 +26,7 @@ SMALL = {
     "threads": 1,
     "gamma": 0.0,
     "learning_rate": 3e-3,
+    "critic_alone": 0,
 }
 
 
@@ -55,11 +56,18 @@ def test_a_run_begins_with_what_the_policy_can_do(normalise: bool, tmp_path: Pat
 def test_at_first_only_the_critic_learns(tmp_path: Path) -> None:
     start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
     run = {"start_from": str(start), "critic_alone": 2 * BATCH, "checkpoint_every": BATCH}
-    alone = main(settings(tmp_path / "on", steps=2 * BATCH, **run), quiet=True).checkpoint
+    both = main(settings(tmp_path / "on", steps=3 * BATCH, **run), quiet=True).checkpoint
+    alone = both.parent / str(2 * BATCH)
     given = weights(start)
     assert all((tensor == given[name]).all() for name, tensor in weights(alone).items())
-    both = main(settings(tmp_path / "on", steps=3 * BATCH, **run), resume=True, quiet=True).checkpoint
     assert any((tensor != given[name]).any() for name, tensor in weights(both).items())
+    with pytest.raises(ConfigError, match="the policy of start_from stays as it is"):
+        main(settings(tmp_path / "too short", steps=2 * BATCH, **run), quiet=True)
+
+
+def test_a_policy_plays_no_sooner_than_its_inputs_act(tmp_path: Path) -> None:
+    late = settings(tmp_path, action_delay=[1, 2], input_latency=2)
+    assert read_files(Learner(late).save(Checkpoints(tmp_path, 1)))[0].action_delay == 2
 
 
 def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> None:
