@@ -178,7 +178,8 @@ def _refuse_constant(name: str) -> None:
 # --- what each key may hold --------------------------------------------------------------------------
 
 
-_MOST_TICKS: Final = 1200  # 10 s: more is a slip
+MOST_TICKS: Final = 1200
+"""Longest decisions and delays, 10 s: more is a slip."""
 
 
 def _whole(low: int) -> Callable[[Any], bool]:
@@ -186,7 +187,7 @@ def _whole(low: int) -> Callable[[Any], bool]:
 
 
 def _ticks(low: int) -> Callable[[Any], bool]:
-    return lambda value: _whole(low)(value) and value <= _MOST_TICKS
+    return lambda value: _whole(low)(value) and value <= MOST_TICKS
 
 
 def _number(value: Any) -> bool:
@@ -248,9 +249,9 @@ _KEYS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "obs": (_spec, '{"class": "module:Class", "args": {...}} or null'),
     "parser": (_spec, '{"class": "module:Class", "args": {...}, "nested": another or null} or null'),
     "env": (lambda value: value is None or _path(value), '"module:function" or null'),
-    "tick_skip": (_ticks(1), f"a whole number of ticks from 1 to {_MOST_TICKS}"),
-    "action_delay": (_ticks(0), f"a whole number of ticks from 0 to {_MOST_TICKS}"),
-    "input_latency": (_ticks(0), f"a whole number of ticks from 0 to {_MOST_TICKS}"),
+    "tick_skip": (_ticks(1), f"a whole number of ticks from 1 to {MOST_TICKS}"),
+    "action_delay": (_ticks(0), f"a whole number of ticks from 0 to {MOST_TICKS}"),
+    "input_latency": (_ticks(0), f"a whole number of ticks from 0 to {MOST_TICKS}"),
     "distribution": (lambda value: value in DISTRIBUTIONS, "one of " + ", ".join(DISTRIBUTIONS)),
     "selection": (lambda value: value in SELECTIONS, "one of " + ", ".join(SELECTIONS)),
     "seed": (_whole(0), "a whole number, 0 or more"),

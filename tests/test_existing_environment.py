@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.cli import main as bridge
+from rlgym_bridge.policy_files import read_files
 from tests.policy_folders import make_module
+from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, checked
+from training.learner import Learner
 from training.ppo import main as train
 
 ENV = """
@@ -116,6 +119,11 @@ def test_an_environment_that_does_not_fit_is_refused_before_anything_is_trained(
     with pytest.raises(ConfigError, match=message):
         train(settings(here, **changes), quiet=True)
     assert not (here / "run" / "checkpoints").exists()
+
+
+def test_its_bot_plays_with_the_delay_of_its_engine_though_it_is_trained_with_others(here: Path) -> None:
+    learner = Learner(settings(here, action_delay=[1, 9]))
+    assert read_files(learner.save(Checkpoints(here / "run", 1)))[0].action_delay == 1
 
 
 def test_an_environment_of_other_team_sizes_is_refused(here: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.manifest import MOST_TICKS
 from rlgym_bridge.physics import parse_physics
 
 _MOST = 10**15  # of a whole number: far more than any run has steps
@@ -61,22 +62,22 @@ class Settings:
     )
 
     team_sizes: tuple[int, int] = _setting((1, 1), "cars of blue and of orange", 0, 4)
-    tick_skip: int = _setting(8, "game ticks that an action lasts (120 a second)", 1, 1200)
+    tick_skip: int = _setting(8, "game ticks that an action lasts (120 a second)", 1, MOST_TICKS)
     action_delay: tuple[int, int] = _setting(
         (1, 1),
         "ticks from the state decided on to the first one driven: lowest, highest; drawn per episode; a "
         "rival has its own",
         0,
-        1200,
+        MOST_TICKS,
     )
     action_delay_noise: float = _setting(
-        0.0, "ticks, standard deviation of single decisions around that delay", 0, 1200
+        0.0, "ticks, standard deviation of single decisions around that delay", 0, MOST_TICKS
     )
     input_latency: int = _setting(
         0,
         "ticks from a packet to the first tick its answer drives, in matches to come; for the bot alone",
         0,
-        1200,
+        MOST_TICKS,
     )
     hitbox: str = _setting("octane", "of all cars", one_of=tuple(box.name for box in HITBOXES))
 

@@ -166,6 +166,17 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
+def _delays(text: str) -> list[int]:
+    """Return the delays of A and B from one number, or from two with a comma between."""
+    try:
+        delays = [int(one) for one in text.split(",")]
+    except ValueError:
+        delays = []
+    if not 1 <= len(delays) <= 2:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected ticks, or A's and B's: 16,1")
+    return delays * 2 if len(delays) == 1 else delays
+
+
 @errors_said
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 1 where something broke, 2 for bad input."""
@@ -177,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_options(parser, 200, "half from each side")
     parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: A's)")
     parser.add_argument(
-        "--action-delay", type=int, nargs="+", metavar="TICKS",
+        "--action-delay", type=_delays, metavar="TICKS[,TICKS]",
         help="actions of both, or of A and of B, act so long after the state they were decided on (default: "
         "the folders')",
     )  # fmt: skip
@@ -188,9 +199,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
     options = parser.parse_args(arguments)
-    delays = options.action_delay
-    if delays and len(delays) > 2:
-        raise ValueError(f"--action-delay is {delays}, expected one number, or A's and B's")
     a, b = policy_path(options.a), policy_path(options.b)
     found = evaluate(
         a,
@@ -198,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.matches,
         team_size=options.team_size,
         selection=options.selection,
-        action_delay=delays * 2 if delays and len(delays) == 1 else delays,
+        action_delay=options.action_delay,
         **how(options),
     )
     (low, high), (won, drawn, lost) = found.interval, found.results

@@ -220,6 +220,7 @@ class Learner:
         settings = self.settings
         scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
         low, high = settings.action_delay
+        own = self._task.obs_and_parser().action_delay
         recorded = self._settings()
         del recorded["out"]  # a place on this machine, which is nobody else's business
         save_policy(
@@ -229,8 +230,8 @@ class Learner:
             team_sizes=[settings.team_sizes],
             **self._task.named(),
             tick_skip=settings.tick_skip,
-            # A bot plays with one delay; what acts late cannot act sooner.
-            action_delay=max((low + high) // 2, settings.input_latency),
+            # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act.
+            action_delay=max((low + high) // 2, settings.input_latency) if own is None else own,
             input_latency=settings.input_latency,
             seed=settings.seed,
             obs_normalisation=scaling,

@@ -16,6 +16,7 @@ from rlgym_bridge.calls import works_in_batches
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, Phase
+from rlgym_bridge.manifest import MOST_TICKS
 from rlgym_bridge.mutators import KickoffMutator, blank_state
 from rlgym_bridge.policy_files import read_files
 from rlgym_bridge.sim.arenas import Arenas
@@ -160,8 +161,8 @@ def play_matches(
             f"{blue} decides every {skips[0]} ticks, {orange} every {skips[1]}; here they go on together: "
             "play them with rlgym-bridge match"
         )
-    if min(delays) < 0:
-        raise ValueError(f"action_delay is {min(delays)}, expected 0 ticks or more")
+    if not all(0 <= one <= MOST_TICKS for one in delays):
+        raise ValueError(f"action_delay is {delays}, expected 0 to {MOST_TICKS} ticks")
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
         _side(brain, one, seed + number, matches)

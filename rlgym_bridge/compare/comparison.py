@@ -40,6 +40,7 @@ class Fit:
         lag: How late its inputs act; where they are what the game applied, how much later than that.
         delay: How late actions act; None where it is not told.
         applied: Whether its inputs are what the game applied.
+        unseen: Ticks between its rows of which nothing is known.
     """
 
     source: str
@@ -48,6 +49,7 @@ class Fit:
     lag: LagFit
     delay: ActionDelay | None
     applied: bool
+    unseen: int
 
     @property
     def late(self) -> ActionDelay | None:
@@ -191,7 +193,7 @@ def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
         scenes.append(scene)
         time, delay = scene.timeline, action_delay(recording, lag)
         applied = recording.inputs is Inputs.APPLIED
-        fits.append(Fit(recording.source, time.clock, time.offset, lag, delay, applied))
+        fits.append(Fit(recording.source, time.clock, time.offset, lag, delay, applied, scene.unseen))
         notes += _notes(scene, lag)
     share = len(scenes)
     together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])

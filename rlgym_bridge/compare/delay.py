@@ -16,6 +16,7 @@ from rlgym_bridge.recording.match import InputTrack, MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 
 _MOST: Final = 60  # ticks; what acts later is not told from what never acts
+_WILD: Final = 8.0  # ticks: inputs that act so differently late are matched by chance
 _SAME: Final = 1e-5  # controls closer than that are the same
 _LEAST: Final = 8  # inputs of a stretch of play that tell its latency
 
@@ -27,6 +28,7 @@ class ActionDelay:
     Attributes:
         low, high: Range over stretches of play, for training's `action_delay`: the soonest that an action can
             act after the state it was decided on, 1 at least. A bot whose own delay is longer waits longer.
+            Where rows leave ticks out, `high` is by so many more than was seen.
         noise: Standard deviation of single decisions within a stretch, for training's `action_delay_noise`.
         input_latency: From the packet an input answers to the first tick it drives, of most inputs.
         inputs: How many told it.
@@ -59,11 +61,11 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
         lag: Its lag, where it is fitted already.
 
     Returns:
-        The delay; None where inputs do not tell: none recorded, applied ones alone, too few that change, or
-        no lag that fits clearly better than others.
+        The delay; None where inputs do not tell: none recorded, applied ones alone, too few that change,
+        half a second late or more, or no lag that fits clearly better than others.
     """
     if isinstance(recording, MatchRecording):
-        return _together(_of_match(recording))
+        return _together(_of_match(recording), _step(recording) - 1)
     if recording.inputs is not Inputs.SENT:
         return None
     scene = Scene(recording, fit_timeline(recording))
@@ -74,16 +76,23 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     return ActionDelay(min(every), max(every) + scene.unseen, 0.0, max(0, lag.ticks), lag.windows)
 
 
-def _together(stretches: Sequence[_Stretch]) -> ActionDelay | None:
-    """Return the delay that stretches of play show; None where no stretch has enough inputs."""
+def _together(stretches: Sequence[_Stretch], unseen: int) -> ActionDelay | None:
+    """Return the delay that stretches of play show.
+
+    None where no stretch has enough inputs, or they act any time: later than was looked for, that is, and
+    those found are others that happen to be alike.
+    """
     telling = [one for one in stretches if len(one.late) >= _LEAST]
     if not telling:
         return None
     usual = [max(1, round(float(np.median(one.late) + _median(one.waits)))) for one in telling]
-    noise = np.hypot(_spread([one.late for one in telling]), _spread([one.waits for one in telling]))
+    spread = _spread([one.late for one in telling])
+    if spread > _WILD:
+        return None
+    noise = np.hypot(spread, _spread([one.waits for one in telling]))
     every = np.concatenate([one.late for one in telling])
     latency = Counter(every.tolist()).most_common(1)[0][0]
-    return ActionDelay(min(usual), max(usual), float(noise), latency, len(every))
+    return ActionDelay(min(usual), max(usual) + unseen, float(noise), latency, len(every))
 
 
 def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,9 +111,8 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
     mine = sent.row == car
     newest = dict(zip(sent.frame[mine].tolist(), sent.controls[mine], strict=True))
     applied = recording.state.car_controls[:, car]
-    step = int(np.median(np.diff(recording.tick))) if len(recording.tick) > 1 else 1
     follows = np.diff(recording.stretch, prepend=-1) == 0
-    follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= step
+    follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= _step(recording)
     frames: list[int] = []
     found: list[np.ndarray] = []  # ticks after which the car began to do what each of them says
     for before, frame in pairwise(sorted(newest)):
@@ -157,6 +165,11 @@ def _of_match(recording: MatchRecording) -> list[_Stretch]:
                 for one in np.unique(of_inputs).tolist()
             ]
     return found
+
+
+def _step(recording: MatchRecording) -> int:
+    """Return the ticks from most packets to the next."""
+    return max(1, int(np.median(np.diff(recording.tick)))) if len(recording.tick) > 1 else 1
 
 
 def _stretch(recording: MatchRecording, frames: np.ndarray) -> np.ndarray:

@@ -51,7 +51,8 @@ def told_fit(fit: "Fit") -> str:
         share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
         late = plural(fit.lag.ticks, "tick") + told_changes(fit.lag)
         doubt = "" if fit.lag.sure >= SURE else "not sure: "
-        parts.append(f"input lag {doubt}{late}, in {share} ({fit.lag.windows:,})")
+        more = f", or up to {fit.unseen} more, as rows leave ticks out" if fit.unseen else ""
+        parts.append(f"input lag {doubt}{late}, in {share} ({fit.lag.windows:,}){more}")
     elif fit.delay is None:
         parts.append("input lag not told: no input changes anything")
     if fit.applied and fit.delay is not None:

@@ -132,12 +132,17 @@ class Arenas:
             delay: Ticks, 0 or more, after which the rows begin to act: of each match, or `(matches, cars)`
                 of each car; 1 for all when None. What has not acted yet acts in later steps, unless rows
                 with a shorter delay come before it.
+
+        Raises:
+            ValueError: A delay is below 0 or no whole number.
         """
         ticks = rows.shape[2]
         same = rows.strides[2] == 0 or ticks == 1
         keys, controls = self._as_controls(rows[:, :, :1] if same else rows)
         count = 1 if same else ticks
         late = np.ones(1, int) if delay is None else np.asarray(delay)
+        if late.dtype.kind not in "iu" or late.min() < 0:
+            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         lates = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape).ravel().tolist()
         for seat, queue in enumerate(self._queues):
             _enqueue(queue, lates[seat], keys, controls, seat * count, count)

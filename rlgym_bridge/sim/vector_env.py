@@ -96,6 +96,18 @@ class VectorEnv:
             raise ValueError(
                 f"action_delay is {action_delay}, expected ticks, 0 or more; or least and most of them"
             )
+        expected = (matches, sum(team_sizes))
+        if own_delays is not None and (
+            not isinstance(own_delays, np.ndarray)
+            or own_delays.shape != expected
+            or own_delays.dtype.kind not in "iu"
+            or own_delays.min() < -1
+        ):
+            raise ValueError(
+                f"own_delays is {own_delays}, expected an array {expected} of whole ticks, 0 or more, or -1"
+            )
+        if not 0 <= delay_noise < np.inf:
+            raise ValueError(f"delay_noise is {delay_noise}, expected ticks, 0 or more")
         first = components()
         self._parts: BatchParts | MatchParts
         if foreign := foreign_parts(first):

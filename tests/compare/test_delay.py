@@ -17,6 +17,10 @@ def recorded(folder: Path, *words: str) -> MatchRecording:
     return read_match(record(folder / "match.mcap", *words), shadow=False)
 
 
+def test_inputs_that_act_too_late_to_tell_are_not_told(tmp_path: Path) -> None:
+    assert action_delay(recorded(tmp_path, "--latency", "90")) is None
+
+
 @pytest.mark.parametrize("latency", [4, 16, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
     found = action_delay(recorded(tmp_path, "--latency", str(latency)))
@@ -48,7 +52,7 @@ def test_lost_packets_are_no_noise_and_frames_that_are_not_shown_hide_none(tmp_p
         folder = tmp_path / words[0].strip("-")
         found = action_delay(recorded(folder, *words))
         assert found is not None
-        assert (found.low, found.high, found.input_latency) == (2, 2, 2)
+        assert (found.low, found.high, found.input_latency) == (2, 2 + (words[0] == "--fps"), 2)
         assert found.noise < 0.3
 
 

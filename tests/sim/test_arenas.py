@@ -233,6 +233,9 @@ def test_wrong_numbers_are_refused() -> None:
         Arenas(0, 1, 1)
     with pytest.raises(ValueError, match="1 states for 2 matches, expected one each"):
         started(2, 1).put([0, 1], kickoff(1))
+    for wrong in ([-1], [0.5]):
+        with pytest.raises(ValueError, match="expected whole ticks, 0 or more"):
+            started(1, 1).step(np.zeros((1, 2, 8, 8), np.float32), wrong)
 
 
 def test_delays_that_change_cut_the_old_rows_off_or_hold_the_last_of_them() -> None:

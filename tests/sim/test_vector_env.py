@@ -279,6 +279,11 @@ def test_what_goes_wrong_is_named() -> None:
         VectorEnv(1, lambda: components(state_mutator=None))
     with pytest.raises(ValueError, match=r"action_delay is \(2, 1\), expected ticks, 0 or more"):
         VectorEnv(1, components, action_delay=(2, 1))
+    for wrong in (np.zeros((1, 3), int), np.zeros((1, 2)), np.full((1, 2), -2)):
+        with pytest.raises(ValueError, match=r"own_delays is .*, expected an array \(1, 2\) of whole ticks"):
+            VectorEnv(1, components, own_delays=wrong)
+    with pytest.raises(ValueError, match="delay_noise is nan, expected ticks, 0 or more"):
+        VectorEnv(1, components, delay_noise=np.nan)
     env = VectorEnv(1, peers, (2, 2))
     with pytest.raises(ValueError, match="made 1 blue and 1 orange cars, expected 2 and 2"):
         env.reset()
