@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 
 from rlgym_bridge.view.viewer import browser_page
 
@@ -73,12 +73,22 @@ def picture(page: Page) -> np.ndarray:
 
 
 def wait_for(page: Page, shows: Callable[[np.ndarray], bool], seconds: float) -> np.ndarray:
-    """Return the first picture that shows something, or the last one when the time is over."""
+    """Return the first picture that shows something, or the last one when the time is over.
+
+    Raises:
+        Error: There was none up to then: a browser that is busy may have nothing to show for a while.
+    """
     deadline = time.monotonic() + seconds
     while True:
-        seen = picture(page)
-        if shows(seen) or time.monotonic() > deadline:
-            return seen
+        late = time.monotonic() > deadline
+        try:
+            seen = picture(page)
+        except Error:
+            if late:
+                raise
+        else:
+            if shows(seen) or late:
+                return seen
         time.sleep(_ASK_SECONDS)
 
 
