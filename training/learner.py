@@ -72,6 +72,7 @@ class Learner:
         self.settings = settings
         self._task = Task(settings)
         self._built = _fingerprint(settings, self._task)
+        self._own = self._task.obs_and_parser().action_delay  # of its environment
         distribution, sizes = self._built.space
         clip = settings.obs_clip if settings.normalise_obs else None
         self.shape = PolicyShape(self._built.obs_size, distribution, sizes, settings.policy_layers, clip)
@@ -220,7 +221,6 @@ class Learner:
         settings = self.settings
         scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
         low, high = settings.action_delay
-        own = self._task.obs_and_parser().action_delay
         recorded = self._settings()
         del recorded["out"]  # a place on this machine, which is nobody else's business
         save_policy(
@@ -231,7 +231,7 @@ class Learner:
             **self._task.named(),
             tick_skip=settings.tick_skip,
             # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act.
-            action_delay=max((low + high) // 2, settings.input_latency) if own is None else own,
+            action_delay=max((low + high) // 2, settings.input_latency) if self._own is None else self._own,
             input_latency=settings.input_latency,
             seed=settings.seed,
             obs_normalisation=scaling,

@@ -10,18 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.tracks import moves, shown
+from rlgym_bridge.compare.tracks import LONGEST_STEP, SLOW, moves, shown
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Recording
 
 OLDEST: Final = 4
 """Ticks by which a frame of a replay shows a state late, at most [real replays]."""
-
-SLOW: Final = 200.0
-"""uu/s: what is slower tells little of the time."""
-
-LONGEST_STEP: Final = 12.5
-"""Ticks: over longer ones a path bends too much."""
 
 _DOUBT: Final = 3.0  # uu, what one step can cost where nothing fits: it was a bounce
 _AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as old as the one before

@@ -28,7 +28,7 @@ _RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost
 _CLOCKS_RUN = 0.02  # beyond which a clock is a poor explanation; real ones were within 0.0022
 _SECOND = HORIZONS.index(120)
 _WAVERS = 0.01  # share of rows nearer than usual from which on a frame rate wavers
-_NOTHING = "which brings no body nearer"  # what a time that was fitted is worth
+_NOTHING = "no body comes nearer by it"  # what a time that was fitted is worth
 _LOST_LEAST = 3  # rows; one or two may be a recorder's beginning
 
 

@@ -26,6 +26,12 @@ ROTATION: Final = slice(9, 18)  # columns forward, right, up, in C order
 BODY_SIZE: Final = 18
 """Numbers of a body: position, velocity, angular velocity, rotation matrix."""
 
+SLOW: Final = 200.0
+"""uu/s: what is slower tells little of the time."""
+
+LONGEST_STEP: Final = 12.5
+"""Ticks: over longer ones a path bends too much."""
+
 _BOOST: Final = CONTROL_NAMES.index("boost")
 _JUST_BEFORE: Final = 1e-6  # ticks: a row that is due counts as seen
 

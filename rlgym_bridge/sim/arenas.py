@@ -25,7 +25,7 @@ _ROW_BYTES = np.dtype((np.void, 32))  # a row as a key: 8 float32
 _WHEN = itemgetter(0, 1, 2)  # tick, new controls before cars that come back, row
 
 _Queue = deque[tuple[int, bytes, rsim.CarControls]]
-"""What a car is to do: from which tick of the next step on, the row as bytes, and as RocketSim has it."""
+"""What a car is to do: from which tick on, the row as bytes, and as RocketSim has it."""
 
 
 class Arenas:
@@ -74,6 +74,7 @@ class Arenas:
         seats = range(matches * self._cars)
         self._held = [bytes(32) for _ in seats]  # rows that drove the latest tick
         self._queues: list[_Queue] = [deque() for _ in seats]  # rows that have yet to act
+        self._tick = 0  # of all arenas, from the beginning on
         self._columns = Columns(self.state, EXTRA_FIELDS if reads is None else reads)
         self.seed(seed)
 
@@ -145,7 +146,7 @@ class Arenas:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         lates = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape).ravel().tolist()
         for seat, queue in enumerate(self._queues):
-            _enqueue(queue, lates[seat], keys, controls, seat * count, count)
+            _enqueue(queue, self._tick + lates[seat], keys, controls, seat * count, count)
         back = self._coming_back(ticks)
         arenas, take = list(zip(self._arenas, self._players, strict=True)), self._columns.take
         for first in range(0, len(arenas), _AT_ONCE):
@@ -154,6 +155,7 @@ class Arenas:
                 self._play(match, arena, cars, ticks, back.get(match, ()))
             for arena, cars in some:
                 take(arena, cars)
+        self._tick += ticks
         held = np.frombuffer(b"".join(self._held), np.float32).reshape(*self._ids.shape, 8)
         self._columns.show(self._players, self._ids, self._pads, held, ticks)
         self.state.car_ball_touches.fill(0)
@@ -176,12 +178,9 @@ class Arenas:
         due: list[tuple[int, int, int, bytes, Any]] = []
         for row in range(self._cars):
             queue = self._queues[first + row]
-            while queue and queue[0][0] < ticks:
+            while queue and queue[0][0] < self._tick + ticks:
                 tick, key, controls = queue.popleft()
-                due.append((tick, 0, row, key, controls))
-            for place in range(len(queue)):
-                tick, key, controls = queue[place]
-                queue[place] = (tick - ticks, key, controls)
+                due.append((tick - self._tick, 0, row, key, controls))
         for tick, row in back:
             due.append((tick, 1, row, b"", None))
         due.sort(key=_WHEN)
@@ -245,14 +244,14 @@ def _touch_recorder(
 
 
 def _enqueue(
-    queue: _Queue, late: int, keys: list[bytes], controls: list[rsim.CarControls], first: int, count: int
+    queue: _Queue, begins: int, keys: list[bytes], controls: list[rsim.CarControls], first: int, count: int
 ) -> None:
     """Add a car's rows, from the tick on at which they act; only where they change."""
-    while queue and queue[-1][0] >= late:
+    while queue and queue[-1][0] >= begins:
         queue.pop()
     last = b""
     for tick in range(count):
         key = keys[first + tick]
         if key != last:
-            queue.append((late + tick, key, controls[first + tick]))
+            queue.append((begins + tick, key, controls[first + tick]))
             last = key
