@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 $(TRAIN): $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,replay]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,replay,rllib]"
 	touch $@
 
 match: $(STAMP)

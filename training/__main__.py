@@ -4,6 +4,8 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +41,14 @@ def _run(options: argparse.Namespace) -> int:
     sys.path += [str(file.absolute().parent) for file in options.config]
     # Imported late, so that --help and a mistyped key take no time.
     try:
-        from training import ppo
         from training.collector import CollectorDied
         from training.learner import Diverged
+
+        train = _engine(options)
     except ImportError as error:
         return _say(error, 2)
     try:
-        summary = ppo.main(settings, options.resume, options.quiet)
+        summary = train(settings, options.resume, options.quiet)
     except ConfigError as error:
         return _say(error, 2)
     except (Diverged, OSError, CollectorDied) as error:
@@ -57,6 +60,17 @@ def _run(options: argparse.Namespace) -> int:
         result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
         options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+def _engine(options: argparse.Namespace) -> Callable[..., Any]:
+    """Return what trains."""
+    if options.engine == "local":
+        from training.ppo import main as train_here
+
+        return train_here
+    from training.rllib.ppo import main as train_with_ray
+
+    return partial(train_with_ray, address=options.address)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,6 +92,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--resume", action="store_true", help="go on from the newest checkpoint in the folder of the run"
     )
+    parser.add_argument(
+        "--engine", choices=("local", "rllib"), default="local",
+        help="what plays and learns: processes of this machine, or Ray RLlib (default: local)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--address", metavar="ADDRESS",
+        help="of the Ray cluster to train on, host:port or auto (default: one of this machine alone)",
+    )  # fmt: skip
     parser.add_argument("--settings", action="store_true", help="print all settings in force and end")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but errors")
     parser.add_argument("--json", type=writable, metavar="FILE", help="write how it ended to FILE")

@@ -20,11 +20,11 @@ from typing import Any, Final, Self, cast
 
 import numpy as np
 
+from rlgym_bridge.policy_shape import PolicyShape
 from training.config import Settings
-from training.environment import Task
-from training.policies import PolicyShape, unpack
-from training.rivals import Rival
-from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
+from training.policies import unpack
+from training.seats import learned_seats, seats_of, snapshot_sides
+from training.self_play import SelfPlayMatches
 from training.shared import Layout, SharedArrays, rollout_layout
 from training.stopping import ENDING
 
@@ -191,15 +191,9 @@ class _Collector:
         self._rows = {
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
-        task = Task(settings)
-        self._sides = {"snapshot": snapshot_sides(settings), "rival": rival_sides(settings)}
-        self._snapshot = seats_of(self._sides["snapshot"], settings)
+        self._env = SelfPlayMatches(settings)
+        self._snapshot = seats_of(snapshot_sides(settings), settings)
         self._learned = learned_seats(settings)
-        self._rival: Rival | None = None
-        if self._sides["rival"].any():
-            self._rival = Rival(settings, task, self._sides["rival"])
-        rival = self._rival
-        self._env = task.make_env() if rival is None else task.make_env(rival.reads, rival.delays)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
 
@@ -210,8 +204,6 @@ class _Collector:
         if self._obs.shape != expected:
             raise ValueError(f"observations have shape {self._obs.shape}, expected {expected}")
         self._returns[:] = 0
-        if self._rival is not None:
-            self._rival.reset(int(seed))
 
     def collect(self, argument: tuple[tuple[int, ...], int]) -> dict[str, float]:
         """Play the steps of one rollout; return what was counted."""
@@ -219,20 +211,13 @@ class _Collector:
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         snapshot = unpack(self._shape, self._policies[row], (*seed, self._index, 1))
         counts = {"episode_reward": 0.0, "finished_seats": 0.0}
-        goals = {name: np.zeros(2) for name in self._sides}  # of them, against them
         for step in range(len(rows["rewards"])):
             rows["obs"][step] = obs
             # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
             actions = policy.act(obs)
             if self._snapshot.any():
                 actions[self._snapshot] = snapshot.act(obs[self._snapshot][None])[0]
-            if self._rival is not None:
-                for where, chosen in self._rival.actions(self._env.state):
-                    actions[where] = chosen
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
-            for name, sides in self._sides.items():
-                scored = self._env.scored * sides
-                goals[name] += np.count_nonzero(scored > 0), np.count_nonzero(scored < 0)
             rows["actions"][step], rows["rewards"][step] = actions, rewards
             rows["terminated"][step], rows["truncated"][step] = terminated, truncated
             self._returns += rewards
@@ -244,6 +229,4 @@ class _Collector:
                 counts["finished_seats"] += int(learning.sum())
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
-        for name, (scored, conceded) in goals.items():
-            counts |= {f"{name}_goals": scored, f"goals_against_{name}": conceded}
-        return counts | dict(self._env.take_counts())
+        return counts | self._env.take_counts()

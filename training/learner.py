@@ -15,12 +15,13 @@ from torch import Tensor, nn
 
 from rlgym_bridge.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy import save_policy
+from rlgym_bridge.policy_shape import PolicyShape
+from rlgym_bridge.torch_networks import Critic, PolicyNetwork
 from rlgym_bridge.user_code import told
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, hitbox_number
 from training.environment import Task
-from training.networks import Critic, PolicyNetwork
-from training.policies import PolicyShape, pack
+from training.policies import pack
 from training.restore import STATE_FILE, load_start, load_state
 from training.returns import RunningScale, scaled
 from training.rivals import Rival
@@ -32,6 +33,9 @@ PART: Final = 2048
 
 SEEN: Final = 10_000_000
 """Observations that the normalisation of a policy from elsewhere counts for: it moves on slowly."""
+
+ADAM_EPS: Final = 1e-5
+"""[Baselines' PPO, as Huang et al. 2022, detail 3]"""
 
 MOST_WEIGHT: Final = 1e6
 """Larger ones come of a learning rate that is far too large; what the network gives then overflows."""
@@ -62,6 +66,7 @@ class Learner:
         optimizer: Of both.
         learned: `(matches, cars)` bool, the seats of each collector that are learned from.
         steps: Agent steps learned from.
+        scale: Of observations, where they are normalised.
         snapshots: Older versions of the policy, and how strong they are.
 
     Raises:
@@ -86,12 +91,12 @@ class Learner:
         self.policy = PolicyNetwork(self.shape).to(self.device)
         self.critic = Critic(self.shape.obs_size, settings.critic_layers).to(self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=1e-5, fused=True)
+        self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
         self.learned = learned_seats(settings)
         if settings.rival:  # can it be played?
             Rival(settings, self._task, rival_sides(settings))
         self.steps = 0
-        self._scale = RunningScale.of_size(self.shape.obs_size)
+        self.scale = RunningScale.of_size(self.shape.obs_size)
         self.snapshots = Snapshots(settings.snapshots, self.packed())
 
     def packed(self) -> np.ndarray:
@@ -100,7 +105,7 @@ class Learner:
         Raises:
             Diverged: A weight is not finite or beyond `MOST_WEIGHT`.
         """
-        scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
+        scaling = None if self.shape.obs_clip is None else self.scale.normalisation(self.shape.obs_clip)
         row = pack(self.shape, self.policy.arrays(), scaling)
         largest = float(np.abs(row).max())
         if not largest <= MOST_WEIGHT:
@@ -119,12 +124,12 @@ class Learner:
         """Return observations `(..., size)` as the networks see them."""
         if self.shape.obs_clip is None:
             return self.tensor(obs)
-        return self.tensor(scaled(obs, self._scale.normalisation(self.shape.obs_clip)))
+        return self.tensor(scaled(obs, self.scale.normalisation(self.shape.obs_clip)))
 
     def take_in(self, obs: np.ndarray) -> None:
         """Let observations `(rows, size)` count for the normalisation from the next iteration on."""
         if self.shape.obs_clip is not None:
-            self._scale.update(obs)
+            self.scale.update(obs)
 
     def in_parts(self, function: Callable[[Tensor], Found], rows: Tensor) -> list[Found]:
         """Cut rows `(n, ...)` into parts, and return what a function makes of each, in order.
@@ -200,7 +205,7 @@ class Learner:
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "scale": (self._scale.count, *map(torch.from_numpy, (self._scale.mean, self._scale.spread))),
+            "scale": (self.scale.count, *map(torch.from_numpy, (self.scale.mean, self.scale.spread))),
             **self.snapshots.state(),
         }
 
@@ -219,7 +224,7 @@ class Learner:
 
     def _save_policy(self, folder: Path) -> None:
         settings = self.settings
-        scaling = None if self.shape.obs_clip is None else self._scale.normalisation(self.shape.obs_clip)
+        scaling = None if self.shape.obs_clip is None else self.scale.normalisation(self.shape.obs_clip)
         low, high = settings.action_delay
         recorded = self._settings()
         del recorded["out"]  # a place on this machine, which is nobody else's business
@@ -270,7 +275,7 @@ class Learner:
         weights, scaling = load_start(self.settings, self._built, self._task, self.shape)
         self.policy.load_state_dict(weights)
         if scaling is not None:
-            self._scale = RunningScale.of(scaling, SEEN)
+            self.scale = RunningScale.of(scaling, SEEN)
         self.snapshots = Snapshots(self.settings.snapshots, self.packed())
 
     def load(self, folder: Path) -> dict[str, str]:
@@ -287,7 +292,7 @@ class Learner:
         self.critic.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
         count, mean, spread = state["scale"]
-        self._scale = RunningScale(count, mean.numpy(), spread.numpy())
+        self.scale = RunningScale(count, mean.numpy(), spread.numpy())
         self.snapshots.restore(state)
         self.steps = state["steps"]
         before, now = state["settings"], self._settings()

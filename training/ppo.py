@@ -7,121 +7,81 @@ observation; B = K * T * L agent steps of a batch.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rlgym_bridge.policy_files import newest_checkpoint
-from training.checkpoints import Checkpoints
 from training.collector import Collectors
-from training.config import ConfigError, Settings
-from training.learner import ACTIONS, ARENAS, OLDER, ORDER, Diverged, Learner
-from training.lock import Locked
-from training.progress import Progress
+from training.config import Settings
+from training.learner import ACTIONS, ARENAS, ORDER, Diverged, Learner
 from training.returns import advantages
-from training.stopping import StopAsked
-
-
-@dataclass(frozen=True)
-class Summary:
-    """How a run ended.
-
-    Attributes:
-        steps: Agent steps trained, those before a resume included.
-        seconds: Wall-clock time of this call.
-        checkpoint: The newest one.
-        stopped: Whether it was asked to stop before the last step.
-        last: The last line of progress.csv; empty where nothing was left to train.
-    """
-
-    steps: int
-    seconds: float
-    checkpoint: Path
-    stopped: bool
-    last: Mapping[str, float]
+from training.run import Iteration, Summary, run
 
 
 def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summary:
-    """Train until the last step, or until asked to stop.
+    """Train on this machine; arguments and errors are those of `training.run.run`."""
+    return run(settings, Local, resume, quiet)
+
+
+class Local:
+    """Plays in processes of this machine and learns in this one; a context manager.
 
     Args:
-        settings: Of the run.
-        resume: Go on from the newest checkpoint in `settings.out`.
-        quiet: Show nothing.
+        learner: What learns.
 
-    Raises:
-        ConfigError: A setting does not fit; there is no checkpoint to go on from, or it does not fit; or
-            there is one and `resume` is not given.
-        CollectorDied: A collector stopped.
-        Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
+    Attributes:
+        count: Collectors.
     """
-    began = time.perf_counter()
-    checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
-    newest = newest_checkpoint(Path(settings.out))
-    if resume and newest is None:
-        raise ConfigError(f"there is no checkpoint in {checkpoints.folder} to resume from")
-    if newest is not None and not resume:
-        raise ConfigError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
-    learner = Learner(settings)
-    changed: Mapping[str, str] = {}
-    if newest is not None:
-        changed = learner.load(newest)
-    else:
-        learner.start()
 
-    row: Mapping[str, float] = {}
-    with (
-        Locked(Path(settings.out)),
-        StopAsked() as stop,
-        Collectors(settings, learner.shape) as collectors,
-        Progress(settings, learner.steps, quiet) as progress,
-    ):
-        progress.begin(learner.about(collectors.count), changed)
-        rollouts, policies = collectors.arrays, collectors.arrays["policies"]
-        restart = True
-        while learner.steps < settings.steps and not stop:
-            before = learner.steps
-            # A resumed run has no matches under way. So that it equals one that was never interrupted,
-            # that one begins new matches at its checkpoints too.
-            if restart:
-                collectors.restart((settings.seed, before, ARENAS))
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self._collectors = Collectors(learner.settings, learner.shape)
+        self.count = self._collectors.count
 
-            # Collect: every collector plays the newest policy, in some matches against an older one.
-            started = time.perf_counter()
-            policies[0] = learner.packed()
-            policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
-            older = int(learner.random(OLDER).integers(len(learner.snapshots.rows)))
-            counts = collectors.collect((settings.seed, before, ACTIONS), 1 + older)
-            goals = int(counts["goals_against_snapshot"]), int(counts["snapshot_goals"])
-            learner.snapshots.ladder.count(older, *goals, seed=before)
-            collected = time.perf_counter()
+    def __enter__(self) -> Self:
+        """Return itself."""
+        self._collectors.__enter__()
+        return self
 
-            # Learn.
-            batch = batch_of(learner, rollouts)
-            stats = improve(learner, batch)
-            learner.steps += len(batch.rows)
-            learned = time.perf_counter()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """End the processes."""
+        self._collectors.__exit__(kind, error, where)
 
-            # Show and keep.
-            stats |= {"collect_seconds": collected - started, "learn_seconds": learned - collected}
-            stats["rating"] = learner.snapshots.ladder.rating
-            row = progress.report(learner.steps, learner.steps - before, counts, stats)
-            every = settings.checkpoint_every
-            restart = learner.steps // every > before // every
-            if restart:
-                newest = learner.save(checkpoints)
-                progress.saved(newest)
-        if newest is None or newest.name != str(learner.steps):
-            newest = learner.save(checkpoints)
-            progress.saved(newest)
-        stopped = learner.steps < settings.steps
-        progress.end(learner.steps, stopped)
-    return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+    def restart(self) -> None:
+        """Begin new matches; seed and steps alone decide how they begin and go on."""
+        self._collectors.restart((self._learner.settings.seed, self._learner.steps, ARENAS))
+
+    def iterate(self, older: int) -> Iteration:
+        """Play one batch and learn from it.
+
+        Args:
+            older: The older version that is met.
+        """
+        learner, settings = self._learner, self._learner.settings
+        rollouts, policies = self._collectors.arrays, self._collectors.arrays["policies"]
+
+        # Collect: every collector plays the newest policy, in some matches against an older one.
+        started = time.perf_counter()
+        policies[0] = learner.packed()
+        policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
+        counts = self._collectors.collect((settings.seed, learner.steps, ACTIONS), 1 + older)
+        collected = time.perf_counter()
+
+        # Learn.
+        batch = batch_of(learner, rollouts)
+        stats = improve(learner, batch)
+        learned = time.perf_counter()
+        stats |= {"collect_seconds": collected - started, "learn_seconds": learned - collected}
+        return Iteration(len(batch.rows), counts, stats)
+
+    def bring(self) -> None:
+        """Do nothing: what was learned is in the learner."""
 
 
 @dataclass(frozen=True)

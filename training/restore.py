@@ -12,9 +12,9 @@ from rlgym_bridge.fingerprint import Fingerprint
 from rlgym_bridge.manifest import Normalisation
 from rlgym_bridge.mismatch import differences
 from rlgym_bridge.policy_files import policy_path, read_files
+from rlgym_bridge.policy_shape import PolicyShape
 from training.config import ConfigError, Settings
 from training.environment import Task
-from training.policies import PolicyShape
 
 STATE_FILE: Final = "training.pt"
 STATE: Final = (

@@ -64,11 +64,14 @@ class RunningScale:
         return cls(count, np.array(scaling.mean), np.square(scaling.std) * count)
 
     def update(self, obs: np.ndarray) -> None:
-        """Take in observations `(rows, size)` [Chan et al. 1979, the merging of two samples]."""
-        mean, spread = obs.mean(0, np.float64), obs.var(0, np.float64) * len(obs)
-        total, shift = self.count + len(obs), mean - self.mean
-        self.spread = self.spread + spread + shift**2 * (self.count * len(obs) / total)
-        self.mean = self.mean + shift * (len(obs) / total)
+        """Take in observations `(rows, size)`."""
+        self.merge(RunningScale(len(obs), obs.mean(0, np.float64), obs.var(0, np.float64) * len(obs)))
+
+    def merge(self, other: "RunningScale") -> None:
+        """Take in what another one has seen [Chan et al. 1979, the merging of two samples]."""
+        total, shift = self.count + other.count, other.mean - self.mean
+        self.spread = self.spread + other.spread + shift**2 * (self.count * other.count / total)
+        self.mean = self.mean + shift * (other.count / total)
         self.count = total
 
     def normalisation(self, clip: float) -> Normalisation:

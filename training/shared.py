@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.policy_shape import PolicyShape
 from training.config import ConfigError, Settings
-from training.policies import PolicyShape
 
 Layout = Mapping[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array, by name."""

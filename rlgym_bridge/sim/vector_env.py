@@ -70,6 +70,7 @@ class VectorEnv:
         state: All matches as they are; of a new episode where one has ended.
         scored: `(matches,)` int8, who scored in the latest step: 1 blue, -1 orange, 0 nobody.
         cars: Cars in a match.
+        agents: Their names.
         parser: The action parser (of the first match).
 
     Raises:
@@ -122,6 +123,7 @@ class VectorEnv:
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
         self._arenas = Arenas(matches, *team_sizes, reads=reads)
         self.state, self.cars, self.parser = self._arenas.state, sum(team_sizes), first.parser
+        self.agents = self.state.agents
         self._before = self.state.copy()
         self._delay_range, self._delay_noise = (low, high), delay_noise
         self._constants = dict(constants or {})

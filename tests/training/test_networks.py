@@ -10,8 +10,9 @@ from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscr
 from rlgym_bridge.manifest import Normalisation
 from rlgym_bridge.observations import DefaultObs
 from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
-from training.networks import PolicyNetwork
-from training.policies import PolicyShape, pack, unpack
+from rlgym_bridge.policy_shape import PolicyShape
+from rlgym_bridge.torch_networks import PolicyNetwork
+from training.policies import pack, unpack
 from training.returns import scaled
 
 OBS = 92

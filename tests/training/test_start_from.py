@@ -11,7 +11,8 @@ from rlgym_bridge.policy_files import WEIGHTS_FILE, newest_checkpoint, read_file
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
-from training.ppo import Summary, main
+from training.ppo import main
+from training.run import Summary
 
 BATCH = 8 * 16
 SMALL = {

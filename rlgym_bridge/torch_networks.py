@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 
 from rlgym_bridge.network import LOG_STD_RANGE
-from training.policies import PolicyShape
+from rlgym_bridge.policy_shape import PolicyShape
 
 
 class Perceptron(nn.Module):

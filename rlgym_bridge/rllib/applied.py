@@ -1,0 +1,264 @@
+"""The actions that a game applied, written into RLlib's episodes over those that a policy commanded.
+
+An input that was late, lost or held makes them differ. A learner that reads what was commanded learns from
+actions that never happened, so they are overwritten before it does, and their probabilities with them.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.models.catalog import Catalog
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+from ray.rllib.utils.numpy import convert_to_numpy
+from ray.rllib.utils.spaces.space_utils import batch, flatten_to_single_ndarray
+from ray.rllib.utils.torch_utils import convert_to_torch_tensor
+from ray.rllib.utils.typing import AgentID
+
+
+class _Write(NamedTuple):
+    """What is written for one agent: the steps from the first to the last that is chosen, without a gap."""
+
+    at: slice  # agent steps, negative ones in the lookback buffer
+    actions: Any  # as the episode holds them: a list, or an array (steps, ...)
+    logp: Any  # likewise, (steps,); None where the episode has none
+    changed: int
+
+
+def correct_applied_actions(
+    episode: MultiAgentEpisode,
+    applied: Mapping[AgentID, Any],
+    *,
+    at_indices: int | Sequence[int] | np.ndarray | slice | None = None,
+    neg_index_as_lookback: bool = False,
+) -> dict[AgentID, int]:
+    """Overwrite actions of an episode, and `action_logp` with them, or change nothing at all.
+
+    Means what the documentation of `MultiAgentEpisode.set_actions` says, in an episode of lists and after
+    `to_numpy()` alike. All agents are checked before anything is written. Where the episode has
+    `action_logp`, it is computed anew for the steps chosen, from `action_dist_inputs` with the distribution
+    that RLlib takes for the action space; a module with a distribution of its own needs its own numbers.
+
+    Args:
+        episode: Changed in place.
+        applied: By agent, its actions at `at_indices`, in order: a list or an array `(steps, ...)`; a single
+            action where `at_indices` is an int. Integers for `Discrete` and `MultiDiscrete`. For `Box` they
+            are in the policy's units, before RLlib unsquashes or clips them. They take the dtype of the
+            actions that are there. `Dict` and `Tuple` spaces take a list of actions, before `to_numpy()`.
+        at_indices: Which steps of each agent, the same for all: agent steps, which are fewer than env steps
+            where an agent skips some (`get_actions` counts env steps unless told otherwise). An int; whole
+            numbers, each step once, in any order; a slice forward, cut off at both ends as in Python; or None
+            for all steps without the lookback buffer.
+        neg_index_as_lookback: Negative indices count back from the first step into the lookback buffer, as in
+            `slice(-2, 1)` for its last two actions and the first after them. Otherwise they count from the
+            end and never reach the lookback buffer.
+
+    Returns:
+        By agent, how many of the actions are others than before.
+
+    Raises:
+        KeyError: The episode has no such agent.
+        IndexError: A step is out of range, or there are more or fewer actions than steps.
+        TypeError: `applied` is no mapping, or an index is no whole number (a bool is none).
+        ValueError: An action is not in the action space, has another shape, or is a float among integers;
+            an index is there twice; a slice goes backward; an agent has acted but has not seen the outcome;
+            actions are dicts or tuples and the episode is numpy'ized or has no action space; there is
+            `action_logp` but nothing to compute it from.
+    """
+    if not isinstance(applied, Mapping):
+        raise TypeError(f"applied is a {type(applied).__name__}, expected a mapping: agents to their actions")
+    writes = {
+        agent: _planned(episode, agent, given, at_indices, neg_index_as_lookback)
+        for agent, given in applied.items()
+    }
+    for agent, write in writes.items():
+        if write is None:
+            continue
+        where: dict[str, Any] = {"at_indices": write.at, "neg_index_as_lookback": True}
+        episode.set_actions(new_data={agent: write.actions}, **where)
+        if write.logp is not None:
+            episode.set_extra_model_outputs(key=Columns.ACTION_LOGP, new_data={agent: write.logp}, **where)
+    return {agent: 0 if write is None else write.changed for agent, write in writes.items()}
+
+
+def _planned(
+    episode: MultiAgentEpisode, agent: AgentID, given: Any, at_indices: Any, neg_index_as_lookback: bool
+) -> _Write | None:
+    """Check everything of one agent and return what to write; None where no step is chosen."""
+    if agent not in episode.agent_episodes:
+        raise KeyError(f"applied has agent {agent!r}, expected some of {list(episode.agent_episodes)}")
+    if agent in episode._hanging_actions_end:  # there is no public way to ask
+        raise ValueError(
+            f"agent {agent!r} has acted and its next observation has not come, so that action is not one of "
+            "its steps yet: add the observation first, or leave the agent out until it has come"
+        )
+    one = episode.agent_episodes[agent]
+    single, steps = _steps(agent, at_indices, len(one), one.actions.lookback, neg_index_as_lookback)
+    given = [given] if single else given
+    try:
+        fits, came = len(given) == len(steps), f"{len(given)} actions"
+    except TypeError:
+        fits, came = False, repr(given)
+    if not fits:
+        raise IndexError(f"agent {agent!r} was given {came}, expected {len(steps)}: one for each step")
+    if not len(steps):
+        return None
+    at = slice(int(steps.min()), int(steps.max()) + 1)
+    places = steps - at.start
+    before = one.get_actions(at, neg_index_as_lookback=True)
+    rows: Any
+    if isinstance(before if one.is_numpy else before[0], (dict, tuple)):
+        if one.is_numpy or one.action_space is None:
+            raise ValueError(
+                f"actions of agent {agent!r} are dicts or tuples, which can be overwritten only before "
+                "to_numpy() and where the episode has an action space"
+            )
+        rows, changed = _checked_structs(agent, one, given, steps, [before[place] for place in places])
+    else:
+        rows, changed = _checked_rows(agent, one, given, steps, np.asarray(before)[places], single)
+    return _Write(at, _replaced(before, places, rows), _logp(agent, one, at, places, rows), changed)
+
+
+def _steps(
+    agent: AgentID, at_indices: Any, length: int, lookback: int, neg_index_as_lookback: bool
+) -> tuple[bool, np.ndarray]:
+    """Return whether one step is meant, and the steps, `(steps,)` int64: negative in the lookback buffer."""
+    first = -lookback if neg_index_as_lookback else 0
+
+    def placed(index: Any) -> int:
+        step = _whole(index)
+        return step if step >= 0 or neg_index_as_lookback else step + length
+
+    if at_indices is None:
+        return False, np.arange(length)
+    if isinstance(at_indices, slice):
+        stride = 1 if at_indices.step is None else _whole(at_indices.step)
+        if stride < 1:
+            raise ValueError(f"at_indices is {at_indices}, expected a slice forward; or give a list of steps")
+        start, stop = (
+            default if end is None else min(max(placed(end), first), length)
+            for end, default in ((at_indices.start, 0), (at_indices.stop, length))
+        )
+        return False, np.arange(start, stop, stride)
+    single = np.ndim(at_indices) == 0
+    indices = [at_indices] if single else list(at_indices)
+    steps = [placed(index) for index in indices]
+    for index, step in zip(indices, steps, strict=True):
+        if not first <= step < length:
+            raise IndexError(
+                f"at_indices has {index}, agent {agent!r} has {length} steps and {lookback} in its lookback "
+                f"buffer (neg_index_as_lookback={neg_index_as_lookback})"
+            )
+    if len(set(steps)) < len(steps):
+        raise ValueError(f"at_indices is {at_indices}, where a step of agent {agent!r} stands twice")
+    return single, np.array(steps, np.int64)
+
+
+def _whole(index: Any) -> int:
+    """Return an index as an int."""
+    try:
+        if isinstance(index, (bool, np.bool_)):
+            raise TypeError
+        return operator.index(index)
+    except TypeError:
+        raise TypeError(
+            f"at_indices has {index!r}, expected whole numbers (np.flatnonzero makes them of a mask)"
+        ) from None
+
+
+def _checked_rows(
+    agent: AgentID, one: SingleAgentEpisode, given: Any, steps: np.ndarray, held: np.ndarray, single: bool
+) -> tuple[np.ndarray, int]:
+    """Return actions `(steps, ...)` in the dtype of `held`, those there are, and how many differ."""
+    space = one.action_space
+
+    def refuse(bad: Any, why: str) -> NoReturn:
+        row, of = int(np.argmax(bad)), "" if space is None else f", its action space is {space}"
+        raise ValueError(f"action {came[row]} for agent {agent!r} at step {steps[row]} {why}{of}")
+
+    try:
+        came = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(f"actions for agent {agent!r} are not of shape {held.shape[1:]} each") from error
+    if came.shape != held.shape:
+        kind = IndexError if single and came.ndim > held.ndim else ValueError
+        raise kind(f"actions for agent {agent!r} are of shape {came.shape[1:]}, expected {held.shape[1:]}")
+    integers = held.dtype.kind in "iu" or (space is not None and np.issubdtype(space.dtype, np.integer))
+    if came.dtype.kind not in ("iu" if integers else "iuf"):
+        refuse([True], f"is {came.dtype}, expected {'integers' if integers else 'numbers'}")
+    rows = came.astype(held.dtype)
+    if integers and (rows != came).any():
+        refuse(_by_row(rows != came), f"does not fit into {held.dtype}, which the actions there have")
+    if space is not None:
+        # Arrays must be in the space with the dtype they have: ray asserts it when it writes.
+        checked = rows if one.is_numpy else np.asarray(rows, space.dtype)
+        if not batch_space(space, len(rows)).contains(checked):
+            refuse([not space.contains(row) for row in checked], f"({checked.dtype}) cannot be")
+    return rows, int(_by_row(rows != held).sum())
+
+
+def _by_row(flags: np.ndarray) -> np.ndarray:
+    """Return for each row whether any of its flags is set, `(rows,)` bool."""
+    some: np.ndarray = flags.reshape(len(flags), -1).any(1)
+    return some
+
+
+def _checked_structs(
+    agent: AgentID, one: SingleAgentEpisode, given: Any, steps: np.ndarray, held: list[Any]
+) -> tuple[list[Any], int]:
+    """Return actions of a `Dict` or `Tuple` space, and how many differ from those there are, `held`."""
+    rows, space = list(given), one.action_space
+    for step, row in zip(steps, rows, strict=True):
+        if not space.contains(row):
+            raise ValueError(
+                f"action {row} for agent {agent!r} at step {step} cannot be, its action space is {space}"
+            )
+    pairs = ([flatten_to_single_ndarray(each) for each in pair] for pair in zip(rows, held, strict=True))
+    return rows, sum(not np.array_equal(*pair) for pair in pairs)
+
+
+def _replaced(before: Any, places: np.ndarray, rows: Any) -> Any:
+    """Return a copy of a list or array with `rows` at `places`; Python numbers where the list has them."""
+    after = before.copy()
+    if isinstance(after, np.ndarray):
+        after[places] = rows
+        return after
+    if isinstance(rows, np.ndarray) and not isinstance(after[0], (np.ndarray, np.generic)):
+        rows = rows.tolist()
+    for place, row in zip(places, rows, strict=True):
+        after[place] = row
+    return after
+
+
+def _logp(agent: AgentID, one: SingleAgentEpisode, at: slice, places: np.ndarray, rows: Any) -> Any:
+    """Return `action_logp` at `at`, anew for the actions `rows` at `places`; None where there is none."""
+    outputs, space = one.extra_model_outputs, one.action_space
+    if Columns.ACTION_LOGP not in outputs:
+        return None
+    if Columns.ACTION_DIST_INPUTS not in outputs or space is None:
+        lacks = "action space" if space is None else Columns.ACTION_DIST_INPUTS
+        raise ValueError(
+            f"the episode of agent {agent!r} has {Columns.ACTION_LOGP} but no {lacks}, so it cannot be "
+            f"computed for other actions: keep {lacks} in the episode, or leave {Columns.ACTION_LOGP} out"
+        )
+    inputs, logp = (
+        one.get_extra_model_outputs(key, at, neg_index_as_lookback=True)
+        for key in (Columns.ACTION_DIST_INPUTS, Columns.ACTION_LOGP)
+    )
+    chosen = np.asarray(inputs)[places]
+    # A catalog wants observations too, which the distribution does not depend on.
+    distribution = Catalog(spaces.Box(-1.0, 1.0, (1,)), space, {}).get_action_dist_cls("torch")
+    expected = (len(places), distribution.required_input_dim(space))
+    if chosen.shape != expected:
+        raise ValueError(
+            f"{Columns.ACTION_DIST_INPUTS} of agent {agent!r} are {chosen.shape[1:]} a step, RLlib's own "
+            f"distribution for {space} takes {expected[1:]}"
+        )
+    actions = batch(rows) if isinstance(rows, list) else rows
+    fresh = distribution.from_logits(convert_to_torch_tensor(chosen)).logp(convert_to_torch_tensor(actions))
+    return _replaced(logp, places, convert_to_numpy(fresh))

@@ -1,0 +1,149 @@
+"""Matches in RocketSim as RLlib's `MultiAgentEnv`: agents are the cars, `blue-0` to `orange-3`."""
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import gymnasium as gym
+import numpy as np
+from ray.rllib.env.multi_agent_env import MultiAgentEnv
+
+from rlgym_bridge.components import component_factory
+from rlgym_bridge.fingerprint import action_space
+from rlgym_bridge.sim.vector_env import VectorEnv
+
+_KEYS: Final = [name for name in inspect.signature(VectorEnv).parameters if name != "matches"]
+
+
+class MatchEnv(MultiAgentEnv):
+    """One match, every car an agent that decides every `tick_skip` ticks.
+
+    Observations are float32 vectors, `Box(S,)`; actions are `Discrete(n)`, `MultiDiscrete` or `Box(-1, 1)`,
+    as the parser says. All cars are there from the first to the last step of an episode; `__all__` is set
+    where the termination or the truncation condition says so.
+
+    Args:
+        config: The arguments of `VectorEnv` but `matches`, by name (`env_config` in RLlib). `components`
+            makes builder, parser, reward, conditions and mutator, ours or RLGym's; or it is
+            `"module:function"`, a function that returns an `RLGym`, whose components and delay are taken. It
+            has to be importable in RLlib's processes.
+
+    Raises:
+        ValueError: A key is unknown, `components` is missing, or a value is not what `VectorEnv` takes.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self._env = matches_of(config or {}, 1)
+        self.possible_agents = self.agents = list(self._env.agents)
+        self._obs = self._env.reset()
+        self._fresh = True  # whether `_obs` begins an episode
+        one = spaces(self._env, self._obs)
+        self.observation_spaces = dict.fromkeys(self.agents, one[0])
+        self.action_spaces = dict.fromkeys(self.agents, one[1])
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: Of this and all further episodes; None goes on.
+            options: Not used.
+
+        Returns:
+            Observations `(S,)` float32 and empty infos, by agent.
+        """
+        if seed is not None or not self._fresh:
+            self._obs = self._env.reset(seed)
+        self._fresh = False
+        return self._by_agent(self._obs), {}
+
+    def step(
+        self, actions: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """Play one decision.
+
+        Args:
+            actions: One for every agent.
+
+        Returns:
+            Observations, rewards, terminated, truncated and infos, by agent; the flags with `__all__`.
+
+        Raises:
+            ValueError: An agent has no action, or one that is not in its space.
+        """
+        try:
+            given = np.stack([np.asarray(actions[agent]) for agent in self.agents])[None]
+        except (KeyError, ValueError) as error:
+            raise ValueError(
+                f"actions are {dict(actions)}, expected one of the action space for each of "
+                f"{', '.join(self.agents)}"
+            ) from error
+        obs, rewards, terminated, truncated, final_obs = self._env.step(given)
+        over = bool(terminated[0] or truncated[0])
+        self._obs, self._fresh = obs, over  # a new episode has begun where this one is over
+        everybody = (*self.agents, "__all__")
+        return (
+            self._by_agent(final_obs if over else obs),
+            dict(zip(self.agents, rewards[0].tolist(), strict=True)),
+            dict.fromkeys(everybody, bool(terminated[0])),
+            dict.fromkeys(everybody, bool(truncated[0])),
+            {},
+        )
+
+    def _by_agent(self, obs: np.ndarray) -> dict[str, np.ndarray]:
+        return dict(zip(self.agents, obs[0], strict=True))
+
+
+def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
+    """Return the matches that an environment's config names.
+
+    Args:
+        config: As `MatchEnv` takes it.
+        matches: How many.
+
+    Raises:
+        ValueError: As `MatchEnv` raises it.
+    """
+    given = dict(config)
+    for name in given:
+        if name not in _KEYS:
+            near = difflib.get_close_matches(str(name), _KEYS, 1, 0)
+            raise ValueError(
+                f"env_config has {name!r}, which MatchEnv does not know; the nearest is {near[0]} (all: "
+                f"{', '.join(_KEYS)})"
+            )
+    components: Callable[[], Any] | str | None = given.pop("components", None)
+    if isinstance(components, str):
+        components = component_factory(None, None, components, allow=None)
+        delay = components().action_delay
+        if delay is not None:
+            given.setdefault("action_delay", delay)
+    if not callable(components):
+        raise ValueError(
+            f"env_config has components {components!r}, expected a function that returns "
+            'rlgym_bridge.components.Components, or "module:function", one that returns an RLGym'
+        )
+    return VectorEnv(matches, components, **given)
+
+
+def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:
+    """Return an agent's observation and action space.
+
+    Args:
+        env: The matches, a `VectorEnv` or what has its `parser` and `agents`.
+        obs: `(matches, cars, size)`, what it shows.
+    """
+    seen = gym.spaces.Box(-np.inf, np.inf, obs.shape[2:])
+    return seen, action_space_of(*action_space(env.parser.get_action_space(env.agents[0])))
+
+
+def action_space_of(distribution: str, sizes: tuple[int, ...]) -> gym.Space[Any]:
+    """Return the space of one car's actions; the arguments are what `fingerprint.action_space` gives."""
+    if distribution == "categorical":
+        return gym.spaces.Discrete(sizes[0])
+    if distribution == "multi_categorical":
+        return gym.spaces.MultiDiscrete(sizes)
+    return gym.spaces.Box(-1.0, 1.0, sizes)

@@ -1,0 +1,109 @@
+"""The networks of single-machine training as an RLlib module."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.distribution.torch.torch_distribution import TorchMultiCategorical
+from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
+from ray.rllib.core.rl_module.torch import TorchRLModule
+from torch import Tensor
+
+from rlgym_bridge.network import LOG_STD_RANGE
+from rlgym_bridge.policy_shape import PolicyShape
+from rlgym_bridge.torch_networks import Critic, PolicyNetwork
+
+
+class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
+    """A perceptron for the policy and one for the critic; RLlib makes it from a `RLModuleSpec`.
+
+    `model_config` may hold `policy_layers` and `critic_layers`, widths of hidden layers, (256, 256) each when
+    not given; and `obs_clip`: then observations are normalised by the buffers `obs_mean` and `obs_std`, which
+    whoever trains has to set, and clipped to plus and minus this.
+
+    Attributes:
+        shape: Of the policy.
+        policy: The policy's network; `policy.arrays()` are the tensors of a policy folder.
+        critic: The critic's network, where there is one: env runners have none.
+    """
+
+    def setup(self) -> None:
+        """Make the networks.
+
+        Raises:
+            ValueError: `model_config` holds something else, or a space is of a kind that is not known.
+        """
+        config = dict(self.model_config or {})
+        layers = tuple(config.pop("policy_layers", (256, 256)))
+        critic_layers = tuple(config.pop("critic_layers", (256, 256)))
+        clip = config.pop("obs_clip", None)
+        unknown = [name for name in config if name != "vf_share_layers"]  # RLlib adds that for PPO
+        if unknown:
+            raise ValueError(
+                f"model_config has {', '.join(unknown)}; PolicyModule knows policy_layers, critic_layers and "
+                "obs_clip"
+            )
+        self.shape = shape_of(self.observation_space, self.action_space, layers, clip)
+        self.policy = PolicyNetwork(self.shape)
+        self.critic = Critic(self.shape.obs_size, critic_layers)
+        if clip is not None:
+            self.register_buffer("obs_mean", torch.zeros(self.shape.obs_size))
+            self.register_buffer("obs_std", torch.ones(self.shape.obs_size))
+        if self.shape.distribution == "multi_categorical":
+            sizes = list(self.shape.sizes)
+            self.action_dist_cls = TorchMultiCategorical.get_partial_dist_cls(
+                space=self.action_space, input_lens=sizes
+            )
+
+    def get_non_inference_attributes(self) -> list[str]:
+        """Return what env runners do not need."""
+        return ["critic"]
+
+    def compute_values(self, batch: Mapping[str, Any], embeddings: Any = None) -> Tensor:
+        """Return `(rows,)` float32: how much reward is to come."""
+        values: Tensor = self.critic.values(self._shown(batch))
+        return values
+
+    def _forward(self, batch: Mapping[str, Any], **kwargs: Any) -> dict[str, Any]:
+        outputs = self.policy(self._shown(batch))
+        if self.shape.distribution == "gaussian":
+            log_std = self.policy.log_std.clamp(*LOG_STD_RANGE)
+            outputs = torch.cat([outputs, log_std.expand_as(outputs)], 1)
+        return {Columns.ACTION_DIST_INPUTS: outputs}
+
+    def _shown(self, batch: Mapping[str, Any]) -> Tensor:
+        obs: Tensor = batch[Columns.OBS]
+        if self.shape.obs_clip is None:
+            return obs
+        shown: Tensor = (obs - self.obs_mean) / self.obs_std
+        return shown.clamp(-self.shape.obs_clip, self.shape.obs_clip)
+
+
+def shape_of(
+    obs: gym.Space[Any], actions: gym.Space[Any], layers: tuple[int, ...], obs_clip: float | None = None
+) -> PolicyShape:
+    """Return the shape of a policy for some spaces.
+
+    Args:
+        obs: `Box(S,)`.
+        actions: `Discrete`, `MultiDiscrete` or `Box(k,)`.
+        layers: Widths of the hidden layers.
+        obs_clip: As `PolicyShape` has it.
+
+    Raises:
+        ValueError: A space is of another kind.
+    """
+    if not isinstance(obs, gym.spaces.Box) or len(obs.shape) != 1:
+        raise ValueError(f"the observation space is {obs}, expected a Box of one dimension")
+    if isinstance(actions, gym.spaces.Discrete):
+        kind, sizes = "categorical", (int(actions.n),)
+    elif isinstance(actions, gym.spaces.MultiDiscrete):
+        kind, sizes = "multi_categorical", tuple(np.ravel(actions.nvec).tolist())
+    elif isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
+        kind, sizes = "gaussian", actions.shape
+    else:
+        raise ValueError(f"the action space is {actions}, expected Discrete, MultiDiscrete or Box(k,)")
+    return PolicyShape(obs.shape[0], kind, sizes, layers, obs_clip)

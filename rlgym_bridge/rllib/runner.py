@@ -1,0 +1,327 @@
+"""An RLlib env runner that steps all its matches together.
+
+    observations of all cars -> each module once -> actions -> VectorEnv -> ... -> arrays -> episodes
+
+RLlib's own runner asks match after match and car after car; here episodes are made of whole arrays, at the
+end of a sample.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch
+from ray.rllib.core.columns import Columns
+from ray.rllib.env.env_runner import ENV_STEP_FAILURE
+from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
+from ray.rllib.utils.metrics import (
+    NUM_AGENT_STEPS_SAMPLED,
+    NUM_AGENT_STEPS_SAMPLED_LIFETIME,
+    NUM_ENV_STEPS_SAMPLED,
+    NUM_ENV_STEPS_SAMPLED_LIFETIME,
+    NUM_EPISODES,
+    NUM_EPISODES_LIFETIME,
+    NUM_MODULE_STEPS_SAMPLED,
+    NUM_MODULE_STEPS_SAMPLED_LIFETIME,
+)
+
+from rlgym_bridge.rllib.chunks import episode_of
+from rlgym_bridge.rllib.env import matches_of, spaces
+
+COUNTS: Final = "matches"
+"""Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
+`finished_seats` of trained modules."""
+
+NOBODY: Final = ""
+"""In place of a module's name."""
+
+
+class Matches(VectorMultiAgentEnv):
+    """A `VectorEnv` and what an env runner has to know of it.
+
+    Args:
+        env: The matches.
+        seed: Of their first episodes; None: the environment's own.
+
+    Attributes:
+        env: The matches.
+        agents: Names of the cars.
+    """
+
+    def __init__(self, env: Any, seed: int | None) -> None:
+        super().__init__()
+        self.env, self.agents = env, list(env.agents)
+        obs = env.reset(seed)
+        self.num_envs = len(obs)
+        seen, done = spaces(env, obs)
+        self.single_observation_spaces = dict.fromkeys(self.agents, seen)
+        self.single_action_spaces = dict.fromkeys(self.agents, done)
+        self.single_observation_space = gym.spaces.Dict(self.single_observation_spaces)
+        self.single_action_space = gym.spaces.Dict(self.single_action_spaces)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin new episodes; return observations `(matches, cars, size)` and no infos."""
+        return self.env.reset(seed), {}
+
+    def step(self, actions: np.ndarray) -> Any:
+        """Play one decision; see `VectorEnv.step`."""
+        return self.env.step(actions)
+
+
+@dataclass
+class _Episode:
+    """The episode that a match is in.
+
+    Attributes:
+        id_: Of the episode.
+        modules: Who plays each car.
+        returns: `(cars,)` float64, rewards so far.
+        steps: Played so far.
+    """
+
+    id_: str
+    modules: Sequence[str]
+    returns: np.ndarray
+    steps: int = 0
+
+
+class _Piece(NamedTuple):
+    """A part of a sample: rows `start` to `stop` of one match, of one episode."""
+
+    match: int
+    episode: _Episode
+    first: int  # step of the episode that row `start` is
+    start: int
+    stop: int
+    last: np.ndarray  # (cars, size), what is seen after the last row
+    terminated: bool
+    truncated: bool
+
+
+class MatchRunner(MultiAgentEnvRunner):
+    """Plays all matches of a runner together; `env_config` is `MatchEnv`'s.
+
+        PPOConfig().environment(MatchEnv, env_config={...}).env_runners(env_runner_cls=MatchRunner)
+
+    Only the cars of modules that are trained are in the episodes that it returns. Connectors of one's own
+    between environment and module are refused, as are modules with a state; callbacks of single episodes and
+    steps are not called (`on_sample_end` is).
+    """
+
+    _obs: np.ndarray  # (matches, cars, size), what the next actions are chosen on
+
+    def make_env(self) -> None:
+        """Make the matches.
+
+        Raises:
+            ValueError: The config has connectors of its own, or the matches cannot be made.
+        """
+        if self.config._env_to_module_connector or self.config._module_to_env_connector:
+            raise ValueError(
+                "MatchRunner asks no connectors between environment and module, and the config has some; put "
+                "what they do into the module or the observation builder, or take RLlib's MultiAgentEnvRunner"
+            )
+        self.env = Matches(self.make_matches(self.config.num_envs_per_env_runner), self._seed)
+        self.num_envs = self.env.num_envs
+        self._needs_initial_reset = True
+
+    def make_module(self) -> None:
+        """Make the modules.
+
+        Raises:
+            ValueError: They have a state.
+        """
+        super().make_module()
+        if self.module is not None and self.module.is_stateful():
+            raise ValueError("MatchRunner plays no modules with a state; take RLlib's MultiAgentEnvRunner")
+
+    def make_matches(self, matches: int) -> Any:
+        """Return the matches, a `VectorEnv`."""
+        return matches_of(self.config.env_config, matches)
+
+    def modules_of(self, match: int, episode: MultiAgentEpisode) -> Sequence[str]:
+        """Return who plays each car of a match in an episode that begins: `policy_mapping_fn` says so.
+
+        A subclass may name cars by `NOBODY`: its matches play them, whatever action they are given.
+        """
+        return [self.config.policy_mapping_fn(agent, episode) for agent in self.env.agents]
+
+    def _sample(
+        self,
+        *,
+        num_timesteps: int | None = None,
+        num_episodes: int | None = None,
+        explore: bool,
+        random_actions: bool = False,
+        force_reset: bool = False,
+    ) -> list[MultiAgentEpisode]:
+        """Play; the arguments are those of `sample`."""
+        if force_reset or num_episodes is not None or self._needs_initial_reset:
+            self._begin_all()
+            self._needs_initial_reset = num_episodes is not None
+        rows: dict[str, list[np.ndarray]] = {}
+        pieces: list[_Piece] = []
+        starts = [(0, episode.steps) for episode in self._episodes]
+        count = steps = 0
+        by_agents = self.config.count_steps_by == "agent_steps"
+        while count < num_timesteps if num_timesteps is not None else len(pieces) < (num_episodes or 0):
+            row = {Columns.OBS: self._obs.copy()} | self._act(explore, random_actions)
+            count += int(self._learned.sum()) if by_agents else self.num_envs
+            found = self._try_env_step(row[Columns.ACTIONS])
+            if found == ENV_STEP_FAILURE:  # the matches have been made anew
+                self._begin_all()
+                rows, pieces, count, steps = {}, [], 0, 0
+                starts = [(0, 0)] * self.num_envs
+                continue
+            self._obs, row[Columns.REWARDS], terminated, truncated, final_obs = found
+            for name, array in row.items():
+                rows.setdefault(name, []).append(array)
+            steps += 1
+            ended = np.flatnonzero(terminated | truncated)
+            for last, match in zip(final_obs, ended.tolist(), strict=True):
+                start, first = starts[match]
+                flags = bool(terminated[match]), bool(truncated[match])
+                pieces.append(_Piece(match, self._episodes[match], first, start, steps, last, *flags))
+                self._begin(match)
+                starts[match] = steps, 0
+            if len(ended):
+                self._group()
+        whole = len(pieces)
+        if num_timesteps is not None:
+            pieces += [
+                _Piece(match, self._episodes[match], first, start, steps, self._obs[match], False, False)
+                for match, (start, first) in enumerate(starts)
+                if start < steps
+            ]
+        columns = {name: np.stack(arrays) for name, arrays in rows.items()}
+        self._log(columns, pieces, whole)
+        return list(self._episodes_of(columns, pieces))
+
+    # --- matches -------------------------------------------------------------------------------------
+
+    def _begin_all(self) -> None:
+        self._obs, _ = self._try_env_reset(seed=self._seed if self._needs_initial_reset else None)
+        self._episodes: list[_Episode] = [None] * self.num_envs  # type: ignore[list-item]
+        for match in range(self.num_envs):
+            self._begin(match)
+        self._group()
+
+    def _begin(self, match: int) -> None:
+        """Begin an episode; who plays in it is asked of a new `MultiAgentEpisode`, as RLlib does."""
+        new = MultiAgentEpisode(agent_to_module_mapping_fn=self.config.policy_mapping_fn)
+        modules = self.modules_of(match, new)
+        self._episodes[match] = _Episode(new.id_, modules, np.zeros(len(modules)))
+
+    def _group(self) -> None:
+        """Find the rows of `(matches * cars)` that each module plays."""
+        names = np.array([episode.modules for episode in self._episodes])
+        trained = [name for name in np.unique(names).tolist() if _is_trained(self.config, name)]
+        self._learned = np.isin(names, trained)
+        flat = names.reshape(-1)
+        self._rows_of = {name: np.flatnonzero(flat == name) for name in np.unique(flat).tolist() if name}
+
+    # --- modules -------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _act(self, explore: bool, random_actions: bool) -> dict[str, np.ndarray]:
+        """Return everybody's actions, `(matches, cars, ...)`, and what the modules said of them."""
+        matches, cars, size = self._obs.shape
+        if random_actions:
+            spaces = self.env.single_action_spaces
+            drawn = [[spaces[agent].sample() for agent in self.env.agents] for _ in range(matches)]
+            return {Columns.ACTIONS: np.array(drawn)}
+        seen = torch.from_numpy(np.ascontiguousarray(self._obs).reshape(-1, size))
+        found: dict[str, np.ndarray] = {}
+        for name, where in self._rows_of.items():
+            module = self.module[name]
+            batch = {Columns.OBS: seen[where].to(self._device)}
+            out = module.forward_exploration(batch) if explore else module.forward_inference(batch)
+            if explore:
+                kind = module.get_exploration_action_dist_cls()
+                actions = (dist := kind.from_logits(out[Columns.ACTION_DIST_INPUTS])).sample()
+                out[Columns.ACTION_LOGP] = dist.logp(actions)
+            else:
+                kind = module.get_inference_action_dist_cls()
+                actions = kind.from_logits(out[Columns.ACTION_DIST_INPUTS]).to_deterministic().sample()
+            for column, values in ({Columns.ACTIONS: actions} | out).items():
+                given = values.cpu().numpy()
+                if column not in found:
+                    found[column] = np.zeros((matches * cars, *given.shape[1:]), given.dtype)
+                found[column][where] = given
+        return {column: values.reshape(matches, cars, *values.shape[1:]) for column, values in found.items()}
+
+    # --- what is returned ----------------------------------------------------------------------------
+
+    def _episodes_of(
+        self, columns: dict[str, np.ndarray], pieces: list[_Piece]
+    ) -> Iterator[MultiAgentEpisode]:
+        """Yield the pieces as episodes of those cars that are learned from."""
+        for piece in pieces:
+            rows = slice(piece.start, piece.stop)
+            seats = {
+                car: module
+                for car, module in enumerate(piece.episode.modules)
+                if _is_trained(self.config, module)
+            }
+            if seats:
+                yield episode_of(
+                    {name: array[rows, piece.match] for name, array in columns.items()},
+                    piece.last, seats, self.env, piece.episode.id_, piece.first,
+                    piece.terminated, piece.truncated,
+                )  # fmt: skip
+
+    def _log(self, columns: dict[str, np.ndarray], pieces: list[_Piece], whole: int) -> None:
+        """Count steps and episodes under RLlib's names; the first pieces, `whole`, end an episode."""
+        log = self.metrics.log_value
+        agents: dict[str, int] = dict.fromkeys(self.env.agents, 0)
+        modules: dict[str, int] = {}
+        steps = 0
+        counts = {"episode_reward": 0.0, "finished_seats": 0.0}
+        for number, (match, episode, _, start, stop, *_) in enumerate(pieces):
+            steps += stop - start
+            episode.steps += stop - start
+            episode.returns += columns[Columns.REWARDS][start:stop, match].sum(0)
+            for car, (agent, module) in enumerate(zip(self.env.agents, episode.modules, strict=True)):
+                if not _is_trained(self.config, module):
+                    continue
+                agents[agent] += stop - start
+                modules[module] = modules.get(module, 0) + stop - start
+                if number < whole:
+                    counts["episode_reward"] += float(episode.returns[car])
+                    counts["finished_seats"] += 1
+            if number < whole:
+                returns = dict(zip(self.env.agents, episode.returns.tolist(), strict=True))
+                of_modules: dict[str, float] = {}
+                for module, gained in zip(episode.modules, episode.returns.tolist(), strict=True):
+                    of_modules[module] = of_modules.get(module, 0.0) + gained
+                played = dict.fromkeys(self.env.agents, episode.steps)
+                self._log_episode_metrics(
+                    episode.steps, sum(returns.values()), 0.0, returns, of_modules, played
+                )
+        self._log_env_steps(self._metrics_num_env_steps_sampled, steps)
+        by_name = [(NUM_ENV_STEPS_SAMPLED, NUM_ENV_STEPS_SAMPLED_LIFETIME, steps)]
+        by_name.append((NUM_EPISODES, NUM_EPISODES_LIFETIME, whole))
+        for agent, count in agents.items():
+            keys = (NUM_AGENT_STEPS_SAMPLED, agent), (NUM_AGENT_STEPS_SAMPLED_LIFETIME, agent)
+            by_name.append((*keys, count))
+        for module, count in modules.items():
+            keys = (NUM_MODULE_STEPS_SAMPLED, module), (NUM_MODULE_STEPS_SAMPLED_LIFETIME, module)
+            by_name.append((*keys, count))
+        for now, ever, count in by_name:
+            log(now, count, reduce="sum")
+            log(ever, count, reduce="lifetime_sum", with_throughput=ever == NUM_ENV_STEPS_SAMPLED_LIFETIME)
+        for name, value in (counts | self.env.env.take_counts()).items():
+            log((COUNTS, name), value, reduce="sum")
+
+
+def _is_trained(config: Any, module: str) -> bool:
+    chosen = config.policies_to_train
+    if module == NOBODY:
+        return False
+    if chosen is None or callable(chosen):
+        return chosen is None or bool(chosen(module, None))
+    return module in chosen

@@ -1,0 +1,240 @@
+"""`correct_applied_actions`: `set_actions` as documented, all or nothing, and probabilities that fit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("ray")
+
+from rlgym_bridge.rllib.applied import correct_applied_actions
+from tests.rllib.episodes import (
+    ACTIONS,
+    BLUE,
+    DOCUMENTED,
+    ORANGE,
+    SPACES,
+    WRONG_SIZES,
+    held,
+    lists_and_arrays,
+    numbered,
+    ragged,
+    refused,
+    with_outputs,
+)
+
+
+@lists_and_arrays
+@pytest.mark.parametrize("container", [list, np.array], ids=["list", "array"])
+@pytest.mark.parametrize(("lookback", "at", "neg", "new", "expected"), DOCUMENTED)
+def test_the_actions_that_at_indices_name_are_overwritten_and_counted(
+    lookback, at, neg, new, expected, container, numpy
+):
+    episode = numbered(lookback, numpy=numpy)
+    given = new if isinstance(new, int) else container(new)
+    counts = correct_applied_actions(episode, {ORANGE: given}, at_indices=at, neg_index_as_lookback=neg)
+    assert held(episode, ORANGE) == expected
+    assert held(episode, BLUE) == ACTIONS
+    assert counts == {ORANGE: sum(a != b for a, b in zip(ACTIONS, expected, strict=True))}
+    assert correct_applied_actions(episode, {ORANGE: given}, at_indices=at, neg_index_as_lookback=neg) == {
+        ORANGE: 0
+    }
+
+
+@lists_and_arrays
+@pytest.mark.parametrize(("lookback", "at", "neg", "new"), WRONG_SIZES)
+def test_sizes_that_do_not_match_raise_and_change_nothing(lookback, at, neg, new, numpy):
+    episode = numbered(lookback, numpy=numpy)
+    refused(episode, IndexError, "agent 'orange-0'", {ORANGE: new}, at_indices=at, neg_index_as_lookback=neg)
+
+
+@lists_and_arrays
+@pytest.mark.parametrize(
+    ("at", "error", "message"),
+    [
+        ([0, 4], IndexError, "at_indices has 4, agent 'blue-0' has 4 steps and 3 in its lookback buffer"),
+        (-5, IndexError, "at_indices has -5"),
+        (True, TypeError, "at_indices has True, expected whole numbers"),
+        ([True, False, True, False], TypeError, "np.flatnonzero makes them of a mask"),
+        (np.array([True, False]), TypeError, "np.flatnonzero makes them of a mask"),
+        (1.0, TypeError, "at_indices has 1.0"),
+        (np.array([1.0, 2.0]), TypeError, "at_indices has 1.0"),
+        (slice(0.0, 2), TypeError, "at_indices has 0.0"),
+        ({1, 2}, TypeError, r"at_indices has \{1, 2\}"),
+        ("12", TypeError, "at_indices has '12'"),
+        ([3, -1], ValueError, "a step of agent 'blue-0' stands twice"),
+        (slice(None, None, -1), ValueError, "expected a slice forward"),
+    ],
+    ids=str,
+)
+def test_indices_that_are_no_steps_are_refused(at, error, message, numpy):
+    refused(numbered(3, numpy=numpy), error, message, {BLUE: [50, 51]}, at_indices=at)
+
+
+@lists_and_arrays
+@pytest.mark.parametrize(
+    ("at", "new", "error", "message"),
+    [
+        ([0, 1], [50, 51, 52], IndexError, "given 3 actions, expected 2"),
+        ([0, 1], [50], IndexError, "given 1 actions, expected 2"),
+        ([0, 1], 50, IndexError, "given 50, expected 2"),
+        (slice(0, 2), np.array(50), IndexError, r"given array\(50\), expected 2"),
+        (0, [50, 51], IndexError, r"shape \(2,\), expected \(\)"),
+        (slice(0, 2), [[50], [51]], ValueError, r"shape \(1,\), expected \(\)"),
+        (slice(0, 2), [[50], [51, 52]], ValueError, r"not of shape \(\) each"),
+        (slice(0, 2), [50, 500], ValueError, r"action 500 for agent 'orange-0' at step 1 .* Discrete\(90\)"),
+        ([2, 0], [50, -1], ValueError, r"action -1 for agent 'orange-0' at step 0 .* Discrete\(90\)"),
+        (-1, 500, ValueError, r"action 500 for agent 'orange-0' at step 3 .* Discrete\(90\)"),
+        (slice(0, 2), [50, 1.7], ValueError, r"is float64, expected integers, .* Discrete\(90\)"),
+        (0, 50.0, ValueError, "action 50.0 .* at step 0 is float64, expected integers"),
+        (0, True, ValueError, "is bool, expected integers"),
+        (0, None, ValueError, "is object, expected integers"),
+    ],
+)
+def test_what_is_wrong_for_one_agent_changes_no_agent(at, new, error, message, numpy):
+    good = 50 if isinstance(at, int) else [50, 51]
+    refused(numbered(3, numpy=numpy), error, message, {BLUE: good, ORANGE: new}, at_indices=at)
+
+
+@lists_and_arrays
+def test_an_unknown_agent_is_refused_with_those_there_are(numpy):
+    message = r"applied has agent 'green-0', expected some of \['blue-0', 'orange-0'\]"
+    refused(numbered(numpy=numpy), KeyError, message, {BLUE: 50, "green-0": 50}, at_indices=0)
+
+
+def test_actions_without_agents_are_refused():
+    refused(numbered(), TypeError, "applied is a list, expected a mapping", [50] * 7)
+
+
+@lists_and_arrays
+@pytest.mark.parametrize(
+    "at", [(1, 2), range(1, 3), np.array([1, 2], np.uint8), [np.int64(1), 2], slice(np.int64(1), 3)], ids=str
+)
+def test_whole_numbers_of_any_kind_are_steps(at, numpy):
+    episode = numbered(3, numpy=numpy)
+    assert correct_applied_actions(episode, {BLUE: (50, 51)}, at_indices=at) == {BLUE: 2}
+    assert held(episode) == [3, 4, 5, 6, 50, 51, 9]
+    correct_applied_actions(episode, {BLUE: 52}, at_indices=np.int64(-1))
+    assert held(episode)[-1] == 52
+
+
+@lists_and_arrays
+def test_an_index_from_the_end_never_reaches_the_lookback_buffer(numpy):
+    episode = numbered(3, numpy=numpy)
+    for at in (-5, [-5]):
+        refused(episode, IndexError, "at_indices has -5", {BLUE: [50] if at == [-5] else 50}, at_indices=at)
+    assert correct_applied_actions(episode, {BLUE: []}, at_indices=slice(-9, -4)) == {BLUE: 0}
+    correct_applied_actions(episode, {BLUE: [50, 51]}, at_indices=slice(-9, 2))
+    assert held(episode) == [3, 4, 5, 50, 51, 8, 9]
+
+
+@lists_and_arrays
+def test_steps_of_an_agent_that_skips_are_its_own(numpy):
+    episode = ragged(numpy=numpy)
+    assert correct_applied_actions(episode, {ORANGE: [50, 51]}, at_indices=[2, 1]) == {ORANGE: 2}
+    assert held(episode, ORANGE) == [20, 51, 50]
+    assert episode.get_actions(4) == {BLUE: 14, ORANGE: 50}
+    refused(episode, IndexError, "orange-0' has 3 steps", {BLUE: 50, ORANGE: 51}, at_indices=3)
+    assert correct_applied_actions(episode, {BLUE: [50] * 6, ORANGE: [22] * 3}) == {BLUE: 6, ORANGE: 3}
+
+
+@lists_and_arrays
+def test_an_action_whose_observation_has_not_come_is_refused_until_it_has(numpy):
+    episode = ragged(numpy=numpy, hanging=True)
+    refused(episode, ValueError, "add the observation first", {BLUE: 50, ORANGE: 51}, at_indices=-1)
+    assert correct_applied_actions(episode, {BLUE: 50}, at_indices=-1) == {BLUE: 1}
+    episode = ragged(hanging=True)
+    episode.add_env_step(
+        observations={BLUE: np.float32([8]), ORANGE: np.float32([8])},
+        actions={BLUE: 17},
+        rewards={BLUE: 0.0, ORANGE: 0.0},
+    )
+    episode = episode.to_numpy() if numpy else episode
+    assert correct_applied_actions(episode, {ORANGE: 51}, at_indices=-1) == {ORANGE: 1}
+    assert held(episode, ORANGE) == [20, 22, 24, 51]
+
+
+@lists_and_arrays
+@pytest.mark.parametrize(
+    "actions", [np.arange(7, dtype=np.int8), np.arange(7, dtype=np.int32)], ids=["8", "32"]
+)
+def test_the_dtype_stays_and_what_does_not_fit_is_refused(actions, numpy):
+    episode = numbered(numpy=numpy, actions=actions, space=None)
+    correct_applied_actions(episode, {BLUE: [50, 51]}, at_indices=[0, 2])
+    assert {np.asarray(episode.agent_episodes[BLUE].get_actions(t)).dtype for t in range(7)} == {
+        actions.dtype
+    }
+    refused(episode, ValueError, f"does not fit into {actions.dtype}", {BLUE: 2**40}, at_indices=0)
+    refused(episode, ValueError, "is float64, expected integers$", {BLUE: 1.7}, at_indices=0)
+
+
+def test_python_numbers_stay_python_numbers_in_lists():
+    episode = numbered()
+    correct_applied_actions(episode, {BLUE: np.array([50])}, at_indices=[0])
+    assert type(episode.agent_episodes[BLUE].get_actions(0)) is int
+
+
+@lists_and_arrays
+def test_an_array_of_another_dtype_than_its_space_is_refused_where_ray_would_fail(numpy):
+    episode = numbered(numpy=numpy, actions=np.zeros((7, 8)), space=SPACES["Box"])
+    new = np.full(8, 0.5)
+    if numpy:
+        refused(episode, ValueError, r"\(float64\) cannot be, .* Box\(.*float32\)", {BLUE: new}, at_indices=0)
+    else:
+        assert correct_applied_actions(episode, {BLUE: new}, at_indices=0) == {BLUE: 1}
+    refused(episode, ValueError, "action .* cannot be", {BLUE: new + 1}, at_indices=0)
+
+
+def test_what_is_written_shares_no_memory_with_what_was_given():
+    new = np.zeros((2, 8), np.float32)
+    for numpy in (False, True):
+        episode, _ = with_outputs("Box", 0, numpy)
+        correct_applied_actions(episode, {BLUE: new}, at_indices=slice(0, 2))
+        new += 1
+        assert (np.asarray(held(episode))[:2] == 0).all()
+        new -= 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.booleans(), st.booleans(), st.integers(0, 7))
+def test_any_indices_choose_what_a_plain_list_would(data, numpy, neg, lookback):
+    steps, end = list(range(7))[lookback:], st.none() | st.integers(-9, 9)
+    at = data.draw(
+        st.builds(slice, end, end, st.none() | st.integers(1, 3))
+        | st.lists(st.integers(-9, 9), max_size=5)
+        | st.integers(-9, 9)
+    )
+
+    def chosen(index):
+        if neg and index < 0:
+            return list(range(lookback))[index]
+        return steps[index]
+
+    if isinstance(at, slice) and neg:
+        ends = [None if one is None else max(one + lookback, 0) for one in (at.start, at.stop)]
+        rows = list(range(7))[slice(lookback if ends[0] is None else ends[0], ends[1], at.step)]
+    elif isinstance(at, slice):
+        rows = steps[at]
+    else:
+        try:
+            rows = [chosen(index) for index in ([at] if isinstance(at, int) else at)]
+        except IndexError:
+            rows = None
+    episode = numbered(lookback, numpy=numpy)
+    count = 1 if rows is None else len(rows)
+    new = 50 if isinstance(at, int) else list(range(50, 50 + count))
+    if rows is None or len(set(rows)) < count:
+        refused(
+            episode,
+            (IndexError, ValueError),
+            "at_indices",
+            {BLUE: new},
+            at_indices=at,
+            neg_index_as_lookback=neg,
+        )
+        return
+    expected = list(ACTIONS)
+    for row, action in zip(rows, [new] if isinstance(at, int) else new, strict=True):
+        expected[row] = action
+    correct_applied_actions(episode, {BLUE: new}, at_indices=at, neg_index_as_lookback=neg)
+    assert held(episode) == expected

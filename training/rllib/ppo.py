@@ -1,0 +1,263 @@
+"""The same training on a Ray cluster: RLlib's PPO plays and learns, everything else is the single machine's.
+
+    Learner -> RLlib's learner -> env runners play -> episodes -> RLlib's learner -> ... -> Learner
+
+Checkpoints, progress and the older versions of the policy are `training.run`'s, so that either engine goes on
+with a run of the other.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+import torch
+
+from training.collector import CollectorDied
+from training.config import ConfigError, Settings
+from training.learner import Diverged, Learner
+from training.policies import tensors_of
+from training.run import Iteration, Summary, run
+
+try:
+    import ray
+    from ray.rllib.algorithms.ppo import PPO, PPOConfig
+    from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+    from rlgym_bridge.rllib.env import MatchEnv
+    from rlgym_bridge.rllib.module import PolicyModule
+    from rlgym_bridge.rllib.runner import COUNTS
+    from training.rllib.learner import SelfPlayLearner
+    from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
+except ImportError as missing:
+    raise ImportError(
+        f'--engine rllib needs Ray: pip install -c constraints.txt -e ".[train,rllib]" ({missing})'
+    ) from missing
+
+_OBJECTS: Final = 512 << 20
+"""Bytes of shared memory for Ray's objects on a cluster of our own: a batch has a few MB."""
+
+
+def main(
+    settings: Settings, resume: bool = False, quiet: bool = False, address: str | None = None
+) -> Summary:
+    """Train with RLlib; see `training.run.run`.
+
+    Args:
+        settings: Of the run; `collectors` are its env runners.
+        resume: Go on from the newest checkpoint in `settings.out`.
+        quiet: Show nothing.
+        address: Of a Ray cluster, `"auto"` for the one of this machine; None makes one that listens on
+            loopback alone and ends with the run.
+
+    Raises:
+        ConfigError: As `run` raises it, or there is no cluster at the address.
+        CollectorDied: No env runner gave anything.
+        Diverged: As `run` raises it.
+    """
+    return run(settings, partial(Cluster, address=address), resume, quiet)
+
+
+class Cluster:
+    """RLlib's PPO as an engine; a context manager.
+
+    Args:
+        learner: What checkpoints are made of.
+        address: See `main`.
+
+    Attributes:
+        count: Env runners.
+    """
+
+    def __init__(self, learner: Learner, address: str | None = None) -> None:
+        self._learner = learner
+        self._own = not ray.is_initialized()
+        self._logger = logging.getLogger("ray.rllib")
+        if self._own:
+            _join(address, learner.settings)
+        # A processor each; the learner shares one of this machine's.
+        processors = int(ray.cluster_resources().get("CPU", 1))
+        self.count = learner.settings.collectors or processors
+        if self.count > processors:
+            raise ConfigError(
+                f"collectors is {self.count}, and the cluster has {processors} processors, one for each; set "
+                "it to fewer, or 0"
+            )
+        torch.set_num_threads(learner.settings.threads or os.cpu_count() or 1)
+        self._algorithm: PPO = _config(learner, self.count).build_algo()
+
+    def __enter__(self) -> Self:
+        """Give RLlib what the learner holds."""
+        learner = self._learner
+        state = {f"policy.{name}": array for name, array in learner.policy.arrays().items()}
+        critic = learner.critic.state_dict().items()
+        state |= {f"critic.{name}": tensor.cpu().numpy() for name, tensor in critic}
+        self._set({MAIN: state | self._scale()}, learner.optimizer.state_dict()["state"])
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """End the env runners, and the cluster if it is ours."""
+        self._algorithm.stop()
+        if self._own:
+            ray.shutdown()
+
+    def restart(self) -> None:
+        """Do nothing: what comes first from many machines is chance, no run equals another."""
+
+    def iterate(self, older: int) -> Iteration:
+        """Play one batch and learn from it.
+
+        Args:
+            older: The older version that is met.
+
+        Raises:
+            CollectorDied: No env runner gave anything.
+            Diverged: A loss or a gradient is not finite.
+        """
+        learner = self._learner
+        self._set({SNAPSHOT: _module_state(learner, learner.snapshots.rows[older])})
+        rate = learner.set_learning_rate()
+        alone = bool(learner.settings.start_from) and learner.steps < learner.settings.critic_alone
+        _of_learners(self._algorithm, lambda one: one.prepare(rate, alone))
+        started = time.perf_counter()
+        result = self._algorithm.train()
+        seconds = time.perf_counter() - started
+        sampled = result.get("env_runners", {})
+        steps = int(sampled.get("num_module_steps_sampled", {}).get(MAIN, 0))
+        if not steps:
+            raise CollectorDied("no env runner gave anything; what stopped them stands above")
+        stats = {"learning_rate": rate, **_of_learners(self._algorithm, lambda one: one.stats)}
+        wrong = [name for name, value in stats.items() if not np.isfinite(value)]
+        if wrong:
+            raise Diverged(f"{', '.join(wrong)} is not finite after {learner.steps} steps")
+        stats["collect_seconds"] = seconds - stats["learn_seconds"]
+        if learner.settings.normalise_obs:
+            for scale in self._algorithm.env_runner_group.foreach_env_runner(
+                lambda runner: runner.take_scale(), local_env_runner=False
+            ):
+                if scale is not None:
+                    learner.scale.merge(scale)
+            self._set({MAIN: self._scale()})
+        counts = {name: float(value) for name, value in sampled[COUNTS].items()}
+        return Iteration(steps, counts, stats)
+
+    def bring(self) -> None:
+        """Write networks and optimizer into the learner."""
+        weights, optimizer = _of_learners(self._algorithm, lambda one: one.give())
+        learner = self._learner
+        for name, network in (("policy", learner.policy), ("critic", learner.critic)):
+            start = f"{name}."
+            own = {
+                key[len(start) :]: torch.tensor(array)
+                for key, array in weights.items()
+                if key.startswith(start)
+            }
+            network.load_state_dict(own)
+        groups = learner.optimizer.state_dict()["param_groups"]
+        learner.optimizer.load_state_dict({"state": optimizer, "param_groups": groups})
+
+    def _scale(self) -> dict[str, np.ndarray]:
+        """Return the normalisation as PolicyModule holds it; nothing where there is none."""
+        learner = self._learner
+        clip = learner.shape.obs_clip
+        if clip is None:
+            return {}
+        mean, std, _ = learner.scale.normalisation(clip)
+        return {"obs_mean": np.array(mean, np.float32), "obs_std": np.array(std, np.float32)}
+
+    def _set(self, states: Mapping[str, Mapping[str, np.ndarray]], optimizer: Any = None) -> None:
+        """Set weights of modules, everywhere."""
+        shared = ray.put(dict(states))
+        _of_learners(self._algorithm, lambda one: one.take(states, optimizer))
+        self._algorithm.env_runner_group.foreach_env_runner(
+            lambda runner: runner.take(ray.get(shared)), local_env_runner=False
+        )
+
+
+def _join(address: str | None, settings: Settings) -> None:
+    """Connect to a cluster, or begin one of our own."""
+    quiet: dict[str, Any] = {"logging_level": "ERROR"}
+    if address is not None:
+        try:
+            ray.init(address=address, **quiet)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ConfigError(
+                f'no Ray cluster can be joined at "{address}": {error}. `ray start --head` begins one, and '
+                "says its address"
+            ) from error
+        return
+    processors = max(os.cpu_count() or 1, settings.collectors)
+    ray.init(
+        num_cpus=processors, include_dashboard=False, object_store_memory=_OBJECTS,
+        _node_ip_address="127.0.0.1", **quiet,
+    )  # fmt: skip
+
+
+def _config(learner: Learner, runners: int) -> PPOConfig:
+    settings, shape = learner.settings, learner.shape
+    networks = {
+        "policy_layers": settings.policy_layers,
+        "critic_layers": settings.critic_layers,
+        "obs_clip": shape.obs_clip,
+    }
+    spec = RLModuleSpec(module_class=PolicyModule, model_config=networks)
+    cuda = learner.device.type == "cuda"
+    return (
+        PPOConfig()
+        .environment(MatchEnv, env_config={"settings": settings}, disable_env_checking=True)
+        .env_runners(
+            env_runner_cls=SelfPlayRunner,
+            num_env_runners=runners,
+            num_envs_per_env_runner=settings.matches,
+            rollout_fragment_length=settings.rollout_steps,
+        )
+        .multi_agent(
+            policies={MAIN, SNAPSHOT},
+            policies_to_train=[MAIN],
+            policy_mapping_fn=_nobody_asks,
+            count_steps_by="env_steps",
+        )
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={MAIN: spec, SNAPSHOT: spec}))
+        .learners(num_learners=0, num_gpus_per_learner=int(cuda), learner_class=SelfPlayLearner)
+        .training(
+            gamma=settings.gamma,
+            lambda_=settings.gae_lambda,
+            lr=settings.learning_rate,
+            train_batch_size_per_learner=runners * settings.matches * settings.rollout_steps,
+            minibatch_size=settings.minibatch,
+            num_epochs=settings.epochs,
+            clip_param=settings.clip,
+            entropy_coeff=settings.entropy_coefficient,
+            vf_loss_coeff=0.5,
+            vf_clip_param=float("inf"),
+            use_kl_loss=False,
+            grad_clip=settings.max_grad_norm,
+        )
+        .fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1.0)
+        .debugging(seed=settings.seed)
+    )
+
+
+def _nobody_asks(agent: str, episode: Any, **more: Any) -> str:
+    return MAIN  # SelfPlayRunner knows by the seat
+
+
+def _module_state(learner: Learner, row: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the state of a PolicyModule, less its critic, that plays a policy of `training.policies`."""
+    tensors = tensors_of(learner.shape, row)
+    scale = {name: tensors.pop(name) for name in ("obs_mean", "obs_std")}
+    state = {f"policy.{name}": tensor for name, tensor in tensors.items()}
+    return state if learner.shape.obs_clip is None else state | scale
+
+
+def _of_learners(algorithm: PPO, ask: Any) -> Any:
+    """Ask all of RLlib's learners, and return what the first one says."""
+    answers = [answer.get() for answer in algorithm.learner_group.foreach_learner(ask)]
+    return answers[0]
