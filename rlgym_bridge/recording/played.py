@@ -152,8 +152,8 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
         raise RecordingError(
-            f"{recording.source} holds no decisions of {', '.join(missing) or 'a policy that sees anything'}"
-            f", expected those of policy folders, of which it has {', '.join(known) or 'none'}; `rlgym-bridge "
+            f"{recording.source} holds no decisions of {', '.join(missing) or 'policies that see anything'}, "
+            f"expected those of policy folders, of which it has {', '.join(known) or 'none'}; `rlgym-bridge "
             "match --record` writes them"
         )
     return [

@@ -48,7 +48,7 @@ def episodes_from_recording(
     """
     match = recording if isinstance(recording, MatchRecording) else read_match(recording)
     return [
-        _episode(cars, f"{match.source}-{number}")
+        episode_of(cars, f"{match.source}-{number}")
         for number, cars in enumerate(played(match, reward, bots, allow_modules))
     ]
 
@@ -68,8 +68,13 @@ def applied_of(episode: MultiAgentEpisode) -> dict[str, list[Any]]:
     }
 
 
-def _episode(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
-    """Return one episode; its steps are all ticks on which somebody decided."""
+def episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
+    """Return one episode, as `episodes_from_recording` gives it.
+
+    Args:
+        cars: What each did in it.
+        id_: Of the episode.
+    """
     episode = MultiAgentEpisode(
         id_,
         observation_space={car.agent: gym.spaces.Box(-np.inf, np.inf, car.obs.shape[1:]) for car in cars},

@@ -94,7 +94,7 @@ class SelfPlayLearner(PPOTorchLearner):
             self._note("kl", share(ratios - 1 - change))
             self._note("clip_fraction", share(((ratios - 1).abs() > config.clip_param).float()))
         for ours, (theirs, factor) in _RLLIBS.items():
-            self._note(ours, factor * self.metrics.peek((module_id, theirs)))
+            self._note(ours, factor * torch.as_tensor(self.metrics.peek((module_id, theirs))).detach())
         return loss
 
     def postprocess_gradients_for_module(

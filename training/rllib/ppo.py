@@ -6,41 +6,32 @@ Checkpoints, progress and the older versions of the policy are `training.run`'s,
 with a run of the other.
 """
 
-import logging
 import os
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
+import ray
 import torch
+from ray.rllib.algorithms.ppo import PPO, PPOConfig
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from rlgym_bridge.rllib.env import MatchEnv
+from rlgym_bridge.rllib.module import PolicyModule
+from rlgym_bridge.rllib.runner import COUNTS
 from training.collector import CollectorDied
 from training.config import ConfigError, Settings
 from training.learner import Diverged, Learner
 from training.policies import tensors_of
+from training.rllib.cluster import cluster
+from training.rllib.learner import SelfPlayLearner
+from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
 from training.run import Iteration, Summary, run
-
-try:
-    import ray
-    from ray.rllib.algorithms.ppo import PPO, PPOConfig
-    from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
-    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-
-    from rlgym_bridge.rllib.env import MatchEnv
-    from rlgym_bridge.rllib.module import PolicyModule
-    from rlgym_bridge.rllib.runner import COUNTS
-    from training.rllib.learner import SelfPlayLearner
-    from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
-except ImportError as missing:
-    raise ImportError(
-        f'--engine rllib needs Ray: pip install -c constraints.txt -e ".[train,rllib]" ({missing})'
-    ) from missing
-
-_OBJECTS: Final = 512 << 20
-"""Bytes of shared memory for Ray's objects on a cluster of our own: a batch has a few MB."""
 
 
 def main(
@@ -57,13 +48,14 @@ def main(
 
     Raises:
         ConfigError: As `run` raises it, or there is no cluster at the address.
-        CollectorDied: No env runner gave anything.
+        CollectorDied: An env runner could not make its matches; components raised an error; or all env
+            runners have died.
         Diverged: As `run` raises it.
     """
-    return run(settings, partial(Cluster, address=address), resume, quiet)
+    return run(settings, partial(OnCluster, address=address), resume, quiet)
 
 
-class Cluster:
+class OnCluster:
     """RLlib's PPO as an engine; a context manager.
 
     Args:
@@ -75,21 +67,23 @@ class Cluster:
     """
 
     def __init__(self, learner: Learner, address: str | None = None) -> None:
-        self._learner = learner
-        self._own = not ray.is_initialized()
-        self._logger = logging.getLogger("ray.rllib")
-        if self._own:
-            _join(address, learner.settings)
-        # A processor each; the learner shares one of this machine's.
-        processors = int(ray.cluster_resources().get("CPU", 1))
-        self.count = learner.settings.collectors or processors
-        if self.count > processors:
-            raise ConfigError(
-                f"collectors is {self.count}, and the cluster has {processors} processors, one for each; set "
-                "it to fewer, or 0"
-            )
-        torch.set_num_threads(learner.settings.threads or os.cpu_count() or 1)
-        self._algorithm: PPO = _config(learner, self.count).build_algo()
+        self._learner, self._open = learner, ExitStack()
+        settings = learner.settings
+        with ExitStack() as opening:
+            processors = opening.enter_context(cluster(address, settings.collectors))
+            self.count = settings.collectors or processors
+            if self.count > processors:
+                raise ConfigError(
+                    f"collectors is {self.count}, and the cluster has {processors} processors, one for each; "
+                    "set it to fewer, or 0"
+                )
+            torch.set_num_threads(settings.threads or os.cpu_count() or 1)
+            try:
+                self._algorithm: PPO = _config(learner, self.count).build_algo()
+            except (ray.exceptions.RayActorError, IndexError) as error:  # IndexError: all of them
+                raise CollectorDied("env runners could not make their matches; why stands above") from error
+            opening.callback(self._algorithm.stop)
+            self._open = opening.pop_all()
 
     def __enter__(self) -> Self:
         """Give RLlib what the learner holds."""
@@ -104,9 +98,7 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         """End the env runners, and the cluster if it is ours."""
-        self._algorithm.stop()
-        if self._own:
-            ray.shutdown()
+        self._open.close()
 
     def restart(self) -> None:
         """Do nothing: what comes first from many machines is chance, no run equals another."""
@@ -118,7 +110,7 @@ class Cluster:
             older: The older version that is met.
 
         Raises:
-            CollectorDied: No env runner gave anything.
+            CollectorDied: Components raised an error, or all env runners have died.
             Diverged: A loss or a gradient is not finite.
         """
         learner = self._learner
@@ -131,19 +123,20 @@ class Cluster:
         seconds = time.perf_counter() - started
         sampled = result.get("env_runners", {})
         steps = int(sampled.get("num_module_steps_sampled", {}).get(MAIN, 0))
+        reports = self._of_runners(lambda runner: runner.report())
+        for fault in (fault for fault, _ in reports if fault):
+            raise CollectorDied(f"an env runner stopped: {fault}")
         if not steps:
-            raise CollectorDied("no env runner gave anything; what stopped them stands above")
+            raise CollectorDied("no env runner gave anything: all have died")
         stats = {"learning_rate": rate, **_of_learners(self._algorithm, lambda one: one.stats)}
         wrong = [name for name, value in stats.items() if not np.isfinite(value)]
         if wrong:
             raise Diverged(f"{', '.join(wrong)} is not finite after {learner.steps} steps")
         stats["collect_seconds"] = seconds - stats["learn_seconds"]
+        for _, scale in reports:
+            if scale is not None:
+                learner.scale.merge(scale)
         if learner.settings.normalise_obs:
-            for scale in self._algorithm.env_runner_group.foreach_env_runner(
-                lambda runner: runner.take_scale(), local_env_runner=False
-            ):
-                if scale is not None:
-                    learner.scale.merge(scale)
             self._set({MAIN: self._scale()})
         counts = {name: float(value) for name, value in sampled[COUNTS].items()}
         return Iteration(steps, counts, stats)
@@ -176,28 +169,13 @@ class Cluster:
         """Set weights of modules, everywhere."""
         shared = ray.put(dict(states))
         _of_learners(self._algorithm, lambda one: one.take(states, optimizer))
-        self._algorithm.env_runner_group.foreach_env_runner(
-            lambda runner: runner.take(ray.get(shared)), local_env_runner=False
-        )
+        self._of_runners(lambda runner: runner.take(ray.get(shared)))
 
-
-def _join(address: str | None, settings: Settings) -> None:
-    """Connect to a cluster, or begin one of our own."""
-    quiet: dict[str, Any] = {"logging_level": "ERROR"}
-    if address is not None:
-        try:
-            ray.init(address=address, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                f'no Ray cluster can be joined at "{address}": {error}. `ray start --head` begins one, and '
-                "says its address"
-            ) from error
-        return
-    processors = max(os.cpu_count() or 1, settings.collectors)
-    ray.init(
-        num_cpus=processors, include_dashboard=False, object_store_memory=_OBJECTS,
-        _node_ip_address="127.0.0.1", **quiet,
-    )  # fmt: skip
+    def _of_runners(self, ask: Any) -> list[Any]:
+        """Ask all env runners that can answer."""
+        group = self._algorithm.env_runner_group
+        answers: list[Any] = group.foreach_env_runner(ask, local_env_runner=False)
+        return answers
 
 
 def _config(learner: Learner, runners: int) -> PPOConfig:
@@ -209,6 +187,7 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
     }
     spec = RLModuleSpec(module_class=PolicyModule, model_config=networks)
     cuda = learner.device.type == "cuda"
+    batch = runners * settings.matches * settings.rollout_steps  # steps of matches, not of cars
     return (
         PPOConfig()
         .environment(MatchEnv, env_config={"settings": settings}, disable_env_checking=True)
@@ -230,8 +209,8 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
             gamma=settings.gamma,
             lambda_=settings.gae_lambda,
             lr=settings.learning_rate,
-            train_batch_size_per_learner=runners * settings.matches * settings.rollout_steps,
-            minibatch_size=settings.minibatch,
+            train_batch_size_per_learner=batch,
+            minibatch_size=min(settings.minibatch, batch),
             num_epochs=settings.epochs,
             clip_param=settings.clip,
             entropy_coeff=settings.entropy_coefficient,

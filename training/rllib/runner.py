@@ -1,9 +1,11 @@
 """Env runners of self-play: who sits where is as in the collectors of a single machine."""
 
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED
 
 from rlgym_bridge.rllib.runner import NOBODY, MatchRunner
 from training.returns import RunningScale
@@ -15,8 +17,13 @@ SNAPSHOT: Final = "snapshot"
 """Modules: the policy in training, and the older version that it meets in this iteration."""
 
 
+_FULL: Final = 2**40  # steps
+
+
 class SelfPlayRunner(MatchRunner):
     """Plays the policy against itself, an older version, and the rival; `env_config` holds `settings`."""
+
+    _fault = ""
 
     def make_matches(self, matches: int) -> Any:
         """Return the matches of a run."""
@@ -34,7 +41,16 @@ class SelfPlayRunner(MatchRunner):
 
     def sample(self, **how: Any) -> list[Any]:
         """Play; the arguments are RLlib's."""
-        episodes: list[Any] = super().sample(**how)
+        try:
+            episodes: list[Any] = super().sample(**how)
+        except Exception as error:
+            # Raised here it would end this process, and RLlib begin another one for ever. A batch that seems
+            # full lets the one who trains ask what happened.
+            cause = error.__cause__ or error
+            trace = "".join(traceback.format_exception(cause))
+            self._fault = f"{type(cause).__name__}: {cause}\n\n{trace}"
+            self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, _FULL, reduce="sum")
+            return []
         if self.config.env_config["settings"].normalise_obs:
             # The last observation of an episode was not acted on.
             seen = [one.observations.data[:-1] for many in episodes for one in many.agent_episodes.values()]
@@ -48,7 +64,12 @@ class SelfPlayRunner(MatchRunner):
         for name, state in states.items():
             self.module[name].set_state(state)
 
-    def take_scale(self) -> RunningScale | None:
-        """Return mean and deviation of what was learned from since the last call; None without any."""
-        scale, self._scale = self._scale, None
-        return scale
+    def report(self) -> tuple[str, RunningScale | None]:
+        """Return what stopped a sample, with its traceback, and mean and deviation of what was learned from.
+
+        The first is empty where nothing did, the second None where nothing was, or is normalised; both since
+        the last call.
+        """
+        found = self._fault, self._scale
+        self._fault, self._scale = "", None
+        return found

@@ -1,0 +1,213 @@
+"""`PolicyModule`: in RLlib it says what the same tensors say where a policy folder is played."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray")
+pytest.importorskip("torch")
+
+import torch
+from gymnasium import spaces
+from ray.rllib.core.columns import Columns
+
+from rlgym_bridge.manifest import Normalisation
+from rlgym_bridge.network import LOG_STD_RANGE, Network, NetworkPolicy
+from rlgym_bridge.rllib.module import PolicyModule
+from tests.rllib.episodes import logp_of
+
+SPACES = {
+    "categorical": spaces.Discrete(90),
+    "multi_categorical": spaces.MultiDiscrete([3, 3, 3, 3, 3, 2, 2, 2]),
+    "gaussian": spaces.Box(-1.0, 1.0, (8,)),
+}
+OBS = 21
+each_kind = pytest.mark.parametrize("kind", SPACES)
+
+
+def module_of(kind: str = "categorical", inference_only: bool = False, **config: Any) -> PolicyModule:
+    """Return a module whose parameters and scale are those of a policy that has learned: any numbers."""
+    torch.manual_seed(0)
+    module = PolicyModule(
+        observation_space=spaces.Box(-np.inf, np.inf, (OBS,)),
+        action_space=SPACES[kind],
+        inference_only=inference_only,
+        model_config={"policy_layers": (16, 12), "critic_layers": (10,)} | config,
+    )
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.4 * torch.randn_like(parameter))
+        for name, buffer in module.named_buffers():
+            buffer.copy_(torch.rand_like(buffer) + 0.5 if name == "obs_std" else torch.randn_like(buffer))
+    return module
+
+
+def seen(rows: int = 64) -> np.ndarray:
+    return np.random.default_rng(0).normal(0, 2, (rows, OBS)).astype(np.float32)
+
+
+def shown(module: PolicyModule, clip: float | None, obs: np.ndarray) -> np.ndarray:
+    """Return observations as the networks are given them, in numpy."""
+    if clip is None:
+        return obs
+    return ((obs - module.obs_mean.numpy()) / module.obs_std.numpy()).clip(-clip, clip)
+
+
+def forward(module: PolicyModule, obs: np.ndarray, method: str = "forward_exploration") -> torch.Tensor:
+    return getattr(module, method)({Columns.OBS: torch.from_numpy(obs)})[Columns.ACTION_DIST_INPUTS].detach()
+
+
+@each_kind
+@pytest.mark.parametrize("clip", [None, 1.5])
+def test_the_likeliest_action_is_that_of_the_policy_in_a_folder(kind: str, clip: float | None) -> None:
+    module = module_of(kind, obs_clip=clip)
+    scale = None
+    if clip is not None:
+        scale = Normalisation(tuple(module.obs_mean.tolist()), tuple(module.obs_std.tolist()), clip)
+    sizes = module.shape.sizes
+    policy = NetworkPolicy(module.policy.arrays(), kind, sizes, "argmax", normalisation=scale)
+    distribution = module.get_inference_action_dist_cls().from_logits(
+        forward(module, seen(), "forward_inference")
+    )
+    actions = distribution.to_deterministic().sample().numpy()
+    np.testing.assert_allclose(actions, policy.act(seen()[:, None])[:, 0], atol=1e-5)
+    assert len(np.unique(actions, axis=0)) > 5, "it depends on the observation"
+
+
+@each_kind
+@pytest.mark.parametrize("clip", [None, 1.5])
+def test_probabilities_are_those_of_the_tensors_of_a_folder(kind: str, clip: float | None) -> None:
+    module = module_of(kind, obs_clip=clip)
+    weights = dict(module.policy.arrays())
+    log_std = weights.pop("log_std", None)
+    inputs = Network(weights)(shown(module, clip, seen()))
+    if log_std is not None:
+        inputs = np.concatenate([inputs, np.broadcast_to(log_std, inputs.shape)], 1)
+    SPACES[kind].seed(0)
+    actions = np.stack([SPACES[kind].sample() for _ in inputs])
+    expected = logp_of(SPACES[kind], inputs, actions)
+    for method, distribution_of in (
+        ("forward_exploration", module.get_exploration_action_dist_cls),
+        ("forward_train", module.get_train_action_dist_cls),
+    ):
+        found = distribution_of().from_logits(forward(module, seen(), method)).logp(torch.from_numpy(actions))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    # What training on a single machine makes of the same tensors.
+    rows, chosen = torch.from_numpy(shown(module, clip, seen())), torch.from_numpy(actions)
+    alone, _ = module.policy.log_probs_and_entropies(rows, chosen)
+    np.testing.assert_allclose(alone.detach(), expected, rtol=1e-4, atol=1e-4)
+
+
+@each_kind
+def test_drawn_actions_are_as_likely_as_the_entropy_says(kind: str) -> None:
+    module = module_of(kind)
+    inputs = forward(module, np.repeat(seen(1), 4000, 0))
+    distribution = module.get_exploration_action_dist_cls().from_logits(inputs)
+    actions = distribution.sample()
+    assert SPACES[kind].dtype == actions.numpy().dtype and actions.shape[1:] == SPACES[kind].shape
+    drawn, expected = distribution.logp(actions), -distribution.entropy()
+    error = float(drawn.std()) / 4000**0.5
+    assert float(drawn.mean()) == pytest.approx(float(expected.mean()), abs=5 * error + 1e-6)
+
+
+@pytest.mark.parametrize("clip", [None, 1.5])
+def test_the_critic_sees_what_the_policy_sees(clip: float | None) -> None:
+    module = module_of(obs_clip=clip)
+    critic = {name: value.numpy() for name, value in module.critic.state_dict().items()}
+    values = module.compute_values({Columns.OBS: torch.from_numpy(seen())})
+    assert values.shape == (64,) and values.dtype == torch.float32
+    expected = Network(critic)(shown(module, clip, seen()))[:, 0]
+    np.testing.assert_allclose(values.detach(), expected, atol=1e-5)
+
+
+def test_without_obs_clip_there_is_no_scale_and_with_it_an_untrained_one_only_clips() -> None:
+    assert not list(module_of().named_buffers())
+    module = PolicyModule(
+        observation_space=spaces.Box(-np.inf, np.inf, (OBS,)),
+        action_space=SPACES["categorical"],
+        model_config={"policy_layers": (4,), "critic_layers": (4,), "obs_clip": 1.0},
+    )
+    assert set(dict(module.named_buffers())) == {"obs_mean", "obs_std"}
+    assert torch.equal(forward(module, seen()), forward(module, seen().clip(-1, 1)))
+
+
+@each_kind
+@pytest.mark.parametrize("clip", [None, 1.5])
+def test_env_runners_have_no_critic_and_take_the_learners_state(kind: str, clip: float | None) -> None:
+    learner = module_of(kind, obs_clip=clip)
+    runner = module_of(kind, inference_only=True, obs_clip=clip)
+    assert hasattr(learner, "critic") and not hasattr(runner, "critic")
+    assert not [name for name in runner.state_dict() if name.startswith("critic")]
+    for state in (learner.get_state(inference_only=True), learner.get_state()):
+        with torch.no_grad():
+            for tensor in runner.state_dict().values():
+                tensor.zero_()
+        runner.set_state(state)
+        assert torch.equal(forward(runner, seen()), forward(learner, seen()))
+    assert set(learner.get_state(inference_only=True)) == set(runner.get_state())
+
+
+def test_the_tensors_of_the_policy_are_those_of_a_policy_folder() -> None:
+    for kind in SPACES:
+        module = module_of(kind)
+        expected = dict(module.shape.tensors)
+        del expected["obs_mean"], expected["obs_std"]
+        assert {name: array.shape for name, array in module.policy.arrays().items()} == expected
+
+
+def test_layers_are_as_wide_as_said_and_256_when_nothing_is_said() -> None:
+    module = module_of()
+    assert [layer.out_features for layer in module.policy.layers] == [16, 12, 90]
+    assert [layer.out_features for layer in module.critic.layers] == [10, 1]
+    default = PolicyModule(
+        observation_space=spaces.Box(-np.inf, np.inf, (OBS,)), action_space=SPACES["gaussian"]
+    )
+    assert [layer.out_features for layer in default.policy.layers] == [256, 256, 8]
+    assert [layer.out_features for layer in default.critic.layers] == [256, 256, 1]
+
+
+@pytest.mark.parametrize(("given", "used"), [(-30.0, LOG_STD_RANGE[0]), (5.0, LOG_STD_RANGE[1]), (1.0, 1.0)])
+def test_the_deviation_of_a_gaussian_is_kept_in_the_range_of_play(given: float, used: float) -> None:
+    module = module_of("gaussian")
+    with torch.no_grad():
+        module.policy.log_std.fill_(given)
+    inputs = forward(module, seen())
+    assert inputs.shape == (64, 16) and (inputs[:, 8:] == used).all()
+    assert not (inputs[:, :8] == used).any()
+
+
+def test_gradients_reach_every_parameter_but_through_the_scale() -> None:
+    module = module_of("gaussian", obs_clip=1.5)
+    batch = {Columns.OBS: torch.from_numpy(seen())}
+    outputs = module.forward_train(batch)[Columns.ACTION_DIST_INPUTS]
+    (outputs.square().sum() + module.compute_values(batch).square().sum()).backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+    assert not any(buffer.requires_grad for buffer in module.buffers())
+
+
+@pytest.mark.parametrize("unknown", ["policy_layer", "fcnet_hiddens"])
+def test_an_unknown_key_is_named_and_those_that_there_are(unknown: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"model_config has {unknown}; .* policy_layers, critic_layers and obs_clip"
+    ):
+        module_of(**{unknown: (8,)})
+    module_of(vf_share_layers=False)  # RLlib's own
+
+
+@pytest.mark.parametrize(
+    ("obs", "actions", "message"),
+    [
+        (spaces.Discrete(4), SPACES["categorical"], r"observation space is Discrete\(4\), expected a Box"),
+        (spaces.Box(0, 1, (3, 4)), SPACES["categorical"], "observation space is Box.*of one dimension"),
+        (spaces.Dict(a=spaces.Box(0, 1, (3,))), SPACES["gaussian"], "observation space is Dict"),
+        (spaces.Box(0, 1, (3,)), spaces.MultiBinary(4), r"action space is MultiBinary\(4\), expected"),
+        (spaces.Box(0, 1, (3,)), spaces.Box(-1, 1, (2, 4)), "action space is Box"),
+        (spaces.Box(0, 1, (3,)), spaces.Tuple([spaces.Discrete(2)]), "action space is Tuple"),
+    ],
+)
+def test_spaces_of_another_kind_are_refused(
+    obs: spaces.Space[Any], actions: spaces.Space[Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        PolicyModule(observation_space=obs, action_space=actions)

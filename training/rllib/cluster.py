@@ -1,0 +1,66 @@
+"""A Ray cluster: one that is there, or one of this machine alone that ends with what needed it."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import ray
+from ray.job_config import JobConfig
+
+from training.config import ConfigError
+
+_OBJECTS: Final = 512 << 20
+"""Bytes of shared memory for the objects of a cluster of our own: a batch has a few MB."""
+
+
+@contextmanager
+def cluster(address: str | None = None, processors: int = 0) -> Iterator[int]:
+    """Be connected to a cluster.
+
+    Args:
+        address: Of one that is there, `"auto"` for that of this machine; None begins one that listens on
+            loopback alone. Where this process is connected already, it stays connected to that.
+        processors: That one of our own has at least, whatever the machine has.
+
+    Yields:
+        Processors of the cluster.
+
+    Raises:
+        ConfigError: There is no cluster at the address.
+    """
+    logging.getLogger("ray.data").setLevel(logging.ERROR)  # it tells of its progress
+    own = not ray.is_initialized()
+    if own:
+        _begin(address, processors)
+    try:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield int(ray.cluster_resources().get("CPU", 1))
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _begin(address: str | None, processors: int) -> None:
+    # Components of one's own are looked for where this process finds them, on other machines likewise.
+    places = [str(Path(place).absolute()) for place in sys.path if Path(place).is_dir()]
+    how: dict[str, Any] = {"job_config": JobConfig(code_search_path=places), "logging_level": "ERROR"}
+    if address is None:
+        ray.init(
+            num_cpus=max(os.cpu_count() or 1, processors),
+            include_dashboard=False,
+            object_store_memory=_OBJECTS,
+            _node_ip_address="127.0.0.1",
+            **how,
+        )
+        return
+    try:
+        ray.init(address=address, **how)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f'no Ray cluster can be joined at "{address}": {error}. `ray start --head` begins one, and says '
+            "its address"
+        ) from error
