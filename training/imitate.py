@@ -6,6 +6,7 @@ recordings -> episodes -> what the game applied in place of what was commanded -
 
 import argparse
 import dataclasses
+import math
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -46,14 +47,24 @@ class Imitation:
         steps: Decisions learned from.
         corrected: How many of those the game had applied another action for; 0 where that was left as it was.
         held_out: Decisions that were not learned from.
+        held_out_corrected: How many of those the game had applied another action for.
         accuracy: Share of the held-out decisions in which the policy's likeliest action is the one that the
-            game applied; of real numbers, the mean absolute difference from it.
+            game applied; nan for actions of real numbers.
+        accuracy_there: As `accuracy`, of those that the game had applied another action for; nan without any.
+        error: For actions of real numbers, the mean absolute difference from what the game applied; else nan.
     """
 
     steps: int
     corrected: int
     held_out: int
+    held_out_corrected: int
     accuracy: float
+    accuracy_there: float
+    error: float
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """Return the attributes; None for nan."""
+        return {name: None if value != value else value for name, value in dataclasses.asdict(self).items()}
 
 
 def imitate(
@@ -100,7 +111,9 @@ def imitate(
         cars for file in files for cars in played(read_match(file), bots=bots, allow_modules=allow_modules)
     ]
     manifest = _common([car for cars in episodes for car in cars])
-    learned, shown, right, corrected = [], [], [], 0
+    learned: list[Any] = []
+    shown, right, others = [], [], []
+    corrected = 0
     for number, cars in enumerate(episodes):
         episode = episode_of(cars, str(number))
         if not commanded:
@@ -113,8 +126,9 @@ def imitate(
             if manifest.obs_normalisation is not None:
                 one.set_observations(new_data=list(scaled(car.obs[: steps + 1], manifest.obs_normalisation)))
             learned.append(one)
-            differ = (car.applied != car.chosen)[:steps]
-            corrected += int(differ.reshape(steps, -1).any(1).sum())
+            differ = (car.applied != car.chosen).reshape(len(car.chosen), -1).any(1)
+            corrected += int(differ[:steps].sum())
+            others.append(differ[steps:])
     if not sum(map(len, right)) or not any(map(len, learned)):
         raise ValueError("the recordings hold too few decisions to learn from some and to try it on others")
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS):
@@ -127,11 +141,17 @@ def imitate(
     policy = NetworkPolicy(weights, kind, sizes, "argmax", normalisation=scaling)
     wanted = np.concatenate(right)
     does = policy.act(np.concatenate(shown)[:, None])[:, 0]
-    if kind == "gaussian":
-        accuracy = float(np.abs(does - wanted).mean())
-    else:
-        accuracy = float((does == wanted).reshape(len(wanted), -1).all(1).mean())
-    result = Imitation(steps, 0 if commanded else corrected, len(wanted), accuracy)
+    there, away = np.concatenate(others), np.abs(does - wanted)
+    real, right_ones = kind == "gaussian", ~away.reshape(len(away), -1).any(1)
+    result = Imitation(
+        steps,
+        0 if commanded else corrected,
+        len(wanted),
+        int(there.sum()),
+        accuracy=math.nan if real else float(right_ones.mean()),
+        accuracy_there=math.nan if real or not there.any() else float(right_ones[there].mean()),
+        error=float(away.mean()) if real else math.nan,
+    )
     save_policy(
         out,
         weights,
@@ -146,7 +166,7 @@ def imitate(
         selection=manifest.selection,
         obs_normalisation=scaling,
         hitbox=manifest.hitbox,
-        training={"imitates": [Path(file).name for file in files], **dataclasses.asdict(result)},
+        training={"imitates": [Path(file).name for file in files], **result.to_json()},
     )
     return result
 
@@ -234,13 +254,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    write_json(options, dataclasses.asdict(found))
+    write_json(options, found.to_json())
     if not options.quiet:
         print(
             f"{options.out}: learned from {found.steps:,} decisions; for {found.corrected:,} of them the "
             "game had applied another action than was commanded"
         )
-        print(f"on {found.held_out:,} others it does what the game applied in {found.accuracy:.1%}")
+        if found.error != found.error:  # nan
+            print(f"on {found.held_out:,} others it does what the game applied in {found.accuracy:.1%}")
+        else:
+            print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
     return 0
 
 

@@ -16,6 +16,7 @@ from tests.benchmarks.live_engine import live_engine
 from tests.benchmarks.live_path import live_vs_compat
 from tests.benchmarks.lockstep import server_lockstep
 from tests.benchmarks.ppo import Skipped, ppo_vs_rlgym_learn
+from tests.benchmarks.rllib import rllib_growth, rllib_vs_local, rllib_vs_rlgym
 
 _ROUNDS = 5
 
@@ -31,6 +32,9 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "env_vs_rlgym_1v1": lambda: env_vs("rlgym", 1, _ROUNDS),
     "env_vs_rlgym_3v3": lambda: env_vs("rlgym", 3, _ROUNDS),
     "ppo_vs_rlgym_learn_1v1": lambda: ppo_vs_rlgym_learn(_ROUNDS),
+    "rllib_vs_local_1v1": lambda: rllib_vs_local(3),
+    "rllib_vs_rlgym_1v1": lambda: rllib_vs_rlgym(3),
+    "rllib_2_runners_vs_1": lambda: rllib_growth(3),
 }
 
 

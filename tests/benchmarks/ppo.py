@@ -32,7 +32,7 @@ _PACKAGES = (
 _INSTALL_SECONDS, _RUN_SECONDS = 1800.0, 600.0  # at most
 
 _COLLECTORS, _MATCHES, _STEPS = 2, 128, 32
-_BATCH = _COLLECTORS * _MATCHES * _STEPS * 2  # agent steps of an iteration, of either
+BATCH = _COLLECTORS * _MATCHES * _STEPS * 2  # agent steps of an iteration, of either
 _PROCESSES = 8  # of the peer, one match each
 _WARM_UP = 3  # iterations that do not count
 _OURS, _THEIRS = 40, 10  # iterations that do: about as long as each other
@@ -75,8 +75,9 @@ def ppo_vs_rlgym_learn(rounds: int) -> dict[str, Any]:
     }
 
 
-def _settings(folder: Path, seed: int, iterations: int) -> Settings:
-    steps = (_WARM_UP + iterations) * _BATCH
+def settings_of(folder: Path, seed: int, iterations: int) -> Settings:
+    """Return the settings of a run whose last `iterations` count."""
+    steps = (_WARM_UP + iterations) * BATCH
     return Settings(
         out=str(folder / "run"),
         components="tests.benchmarks.default_obs",
@@ -100,17 +101,17 @@ def _settings(folder: Path, seed: int, iterations: int) -> Settings:
 
 
 def _ours(folder: Path, seed: int) -> float:
-    settings, file = _settings(folder, seed, _OURS), folder / "settings.toml"
+    settings, file = settings_of(folder, seed, _OURS), folder / "settings.toml"
     file.write_text(as_toml(settings), encoding="utf-8")
     _run([sys.executable, "-m", "training", str(file), "--quiet"], folder, _ROOT)
     with (folder / "run" / "progress.csv").open(newline="", encoding="utf-8") as table:
-        return _speed([(int(row["steps"]), float(row["seconds"])) for row in csv.DictReader(table)])
+        return speed_of([(int(row["steps"]), float(row["seconds"])) for row in csv.DictReader(table)])
 
 
 def _theirs(folder: Path, seed: int) -> float:
     file, log, empty = (folder / name for name in ("settings.json", "log", "empty"))
-    settings = dataclasses.asdict(_settings(folder, seed, _THEIRS))
-    settings |= {"batch": _BATCH, "processes": _PROCESSES}
+    settings = dataclasses.asdict(settings_of(folder, seed, _THEIRS))
+    settings |= {"batch": BATCH, "processes": _PROCESSES}
     file.write_text(json.dumps(settings), encoding="utf-8")
     log.touch()
     empty.mkdir()
@@ -120,10 +121,10 @@ def _theirs(folder: Path, seed: int) -> float:
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     if len(rows) < _WARM_UP + _THEIRS:  # it says what went wrong, and ends as if nothing had
         raise RuntimeError(f"rlgym-learn ended after {len(rows)} iterations:\n{words}")
-    return _speed(rows)
+    return speed_of(rows)
 
 
-def _speed(rows: list[Any]) -> float:
+def speed_of(rows: list[Any]) -> float:
     """Return agent steps a second after the warm-up, from (agent steps, seconds) at each iteration's end."""
     (first, began), (last, ended) = rows[_WARM_UP - 1], rows[-1]
     return (last - first) / (ended - began)

@@ -10,12 +10,19 @@ pytest.importorskip("torch")
 
 import torch
 from gymnasium import spaces
+from ray.rllib.algorithms.ppo.torch.default_ppo_torch_rl_module import DefaultPPOTorchRLModule
+from ray.rllib.connectors.env_to_module import FlattenObservations
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module import RLModuleSpec
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.core.rl_module.torch import TorchRLModule
 
 from rlgym_bridge.manifest import Normalisation
 from rlgym_bridge.network import LOG_STD_RANGE, Network, NetworkPolicy
 from rlgym_bridge.rllib.module import PolicyModule
+from rlgym_bridge.rllib.runner import MatchRunner
 from tests.rllib.episodes import logp_of
+from tests.rllib.test_env import ppo
 
 SPACES = {
     "categorical": spaces.Discrete(90),
@@ -134,7 +141,7 @@ def test_without_obs_clip_there_is_no_scale_and_with_it_an_untrained_one_only_cl
 
 @each_kind
 @pytest.mark.parametrize("clip", [None, 1.5])
-def test_env_runners_have_no_critic_and_take_the_learners_state(kind: str, clip: float | None) -> None:
+def test_for_inference_there_is_no_critic_and_the_learners_state_fits(kind: str, clip: float | None) -> None:
     learner = module_of(kind, obs_clip=clip)
     runner = module_of(kind, inference_only=True, obs_clip=clip)
     assert hasattr(learner, "critic") and not hasattr(runner, "critic")
@@ -211,3 +218,46 @@ def test_spaces_of_another_kind_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         PolicyModule(observation_space=obs, action_space=actions)
+
+
+def test_a_ppo_learner_takes_the_runners_episodes_and_begins_at_the_policy_that_played() -> None:
+    config = ppo().training(num_epochs=1, minibatch_size=10_000, lr=0.01)
+    runner = MatchRunner(config=config)
+    learner = config.build_learner(spaces=runner.get_spaces())
+    runner.module.set_state(learner.module.get_state(inference_only=True))
+    before = learner.module["blue"].get_state()
+    found = learner.update(episodes=runner.sample(num_timesteps=2 * 14))
+    for name in ("blue", "orange"):
+        stats = {key: float(value.peek()) for key, value in found[name].items()}
+        assert stats["num_module_steps_trained"] >= 2 * 14
+        assert stats["mean_kl_loss"] == pytest.approx(0, abs=1e-6)
+        assert np.isfinite(list(stats.values())).all() and stats["vf_loss"] > 0
+    after = learner.module["blue"].get_state()
+    assert all((before[key] != after[key]).any() for key in before)
+
+
+def test_the_runner_refuses_modules_with_a_state() -> None:
+    memory = DefaultModelConfig(use_lstm=True)
+    spec = RLModuleSpec(module_class=DefaultPPOTorchRLModule, model_config=memory)
+    with pytest.raises(ValueError, match="no modules with a state; take RLlib's MultiAgentEnvRunner"):
+        MatchRunner(config=ppo(module=spec))
+
+
+@pytest.mark.parametrize("pipe", ["env_to_module_connector", "module_to_env_connector"])
+def test_the_runner_refuses_connectors_of_ones_own(pipe: str) -> None:
+    with pytest.raises(ValueError, match=r"asks no connectors .* take RLlib's MultiAgentEnvRunner"):
+        MatchRunner(config=ppo(**{pipe: lambda *_, **__: FlattenObservations(multi_agent=True)}))
+
+
+class Still(TorchRLModule):
+    """Says what to do, in place of a distribution."""
+
+    def _forward(self, batch: Any, **_: Any) -> dict[str, Any]:
+        return {Columns.ACTIONS: torch.full((len(batch[Columns.OBS]),), 4)}
+
+
+@pytest.mark.xfail(strict=True, raises=KeyError, reason="MatchRunner wants action_dist_inputs")
+def test_the_runner_plays_modules_that_choose_actions_themselves() -> None:
+    config = ppo(matches=1, module=RLModuleSpec(module_class=Still))
+    (episode,) = MatchRunner(config=config).sample(num_timesteps=3)
+    assert episode.get_actions(slice(None))["blue-0"].tolist() == [4, 4, 4]

@@ -50,6 +50,7 @@ def _begin(address: str | None, processors: int) -> None:
     how: dict[str, Any] = {"job_config": JobConfig(code_search_path=places), "logging_level": "ERROR"}
     if address is None:
         ray.init(
+            "local",  # whatever cluster this machine may be part of
             num_cpus=max(os.cpu_count() or 1, processors),
             include_dashboard=False,
             object_store_memory=_OBJECTS,
