@@ -101,6 +101,11 @@ def imitate(
     """
     if not 0 < held_out < 1:
         raise ValueError(f"held_out is {held_out}, expected a share above 0 and below 1")
+    for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} is {value}, expected more than 0")
+    if not layers or min(layers) < 1:
+        raise ValueError(f"layers are {list(layers)}, expected widths of 1 or more")
     # Imported late, so that --help takes no time.
     from rlgym_bridge.rllib.applied import correct_applied_actions
     from rlgym_bridge.rllib.offline import clone, write_episodes
@@ -126,9 +131,8 @@ def imitate(
             if manifest.obs_normalisation is not None:
                 one.set_observations(new_data=list(scaled(car.obs[: steps + 1], manifest.obs_normalisation)))
             learned.append(one)
-            differ = (car.applied != car.chosen).reshape(len(car.chosen), -1).any(1)
-            corrected += int(differ[:steps].sum())
-            others.append(differ[steps:])
+            corrected += int(car.differs[:steps].sum())
+            others.append(car.differs[steps:])
     if not sum(map(len, right)) or not any(map(len, learned)):
         raise ValueError("the recordings hold too few decisions to learn from some and to try it on others")
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS):

@@ -36,7 +36,8 @@ class Played:
         frames: `(n + 1,)` int64, ticks of n decisions and of the state after the last.
         obs: `(n + 1, S)` float32.
         chosen: `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose.
-        applied: Likewise, what the game applied; see `rlgym_bridge.recording.applied`.
+        applied: Likewise, what the game applied; see `rlgym_bridge.recording.applied`. Real numbers are in
+            -1..1, as parsers take them.
         told: `(n,)` bool, whether the game told that.
         rewards: `(n,)` float64.
         scored: Whether it ended with a goal; else the match, or the recording, was over.
@@ -53,6 +54,13 @@ class Played:
     told: np.ndarray
     rewards: np.ndarray
     scored: bool
+
+    @property
+    def differs(self) -> np.ndarray:
+        """Where the game applied another action than was chosen, `(n,)` bool."""
+        meant = self.chosen.clip(-1, 1) if self.space[0] == "gaussian" else self.chosen
+        found: np.ndarray = (self.applied != meant).reshape(len(meant), -1).any(1)
+        return found
 
 
 def played(
@@ -116,6 +124,8 @@ class _Bot:
             applied, told = applied_actions(
                 self._finder, controls, recording.tick, frames, self._manifest.action_delay, chosen[:, place]
             )
+            if self._space[0] == "gaussian":
+                applied = applied.clip(-1, 1)
             found.append(
                 Played(
                     recording.state.agents[seat],

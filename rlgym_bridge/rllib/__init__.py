@@ -16,7 +16,7 @@ try:
     import torch  # noqa: F401
 except ImportError as missing:
     raise ImportError(
-        f'this needs Ray RLlib: pip install -c constraints.txt -e ".[rllib]" ({missing})'
+        f'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]" ({missing})'
     ) from missing
 
 from rlgym_bridge.rllib.applied import correct_applied_actions

@@ -1,0 +1,109 @@
+"""Which action the game applied, where that is known because it was planted."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
+from rlgym_bridge.recording.applied import ActionFinder, applied_actions
+
+LOOKUP = ActionFinder(RepeatAction(LookupTableAction(), 8), np.arange(1))
+ROWS = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]  # (90, 8)
+
+
+def test_every_action_of_the_table_is_found_by_its_controls() -> None:
+    assert LOOKUP.find(ROWS).tolist() == list(range(90))
+
+
+def test_controls_as_rough_as_a_gamepads_are_found() -> None:
+    assert LOOKUP.find(np.round(ROWS * 127) / 127).tolist() == list(range(90))
+    noise = np.random.default_rng(0).uniform(-0.004, 0.004, (90, 8)).astype(np.float32)
+    assert LOOKUP.find(ROWS + noise).tolist() == list(range(90))
+
+
+def test_controls_that_no_action_makes_are_not_found() -> None:
+    strange = np.array([[0.3, 0.1, 0, 0, 0, 0, 0, 0]], np.float32)
+    assert LOOKUP.find(np.concatenate([strange, ROWS[7:8]])).tolist() == [-1, 7]
+
+
+def test_of_many_choices_and_of_real_numbers_those_that_were_chosen_are_found() -> None:
+    random = np.random.default_rng(0)
+    parser = MultiDiscreteAction()
+    chosen = random.integers(0, (3, 3, 3, 3, 3, 2, 2, 2), (50, 8))
+    finder = ActionFinder(RepeatAction(parser, 4), chosen)
+    found = finder.find(parser.parse_batch(chosen[None])[0, :, 0])
+    assert np.array_equal(finder.actions[found], chosen)
+    reals = random.uniform(-1, 1, (50, 8)).astype(np.float32)
+    continuous = ContinuousAction()
+    finder = ActionFinder(continuous, reals)
+    rows = continuous.parse_batch(reals[None])[0, :, 0]
+    again = continuous.parse_batch(finder.actions[finder.find(rows)][None])[0, :, 0]
+    assert np.allclose(again, rows)
+
+
+def applied(
+    chosen: list[int], ticks: int, delay: int, late: int, missing: frozenset[int] = frozenset()
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return controls, ticks and decisions of a game that applies each action some ticks too late."""
+    last = len(chosen) * ticks + delay
+    tick = np.array([one for one in range(last + 1) if one not in missing])
+    doing = [(one - 1 - delay - late) // ticks for one in tick]  # the decision that drove one - 1 -> one
+    rows = np.array([ROWS[chosen[min(one, len(chosen) - 1)]] if one >= 0 else np.zeros(8) for one in doing])
+    return rows.astype(np.float32), tick, np.arange(len(chosen) + 1) * ticks
+
+
+@pytest.mark.parametrize("ticks", [1, 2, 5, 8])
+@pytest.mark.parametrize("delay", [0, 1, 3])
+def test_what_acts_in_time_is_what_was_chosen(ticks: int, delay: int) -> None:
+    chosen = np.random.default_rng(ticks).integers(1, 90, 40)
+    rows, tick, frames = applied(chosen.tolist(), ticks, delay, 0)
+    found, told = applied_actions(LOOKUP, rows, tick, frames, delay, chosen)
+    assert np.array_equal(found, chosen) and told.all()
+
+
+@pytest.mark.parametrize(("late", "behind"), [(3, 0), (4, 0), (5, 1), (8, 1), (11, 1), (13, 2)])
+def test_an_action_counts_for_the_decision_whose_ticks_it_drives_most(late: int, behind: int) -> None:
+    chosen = 1 + np.arange(40) % 89  # each other than the one before
+    rows, tick, frames = applied(chosen.tolist(), 8, 1, late)
+    found, told = applied_actions(LOOKUP, rows, tick, frames, 1, chosen)
+    assert told.all()
+    assert np.array_equal(found[3:], chosen[3 - behind : 40 - behind])
+
+
+def test_before_anything_was_applied_neutral_controls_count_as_the_action_that_makes_them() -> None:
+    chosen = 1 + np.arange(10) % 89
+    rows, tick, frames = applied(chosen.tolist(), 2, 1, 4)
+    found, _ = applied_actions(LOOKUP, rows, tick, frames, 1, chosen)
+    assert np.array_equal(ROWS[found[:2]], np.zeros((2, 8)))
+
+
+def test_where_the_game_does_not_tell_what_was_chosen_stands() -> None:
+    chosen = np.array([5, 6, 7])
+    rows, tick, frames = applied([1, 2, 3], 4, 0, 0, frozenset(range(5, 9)))
+    found, told = applied_actions(LOOKUP, rows, tick, frames, 0, chosen)
+    assert told.tolist() == [True, False, True]
+    assert found.tolist() == [1, 6, 3]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_it_is_what_a_count_tick_by_tick_says(data: st.DataObject) -> None:
+    ticks, delay = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 4))
+    late = data.draw(st.integers(0, 9))
+    chosen = np.array(data.draw(st.lists(st.integers(1, 5), min_size=3, max_size=12)))
+    last = len(chosen) * ticks + delay
+    missing = frozenset(data.draw(st.sets(st.integers(1, last), max_size=last // 3)))
+    rows, tick, frames = applied(chosen.tolist(), ticks, delay, late, missing)
+    found, told = applied_actions(LOOKUP, rows, tick, frames, delay, chosen)
+    by_tick = dict(zip(tick.tolist(), LOOKUP.find(rows).tolist(), strict=True))
+    for number, frame in enumerate(frames[:-1].tolist()):
+        window = [
+            by_tick[one] for one in range(frame + delay + 1, frame + delay + ticks + 1) if one in by_tick
+        ]
+        assert told[number] == bool(window)
+        counts = {one: window.count(one) for one in window}
+        if not window or counts.get(chosen[number]) == max(counts.values()):
+            assert found[number] == chosen[number]
+        else:
+            assert counts[found[number]] == max(counts.values())

@@ -1,0 +1,155 @@
+"""Matches of ours, played and recorded, as RLlib's episodes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
+
+from rlgym_bridge.actions import LookupTableAction
+from rlgym_bridge.recording.match import MatchRecording, read_match
+from rlgym_bridge.recording.writer import RecordingError
+from rlgym_bridge.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
+from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
+from tests.benchmarks.imitation import retimed
+from tests.recorded_matches import POLICY, record
+
+TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
+    """The shipped policy against itself in a perfect world, long enough for a goal."""
+    file = tmp_path_factory.mktemp("clean") / "match.mcap"
+    return read_match(record(file, "--sample", orange=POLICY, seconds=25, seed=4))
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
+    """A policy that decides every two ticks against the shipped one; late inputs and lost packets."""
+    folder = tmp_path_factory.mktemp("spoiled")
+    quick = retimed(folder / "quick", 2)
+    words = ("--latency", "2", "--drop", "5")
+    return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=15))
+
+
+def test_both_cars_of_a_match_are_agents_with_what_their_bots_saw_and_chose(clean: MatchRecording) -> None:
+    episodes = episodes_from_recording(clean)
+    assert episodes
+    for seat, agent in enumerate(("blue-0", "orange-0")):
+        [track] = [one for one in clean.agents.values() if one.decisions[0].seats.tolist() == [seat]]
+        by_frame = {one.frame: one for one in track.decisions}
+        for episode in episodes:
+            one = episode.agent_episodes[agent]
+            infos = one.get_infos()
+            assert len(infos) == len(one) + 1 > 10
+            for number, (obs, info) in enumerate(zip(one.get_observations(), infos, strict=True)):
+                decision = by_frame[info["frame"]]
+                assert np.array_equal(obs, decision.obs[0]) and obs.dtype == np.float32
+                if number < len(one):
+                    assert one.get_actions(number) == int(decision.actions[0, 0])
+            assert episode.observation_space[agent].shape == (113,)
+            assert episode.action_space[agent].n == 90
+
+
+def test_a_goal_terminates_an_episode_and_the_end_of_the_match_cuts_it_off(clean: MatchRecording) -> None:
+    episodes = episodes_from_recording(clean, GoalReward)
+    ends = [(one.is_terminated, one.is_truncated) for one in episodes]
+    assert (True, False) in ends and ends[-1] == (False, True)
+    for episode in episodes:
+        gains = {agent: one.get_rewards() for agent, one in episode.agent_episodes.items()}
+        for agent, one in episode.agent_episodes.items():
+            assert one.is_terminated == episode.is_terminated and one.is_truncated == episode.is_truncated
+            assert not np.any(gains[agent][:-1])
+        last = sorted(float(one[-1]) for one in gains.values())
+        assert last == ([-1.0, 1.0] if episode.is_terminated else [0.0, 0.0])
+
+
+def test_in_a_perfect_world_the_game_applied_what_was_chosen(clean: MatchRecording) -> None:
+    for episode in episodes_from_recording(clean):
+        for agent, one in episode.agent_episodes.items():
+            assert applied_of(episode)[agent] == one.get_actions()
+            assert all(info["told"] for info in one.get_infos(slice(1, None)))
+        assert set(correct_applied_actions(episode, applied_of(episode)).values()) == {0}
+
+
+def test_rewards_are_those_of_any_reward_function(clean: MatchRecording) -> None:
+    ours, theirs = (episodes_from_recording(clean, one) for one in (TouchReward, RLGymTouchReward))
+    touches = [[e.agent_episodes[a].get_return() for a in e.agent_episodes] for e in ours]
+    assert touches == [[e.agent_episodes[a].get_return() for a in e.agent_episodes] for e in theirs]
+    assert np.sum(touches) >= 2
+    mixed = episodes_from_recording(
+        clean, lambda: WeightedSum([(TouchReward(), 2.0), (VelocityBallToGoalReward(), 1.0)], zero_sum=True)
+    )
+    for number, episode in enumerate(mixed):
+        blue, orange = (episode.agent_episodes[agent].get_rewards() for agent in ("blue-0", "orange-0"))
+        assert np.allclose(np.add(blue, orange), 0, atol=1e-5)
+        assert number or np.any(blue)
+
+
+def test_without_a_reward_function_they_are_what_the_bot_recorded(clean: MatchRecording) -> None:
+    episodes = episodes_from_recording(clean)  # a policy folder without rewards
+    assert not any(one.get_return() for episode in episodes for one in episode.agent_episodes.values())
+
+
+def test_bots_that_decide_on_other_ticks_skip_steps(spoiled: MatchRecording) -> None:
+    episodes = episodes_from_recording(spoiled)
+    for episode in episodes:
+        frames = {
+            agent: [info["frame"] for info in one.get_infos()]
+            for agent, one in episode.agent_episodes.items()
+        }
+        every = sorted({frame for some in frames.values() for frame in some})
+        assert len(episode) == len(every) - 1
+        for agent, mine in frames.items():
+            assert mine == sorted(set(mine))
+            steps = [episode.env_t_to_agent_t[agent].get(number) for number in range(len(every))]
+            assert [frame for frame, step in zip(every, steps, strict=True) if step != "S"] == mine
+    assert sum(len(one.agent_episodes["blue-0"]) for one in episodes) > 3 * sum(
+        len(one.agent_episodes["orange-0"]) for one in episodes
+    )
+
+
+def test_what_was_applied_drove_most_of_the_ticks_that_it_stands_for(spoiled: MatchRecording) -> None:
+    rows = {int(tick): row for row, tick in enumerate(spoiled.tick)}
+    compared = changed = 0
+    for episode in episodes_from_recording(spoiled):
+        one = episode.agent_episodes["blue-0"]
+        infos = one.get_infos()
+        for number, applied in enumerate(applied_of(episode)["blue-0"]):
+            first, last = infos[number]["frame"] + 2, infos[number + 1]["frame"] + 1
+            ticks = [rows[tick] for tick in range(first, last + 1) if tick in rows]
+            controls = spoiled.state.car_controls[ticks, 0]
+            does = np.abs(controls - TABLE[applied]).max(1) < 0.01
+            assert does.sum() >= len(ticks) / 2 or not infos[number + 1]["told"]
+            compared += 1
+            changed += applied != one.get_actions(number)
+    assert compared > 500 and 0.05 * compared < changed < 0.5 * compared
+
+
+def test_corrected_episodes_hold_what_was_applied(spoiled: MatchRecording) -> None:
+    for numpy in (False, True):
+        for episode in episodes_from_recording(spoiled):
+            applied = applied_of(episode)
+            if numpy:
+                episode.to_numpy()
+            before = {agent: len(one) for agent, one in episode.agent_episodes.items()}
+            changed = correct_applied_actions(episode, applied)
+            for agent, one in episode.agent_episodes.items():
+                assert list(one.get_actions()) == applied[agent]
+                assert len(one) == before[agent]
+            assert correct_applied_actions(episode, applied) == dict.fromkeys(changed, 0)
+
+
+def test_bots_can_be_chosen_by_their_ids(clean: MatchRecording) -> None:
+    [orange] = [name for name, one in clean.agents.items() if one.decisions[0].seats.tolist() == [1]]
+    episodes = episodes_from_recording(clean, bots=[orange])
+    assert {agent for one in episodes for agent in one.agent_episodes} == {"orange-0"}
+    with pytest.raises(RecordingError, match=r"holds no decisions of somebody, expected those of .*policy"):
+        episodes_from_recording(clean, bots=["somebody"])
+
+
+def test_a_match_of_bots_that_see_nothing_is_refused(tmp_path: Path) -> None:
+    file = record(tmp_path / "match.mcap", blue="chaser", seconds=2)
+    with pytest.raises(RecordingError, match=r"match.mcap holds no decisions of policies that see anything"):
+        episodes_from_recording(file)

@@ -1,0 +1,130 @@
+"""Cloning what bots did in recorded matches, from the command line to a folder that plays."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.policy import load_policy
+from rlgym_bridge.recording.match import read_match
+from tests.benchmarks.imitation import retimed
+from tests.recorded_matches import POLICY, record
+from training.imitate import imitate, main
+
+
+@pytest.fixture(scope="module")
+def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy that decides every three ticks against the shipped one; late inputs and lost packets."""
+    folder = tmp_path_factory.mktemp("matches")
+    quick = retimed(folder / "quick", 3)
+    words = ("--latency", "2", "--drop", "5")
+    return record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=20)
+
+
+def bot(match: Path, seat: int) -> str:
+    agents = read_match(match).agents.values()
+    return next(one.agent_id for one in agents if one.decisions[0].seats.tolist() == [seat])
+
+
+def test_a_clone_does_what_the_game_applied_and_plays(match: Path, tmp_path: Path) -> None:
+    out, result = tmp_path / "clone", tmp_path / "result.json"
+    words = ["--bot", bot(match, 0), "--epochs", "150", "--layers", "64", "--out", str(out), "-q"]
+    assert main([str(match), *words, "--json", str(result)]) == 0
+    found = json.loads(result.read_text())
+    assert 0.05 < found["corrected"] / found["steps"] < 0.5
+    assert found["held_out"] == pytest.approx(found["steps"] / 4, rel=0.02)
+    assert 0 < found["held_out_corrected"] < found["held_out"] / 2
+    assert found["accuracy"] > 0.04  # by chance 1 of 90; there is little to learn from
+    assert found["error"] is None
+
+    loaded = load_policy(out)
+    assert loaded.manifest.tick_skip == 3 and loaded.manifest.action_delay == 1
+    assert loaded.manifest.training["imitates"] == ["match.mcap"]
+    # What was learned from, it does: applied, not commanded.
+    fits = {"applied": 0, "actions": 0}
+    from rlgym_bridge.rllib import applied_of, episodes_from_recording
+
+    policy = load_policy(out, selection="argmax").policy
+    for episode in episodes_from_recording(match, bots=[bot(match, 0)]):
+        one = episode.agent_episodes["blue-0"]
+        seen = np.stack(one.get_observations()[:-1])
+        does = policy.act(seen[:, None])[:, 0]
+        different = np.array(applied_of(episode)["blue-0"]) != np.array(one.get_actions())
+        fits["applied"] += int((does == applied_of(episode)["blue-0"])[different].sum())
+        fits["actions"] += int((does == one.get_actions())[different].sum())
+    assert fits["applied"] > fits["actions"]
+
+    played = read_match(record(tmp_path / "played.mcap", blue=str(out), seconds=2))
+    assert played.played_ticks > 200
+
+
+def test_policies_that_differ_are_not_imitated_together(
+    match: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(match), "-q"]) == 2
+    said = capsys.readouterr().err
+    assert "parser of" in said and "one policy cannot learn from both" in said and "--bot" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["missing.mcap"], "missing.mcap"),
+        (["{match}", "--held-out", "0"], "held_out is 0.0, expected a share above 0 and below 1"),
+        (["{match}", "--held-out", "nan"], "held_out is nan"),
+        (["{match}", "--bot", "nobody"], "holds no decisions of nobody"),
+        (["{match}", "--epochs", "0"], "epochs is 0.0, expected more than 0"),
+        (["{match}", "--learning-rate", "-1"], "learning_rate is -1.0, expected more than 0"),
+        (["{match}", "--layers", "0"], "layers are [0], expected widths of 1 or more"),
+    ],
+)
+def test_bad_input_is_named(
+    words: list[str], message: str, match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main([word.format(match=match) for word in words] + ["--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import rlgym_bridge.rllib",
+        "sys.argv = ['x', '--engine', 'rllib']; import training.__main__ as t; sys.exit(t.main())",
+        "import training.imitate as t; sys.exit(t.main(['x.mcap']))",
+    ],
+)
+def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> None:
+    hidden = f"import sys; sys.modules['ray'] = None; {code}"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode in (1, 2)
+    assert 'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]"' in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
+    from rlgym_bridge.actions import ContinuousAction, RepeatAction
+    from rlgym_bridge.components import ComponentSpec
+    from rlgym_bridge.observations import DefaultObs
+    from rlgym_bridge.policy import save_policy
+    from tests.policy_folders import random_weights
+
+    save_policy(
+        tmp_path / "teacher",
+        random_weights(92, 32, 16),
+        distribution="gaussian",
+        team_sizes=[(1, 1)],
+        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
+        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(ContinuousAction), repeats=8),
+        selection="argmax",
+    )
+    file = record(tmp_path / "match.mcap", blue=str(tmp_path / "teacher"), seconds=20)
+    found = imitate([file], tmp_path / "clone", layers=[32], epochs=200)
+    assert np.isnan(found.accuracy) and found.error < 0.5
+    assert load_policy(tmp_path / "clone").manifest.distribution == "gaussian"
