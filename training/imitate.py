@@ -135,7 +135,7 @@ def imitate(
             others.append(car.differs[steps:])
     if not sum(map(len, right)) or not any(map(len, learned)):
         raise ValueError("the recordings hold too few decisions to learn from some and to try it on others")
-    with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS):
+    with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(learned, Path(folder, "episodes.parquet"))
         weights = clone(
             folder, learned[0], steps, layers=layers, epochs=epochs, learning_rate=learning_rate, seed=seed

@@ -132,7 +132,7 @@ def test_random_actions_come_from_the_space_and_nobody_says_anything_of_them(kin
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_episodes_that_are_asked_for_are_whole_and_begin_anew(count: int) -> None:
-    runner = runner_of()
+    runner, starts = runner_of(), set()
     for _ in range(2):
         runner.sample(num_timesteps=6)
         episodes = runner.sample(num_episodes=count)
@@ -140,6 +140,8 @@ def test_episodes_that_are_asked_for_are_whole_and_begin_anew(count: int) -> Non
         assert {(e.env_t_started, len(e), e.is_done) for e in episodes} == {(0, DECISIONS, True)}
         begun = runner.sample(num_timesteps=2)
         assert [(e.env_t_started, len(e)) for e in begun] == [(0, 1), (0, 1)]
+        starts |= {column(e, "blue-0", "observations")[0].tobytes() for e in episodes[:2] + begun}
+    assert len(starts) == 2, "from the seed on each time, as RLlib's own runner does"
     assert len({e.id_ for e in episodes + begun}) == len(episodes) + 2
 
 
@@ -248,9 +250,10 @@ def test_a_step_that_fails_raises_or_begins_anew_as_the_config_says(monkeypatch:
         failing(False, monkeypatch).sample(num_timesteps=2 * 6)
     assert "out of order" in str(raised.value.__cause__)
     runner = failing(True, monkeypatch)
-    episodes = runner.sample(num_timesteps=2 * 6)
-    assert [(one.env_t_started, len(one)) for one in episodes] == [(0, 6), (0, 6)]
-    assert values_of(runner.get_metrics())["num_env_steps_sampled"] == 2 * 6
+    for steps in (2, 6):
+        episodes = runner.sample(num_timesteps=2 * steps)
+        assert [(one.env_t_started, len(one)) for one in episodes] == [(0, steps), (0, steps)]
+    assert values_of(runner.get_metrics())["num_env_steps_sampled"] == 2 * (2 + 6)
 
 
 @pytest.mark.xfail(strict=True, reason="the sample after one with a failed step begins anew once more")

@@ -18,13 +18,14 @@ _OBJECTS: Final = 512 << 20
 
 
 @contextmanager
-def cluster(address: str | None = None, processors: int = 0) -> Iterator[int]:
+def cluster(address: str | None = None, processors: int = 0, silent: bool = False) -> Iterator[int]:
     """Be connected to a cluster.
 
     Args:
         address: Of one that is there, `"auto"` for that of this machine; None begins one that listens on
             loopback alone. Where this process is connected already, it stays connected to that.
         processors: That one of our own has at least, whatever the machine has.
+        silent: Leave out what its processes say.
 
     Yields:
         Processors of the cluster.
@@ -35,7 +36,7 @@ def cluster(address: str | None = None, processors: int = 0) -> Iterator[int]:
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # it tells of its progress
     own = not ray.is_initialized()
     if own:
-        _begin(address, processors)
+        _begin(address, processors, silent)
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield int(ray.cluster_resources().get("CPU", 1))
@@ -44,10 +45,11 @@ def cluster(address: str | None = None, processors: int = 0) -> Iterator[int]:
             ray.shutdown()
 
 
-def _begin(address: str | None, processors: int) -> None:
+def _begin(address: str | None, processors: int, silent: bool) -> None:
     # Components of one's own are looked for where this process finds them, on other machines likewise.
     places = [str(Path(place).absolute()) for place in sys.path if Path(place).is_dir()]
     how: dict[str, Any] = {"job_config": JobConfig(code_search_path=places), "logging_level": "ERROR"}
+    how["log_to_driver"] = not silent
     if address is None:
         ray.init(
             "local",  # whatever cluster this machine may be part of
