@@ -30,6 +30,8 @@ def _run(options: argparse.Namespace) -> int:
         for name in ("steps", "out", "start_from")
         if getattr(options, name) is not None
     }
+    if options.address is not None and options.engine != "rllib":
+        return _say(f"--address is {options.address}, which takes --engine rllib", 2)
     try:
         settings = load(*options.config, **changes)
         if options.settings:

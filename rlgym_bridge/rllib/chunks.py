@@ -52,6 +52,7 @@ def episode_of(
         mine = {name: _buffer(array[:, car]) for name, array in columns.items() if name != Columns.OBS}
         seen = np.concatenate([columns[Columns.OBS][:, car], last[None, car]])
         episode.agent_episodes[agent] = SingleAgentEpisode(
+            id_=f"{id_}-{agent}",  # the same in all chunks: who puts them together asks
             observations=InfiniteLookbackBuffer(seen),
             actions=mine.pop(Columns.ACTIONS),
             rewards=mine.pop(Columns.REWARDS),
@@ -67,7 +68,7 @@ def episode_of(
             module_id=seats[car],
             multi_agent_episode_id=id_,
         )
-        episode.env_t_to_agent_t[agent] = InfiniteLookbackBuffer(list(range(steps + 1)))
+        episode.env_t_to_agent_t[agent] = InfiniteLookbackBuffer(list(range(first, first + steps + 1)))
     return episode
 
 

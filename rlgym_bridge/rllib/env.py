@@ -23,6 +23,8 @@ class MatchEnv(MultiAgentEnv):
     as the parser says. All cars are there from the first to the last step of an episode; `__all__` is set
     where the termination or the truncation condition says so.
 
+    Without a `seed` in `config` or at `reset` no two environments play alike.
+
     Args:
         config: The arguments of `VectorEnv` but `matches`, by name (`env_config` in RLlib). `components`
             makes builder, parser, reward, conditions and mutator, ours or RLGym's; or it is
@@ -37,7 +39,7 @@ class MatchEnv(MultiAgentEnv):
         super().__init__()
         self._env = matches_of(config or {}, 1)
         self.possible_agents = self.agents = list(self._env.agents)
-        self._obs = self._env.reset()
+        self._obs = self._env.reset(seed_of(config))
         self._fresh = True  # whether `_obs` begins an episode
         one = spaces(self._env, self._obs)
         self.observation_spaces = dict.fromkeys(self.agents, one[0])
@@ -69,27 +71,29 @@ class MatchEnv(MultiAgentEnv):
             actions: One for every agent.
 
         Returns:
-            Observations, rewards, terminated, truncated and infos, by agent; the flags with `__all__`.
+            By agent observations, rewards, terminated (and `__all__`), truncated (`__all__` alone) and infos.
 
         Raises:
-            ValueError: An agent has no action, or one that is not in its space.
+            ValueError: There are not just the agents' actions, or one is not in its space.
         """
         try:
+            if set(actions) != set(self.agents):
+                raise ValueError
             given = np.stack([np.asarray(actions[agent]) for agent in self.agents])[None]
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"actions are {dict(actions)}, expected one of the action space for each of "
+                f"actions are {actions}, expected one of the action space for each of "
                 f"{', '.join(self.agents)}"
             ) from error
         obs, rewards, terminated, truncated, final_obs = self._env.step(given)
         over = bool(terminated[0] or truncated[0])
         self._obs, self._fresh = obs, over  # a new episode has begun where this one is over
-        everybody = (*self.agents, "__all__")
         return (
             self._by_agent(final_obs if over else obs),
             dict(zip(self.agents, rewards[0].tolist(), strict=True)),
-            dict.fromkeys(everybody, bool(terminated[0])),
-            dict.fromkeys(everybody, bool(truncated[0])),
+            dict.fromkeys((*self.agents, "__all__"), bool(terminated[0])),
+            # For all alone: where agents are told so one by one, RLlib takes an episode for terminated.
+            {"__all__": bool(truncated[0])},
             {},
         )
 
@@ -127,6 +131,12 @@ def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
             'rlgym_bridge.components.Components, or "module:function", one that returns an RLGym'
         )
     return VectorEnv(matches, components, **given)
+
+
+def seed_of(config: Mapping[str, Any] | None) -> int:
+    """Return the seed in an environment's config, or one that nobody else has."""
+    given = (config or {}).get("seed")
+    return int(np.random.SeedSequence().generate_state(1)[0]) if given is None else int(given)
 
 
 def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:

@@ -27,7 +27,7 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
     Attributes:
         shape: Of the policy.
         policy: The policy's network; `policy.arrays()` are the tensors of a policy folder.
-        critic: The critic's network, where there is one: env runners have none.
+        critic: The critic's network; a module for inference alone has none.
     """
 
     def setup(self) -> None:
@@ -59,7 +59,7 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
             )
 
     def get_non_inference_attributes(self) -> list[str]:
-        """Return what env runners do not need."""
+        """Return what is not needed to act."""
         return ["critic"]
 
     def compute_values(self, batch: Mapping[str, Any], embeddings: Any = None) -> Tensor:

@@ -27,10 +27,11 @@ from ray.rllib.utils.metrics import (
     NUM_EPISODES_LIFETIME,
     NUM_MODULE_STEPS_SAMPLED,
     NUM_MODULE_STEPS_SAMPLED_LIFETIME,
+    WEIGHTS_SEQ_NO,
 )
 
 from rlgym_bridge.rllib.chunks import episode_of
-from rlgym_bridge.rllib.env import matches_of, spaces
+from rlgym_bridge.rllib.env import matches_of, seed_of, spaces
 
 COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
@@ -45,14 +46,14 @@ class Matches(VectorMultiAgentEnv):
 
     Args:
         env: The matches.
-        seed: Of their first episodes; None: the environment's own.
+        seed: Of their first episodes.
 
     Attributes:
         env: The matches.
         agents: Names of the cars.
     """
 
-    def __init__(self, env: Any, seed: int | None) -> None:
+    def __init__(self, env: Any, seed: int) -> None:
         super().__init__()
         self.env, self.agents = env, list(env.agents)
         obs = env.reset(seed)
@@ -108,8 +109,8 @@ class MatchRunner(MultiAgentEnvRunner):
         PPOConfig().environment(MatchEnv, env_config={...}).env_runners(env_runner_cls=MatchRunner)
 
     Only the cars of modules that are trained are in the episodes that it returns. Connectors of one's own
-    between environment and module are refused, as are modules with a state; callbacks of single episodes and
-    steps are not called (`on_sample_end` is).
+    between environment and module are refused, as are modules with a state. Of callbacks `on_sample_end`
+    alone is called.
     """
 
     _obs: np.ndarray  # (matches, cars, size), what the next actions are chosen on
@@ -125,7 +126,8 @@ class MatchRunner(MultiAgentEnvRunner):
                 "MatchRunner asks no connectors between environment and module, and the config has some; put "
                 "what they do into the module or the observation builder, or take RLlib's MultiAgentEnvRunner"
             )
-        self.env = Matches(self.make_matches(self.config.num_envs_per_env_runner), self._seed)
+        seed = seed_of(self.config.env_config) if self._seed is None else self._seed
+        self.env = Matches(self.make_matches(self.config.num_envs_per_env_runner), seed)
         self.num_envs = self.env.num_envs
         self._needs_initial_reset = True
 
@@ -174,6 +176,7 @@ class MatchRunner(MultiAgentEnvRunner):
             found = self._try_env_step(row[Columns.ACTIONS])
             if found == ENV_STEP_FAILURE:  # the matches have been made anew
                 self._begin_all()
+                self._needs_initial_reset = num_episodes is not None
                 rows, pieces, count, steps = {}, [], 0, 0
                 starts = [(0, 0)] * self.num_envs
                 continue
@@ -221,6 +224,11 @@ class MatchRunner(MultiAgentEnvRunner):
         names = np.array([episode.modules for episode in self._episodes])
         trained = [name for name in np.unique(names).tolist() if _is_trained(self.config, name)]
         self._learned = np.isin(names, trained)
+        if not trained:
+            raise ValueError(
+                f"no car is played by a module that is trained: policies_to_train is "
+                f"{self.config.policies_to_train}, and the modules are {', '.join(np.unique(names))}"
+            )
         flat = names.reshape(-1)
         self._rows_of = {name: np.flatnonzero(flat == name) for name in np.unique(flat).tolist() if name}
 
@@ -240,18 +248,12 @@ class MatchRunner(MultiAgentEnvRunner):
             module = self.module[name]
             batch = {Columns.OBS: seen[where].to(self._device)}
             out = module.forward_exploration(batch) if explore else module.forward_inference(batch)
-            if explore:
-                kind = module.get_exploration_action_dist_cls()
-                actions = (dist := kind.from_logits(out[Columns.ACTION_DIST_INPUTS])).sample()
-                out[Columns.ACTION_LOGP] = dist.logp(actions)
-            else:
-                kind = module.get_inference_action_dist_cls()
-                actions = kind.from_logits(out[Columns.ACTION_DIST_INPUTS]).to_deterministic().sample()
-            for column, values in ({Columns.ACTIONS: actions} | out).items():
+            for column, values in _chosen(module, dict(out), explore).items():
                 given = values.cpu().numpy()
                 if column not in found:
                     found[column] = np.zeros((matches * cars, *given.shape[1:]), given.dtype)
                 found[column][where] = given
+        found[WEIGHTS_SEQ_NO] = np.full(matches * cars, self._weights_seq_no)
         return {column: values.reshape(matches, cars, *values.shape[1:]) for column, values in found.items()}
 
     # --- what is returned ----------------------------------------------------------------------------
@@ -316,6 +318,19 @@ class MatchRunner(MultiAgentEnvRunner):
             log(ever, count, reduce="lifetime_sum", with_throughput=ever == NUM_ENV_STEPS_SAMPLED_LIFETIME)
         for name, value in (counts | self.env.env.take_counts()).items():
             log((COUNTS, name), value, reduce="sum")
+
+
+def _chosen(module: Any, out: dict[str, Any], explore: bool) -> dict[str, Any]:
+    """Return what a module gave with the actions that are chosen, as RLlib's connector chooses them."""
+    if Columns.ACTIONS in out:
+        return out
+    if explore:
+        dist = module.get_exploration_action_dist_cls().from_logits(out[Columns.ACTION_DIST_INPUTS])
+    else:
+        kind = module.get_inference_action_dist_cls()
+        dist = kind.from_logits(out[Columns.ACTION_DIST_INPUTS]).to_deterministic()
+    actions = dist.sample()
+    return out | {Columns.ACTIONS: actions, Columns.ACTION_LOGP: dist.logp(actions)}
 
 
 def _is_trained(config: Any, module: str) -> bool:

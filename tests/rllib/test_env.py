@@ -265,11 +265,8 @@ def anatomy(episode: MultiAgentEpisode) -> dict[str, Any]:
     return made
 
 
-no_logp = pytest.mark.xfail(strict=True, reason="MatchRunner gives no action_logp")
-
-
 @each_parser
-@pytest.mark.parametrize("explore", [True, pytest.param(False, marks=no_logp)])
+@pytest.mark.parametrize("explore", [True, False])
 def test_rllibs_own_runner_plays_them_and_gives_episodes_as_ours_does(kind: str, explore: bool) -> None:
     # Ours have no lookback buffer, and arrays of other widths: int64, float32 for int32, float64.
     env = {"components": lambda: parts(kind, termination_cond=timeout(), truncation_cond=None)}
@@ -285,10 +282,7 @@ def test_rllibs_own_runner_plays_them_and_gives_episodes_as_ours_does(kind: str,
     assert len(starts) == 2 * 5, "each match and each episode begins in its own way"
 
 
-beside_all = pytest.mark.xfail(strict=True, reason="all agents' flags beside __all__ are a termination")
-
-
-@pytest.mark.parametrize("runner", [MatchRunner, pytest.param(MultiAgentEnvRunner, marks=beside_all)])
+@pytest.mark.parametrize("runner", [MatchRunner, MultiAgentEnvRunner])
 def test_an_episode_that_runs_out_of_time_is_not_terminated(runner: Any) -> None:
     (episode,) = runner(config=ppo(matches=1)).sample(num_timesteps=DECISIONS)
     every = [episode, *episode.agent_episodes.values()]

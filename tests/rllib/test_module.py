@@ -256,7 +256,6 @@ class Still(TorchRLModule):
         return {Columns.ACTIONS: torch.full((len(batch[Columns.OBS]),), 4)}
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="MatchRunner wants action_dist_inputs")
 def test_the_runner_plays_modules_that_choose_actions_themselves() -> None:
     config = ppo(matches=1, module=RLModuleSpec(module_class=Still))
     (episode,) = MatchRunner(config=config).sample(num_timesteps=3)

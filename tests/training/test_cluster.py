@@ -19,6 +19,7 @@ from rlgym_bridge.recording.match import read_match
 from tests.recorded_matches import record
 from tests.training.test_ppo import column
 from training.config import checked
+from training.learner import Learner
 from training.rllib.ppo import OnCluster
 from training.run import Iteration, run
 
@@ -31,7 +32,7 @@ KILLED_IN = 3
 
 
 @pytest.fixture
-def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """Begin a cluster of two raylets with a processor each."""
     folder = Path("/tmp", f"ray-{os.getpid()}")  # paths of sockets have to be short
     (folder / "ray").mkdir(parents=True)
@@ -40,7 +41,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     two = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
     two.add_node(**small)
     two.wait_for_nodes()
-    yield two.address
+    yield two
     two.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -75,11 +76,11 @@ class Attacked(OnCluster):
 
 
 def test_an_env_runner_killed_while_it_plays_costs_the_running_batch_alone(
-    address: str, tmp_path: Path
+    two: Cluster, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     settings = checked(RUN | {"out": str(out), "steps": ITERATIONS * BATCH, "checkpoint_every": BATCH})
-    summary = run(settings, partial(Attacked, address=address), quiet=True)
+    summary = run(settings, partial(Attacked, address=two.address), quiet=True)
     assert len(Attacked.kills) == 1
     assert Attacked.runners[:KILLED_IN] == [2] * KILLED_IN
     assert Attacked.runners[KILLED_IN] == 1  # it was gone
@@ -94,3 +95,14 @@ def test_an_env_runner_killed_while_it_plays_costs_the_running_batch_alone(
     assert match.played_ticks >= 600
     decided = [one for track in match.agents.values() for one in track.decisions if one.obs.shape[1]]
     assert len(decided) >= 600 // 8
+
+
+def test_a_machine_that_is_gone_is_played_for_by_the_others(two: Cluster, tmp_path: Path) -> None:
+    settings = checked(RUN | {"out": str(tmp_path / "run")})
+    with OnCluster(Learner(settings), two.address) as engine:
+        assert engine.iterate(0).steps == BATCH
+        [other] = [one for one in two.list_all_nodes() if one is not two.head_node]
+        two.remove_node(other, allow_graceful=False)
+        for _ in range(3):
+            assert engine.iterate(0).steps == BATCH
+        assert len(engine._of_runners(lambda runner: os.getpid())) == 1

@@ -1,5 +1,7 @@
 """The same runs on a Ray cluster: they learn, keep the same checkpoints, and say what went wrong."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -171,6 +173,17 @@ def make_env(settings, matches): return Broken(matches, settings.cars)
     run = settings(tmp_path / "run", components=stand_in(modules, monkeypatch, text), steps=STEPS)
     with pytest.raises(CollectorDied, match=r"ArithmeticError: a mistake of one's own(.|\n)*in step"):
         main(run, quiet=True)
+
+
+def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
+    with OnCluster(Learner(settings(tmp_path))) as engine:
+        assert engine.iterate(0).steps == STEPS
+        [before] = engine._of_runners(lambda runner: os.getpid())
+        os.kill(before, signal.SIGKILL)
+        assert engine.iterate(0).steps == STEPS
+        [after] = engine._of_runners(lambda runner: os.getpid())
+        assert after != before
+        assert engine.iterate(0).steps == STEPS
 
 
 def test_components_that_a_machine_of_the_cluster_does_not_have_are_named(

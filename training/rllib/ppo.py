@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import ray
@@ -28,10 +28,14 @@ from training.collector import CollectorDied
 from training.config import ConfigError, Settings
 from training.learner import Diverged, Learner
 from training.policies import tensors_of
+from training.returns import RunningScale
 from training.rllib.cluster import cluster
 from training.rllib.learner import SelfPlayLearner
 from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
 from training.run import Iteration, Summary, run
+
+_PATIENCE: Final = 60.0  # s without any env runner
+_PAUSE: Final = 1.0  # s
 
 
 def main(
@@ -119,27 +123,35 @@ class OnCluster:
         alone = bool(learner.settings.start_from) and learner.steps < learner.settings.critic_alone
         _of_learners(self._algorithm, lambda one: one.prepare(rate, alone))
         started = time.perf_counter()
-        result = self._algorithm.train()
+        steps, sampled, scales = self._played()
         seconds = time.perf_counter() - started
-        sampled = result.get("env_runners", {})
-        steps = int(sampled.get("num_module_steps_sampled", {}).get(MAIN, 0))
-        reports = self._of_runners(lambda runner: runner.report())
-        for fault in (fault for fault, _ in reports if fault):
-            raise CollectorDied(f"an env runner stopped: {fault}")
-        if not steps:
-            raise CollectorDied("no env runner gave anything: all have died")
         stats = {"learning_rate": rate, **_of_learners(self._algorithm, lambda one: one.stats)}
         wrong = [name for name, value in stats.items() if not np.isfinite(value)]
         if wrong:
             raise Diverged(f"{', '.join(wrong)} is not finite after {learner.steps} steps")
         stats["collect_seconds"] = seconds - stats["learn_seconds"]
-        for _, scale in reports:
-            if scale is not None:
-                learner.scale.merge(scale)
+        for scale in scales:
+            learner.scale.merge(scale)
         if learner.settings.normalise_obs:
             self._set({MAIN: self._scale()})
         counts = {name: float(value) for name, value in sampled[COUNTS].items()}
         return Iteration(steps, counts, stats)
+
+    def _played(self) -> tuple[int, Mapping[str, Any], list[RunningScale]]:
+        """Play and learn; return agent steps, what RLlib tells of play, and how observations were scaled."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            sampled = self._algorithm.train().get("env_runners", {})
+            steps = sampled.get("num_module_steps_sampled", {}).get(MAIN, 0)
+            steps = int(steps) if steps == steps else 0  # nan where nobody gave anything
+            reports = self._of_runners(lambda runner: runner.report())
+            for fault in (fault for fault, _ in reports if fault):
+                raise CollectorDied(f"an env runner stopped: {fault}")
+            if steps:
+                return steps, sampled, [scale for _, scale in reports if scale is not None]
+            if time.monotonic() > until:
+                raise CollectorDied(f"all env runners have died, and none came back in {_PATIENCE:.0f} s")
+            time.sleep(_PAUSE)  # Ray begins others in their place
 
     def bring(self) -> None:
         """Write networks and optimizer into the learner."""
@@ -196,6 +208,7 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
             num_env_runners=runners,
             num_envs_per_env_runner=settings.matches,
             rollout_fragment_length=settings.rollout_steps,
+            sample_timeout_s=None,  # of the slowest components too; who has died is noticed anyway
         )
         .multi_agent(
             policies={MAIN, SNAPSHOT},
@@ -219,8 +232,12 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
             use_kl_loss=False,
             grad_clip=settings.max_grad_norm,
         )
-        .fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1.0)
-        .debugging(seed=settings.seed)
+        .fault_tolerance(
+            restart_failed_env_runners=True,
+            delay_between_env_runner_restarts_s=1.0,
+            env_runner_health_probe_timeout_s=1.0,  # every iteration waits for a machine that is gone
+        )
+        .debugging(seed=(settings.seed + learner.steps) % 2**31)  # a resumed run plays other matches
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED
 
 from rlgym_bridge.rllib.runner import NOBODY, MatchRunner
@@ -62,7 +63,8 @@ class SelfPlayRunner(MatchRunner):
     def take(self, states: Mapping[str, Any]) -> None:
         """Set weights of modules."""
         for name, state in states.items():
-            self.module[name].set_state(state)
+            tensors = {key: torch.as_tensor(array) for key, array in state.items()}
+            self.module[name].load_state_dict(tensors, strict=False)
 
     def report(self) -> tuple[str, RunningScale | None]:
         """Return what stopped a sample, with its traceback, and mean and deviation of what was learned from.
