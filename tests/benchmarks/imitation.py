@@ -21,6 +21,8 @@ from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
 from tests.recorded_matches import POLICY, record
 
 _SEEDS = 3
+_PLAYED = 3  # matches
+_WORLD = ("--latency", "2", "--drop", "5")
 _T = 4.303  # Student's, 95 %, two degrees of freedom
 
 
@@ -56,8 +58,7 @@ def main() -> int:
         for seed in range(options.matches):
             files.append(folder / f"{seed}.mcap")
             if not files[-1].exists():
-                bad = ("--latency", "2", "--drop", "5")
-                record(files[-1], *bad, blue=str(teacher), seconds=300, seed=seed)
+                record(files[-1], *_WORLD, blue=str(teacher), seconds=300, seed=seed)
                 print(f"{files[-1].name} recorded", flush=True)
         found: dict[str, list[dict[str, Any]]] = {"corrected": [], "commanded": []}
         for seed in range(_SEEDS):
@@ -79,28 +80,25 @@ def main() -> int:
 
 
 def _imitated(files: list[Path], words: list[str], result: Path) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        "-m",
-        "training.imitate",
-        *map(str, files),
-        *words,
-        "-q",
-        "--json",
-        str(result),
-    ]
-    subprocess.run(command, check=True)
+    """Clone, unless an interrupted run has done so."""
+    if not result.exists():
+        command = [sys.executable, "-m", "training.imitate", *map(str, files), *words, "-q"]
+        subprocess.run([*command, "--json", str(result)], check=True)
     found: dict[str, Any] = json.loads(result.read_text())
     return found
 
 
-def _plays(policy: Path, folder: Path) -> dict[str, Any]:
-    """Return what a policy's matches against Chaser come to, half from each side."""
-    result = folder / "evaluated.json"
-    command = [sys.executable, "-m", "training.evaluate", str(policy), "chaser", "--matches", "40"]
-    subprocess.run([*command, "--json", str(result)], check=True, stdout=subprocess.DEVNULL)
-    found: dict[str, Any] = json.loads(result.read_text())
-    return {name: found[name] for name in ("win_rate", "interval", "goals")}
+def _plays(policy: Path, folder: Path) -> str:
+    """Return the goals of a policy and of Chaser in matches over the match server, in the same world."""
+    result, goals = folder / "match.json", [0, 0]
+    for seed in range(_PLAYED):
+        command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", str(policy)]
+        command += ["--orange", "chaser"]
+        command += [*_WORLD, "--pace", "lockstep", "--seconds", "300", "--max-overtime", "0", "-q"]
+        subprocess.run([*command, "--seed", str(100 + seed), "--json", str(result)], check=True, cwd=folder)
+        score = json.loads(result.read_text())["score"]
+        goals = [sum(pair) for pair in zip(goals, score, strict=True)]
+    return f"{goals[0]} : {goals[1]} against Chaser in {_PLAYED} matches of five minutes"
 
 
 def _interval(values: list[float]) -> str:
