@@ -8,6 +8,7 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
+from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
 
 from rlgym_bridge.components import component_factory
 from rlgym_bridge.fingerprint import action_space
@@ -99,6 +100,38 @@ class MatchEnv(MultiAgentEnv):
 
     def _by_agent(self, obs: np.ndarray) -> dict[str, np.ndarray]:
         return dict(zip(self.agents, obs[0], strict=True))
+
+
+class Matches(VectorMultiAgentEnv):
+    """A `VectorEnv` and what an env runner has to know of it.
+
+    Args:
+        env: The matches.
+        seed: Of their first episodes.
+
+    Attributes:
+        env: The matches.
+        agents: Names of the cars.
+    """
+
+    def __init__(self, env: Any, seed: int) -> None:
+        super().__init__()
+        self.env, self.agents = env, list(env.agents)
+        obs = env.reset(seed)
+        self.num_envs = len(obs)
+        seen, done = spaces(env, obs)
+        self.single_observation_spaces = dict.fromkeys(self.agents, seen)
+        self.single_action_spaces = dict.fromkeys(self.agents, done)
+        self.single_observation_space = gym.spaces.Dict(self.single_observation_spaces)
+        self.single_action_space = gym.spaces.Dict(self.single_action_spaces)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin new episodes; return observations `(matches, cars, size)` and no infos."""
+        return self.env.reset(seed), {}
+
+    def step(self, actions: np.ndarray) -> Any:
+        """Play one decision; see `VectorEnv.step`."""
+        return self.env.step(actions)
 
 
 def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:

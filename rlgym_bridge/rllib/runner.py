@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 import torch
 from ray.rllib.core.columns import Columns
 from ray.rllib.env.env_runner import ENV_STEP_FAILURE
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
-from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
 from ray.rllib.utils.metrics import (
     NUM_AGENT_STEPS_SAMPLED,
     NUM_AGENT_STEPS_SAMPLED_LIFETIME,
@@ -31,7 +29,7 @@ from ray.rllib.utils.metrics import (
 )
 
 from rlgym_bridge.rllib.chunks import episode_of
-from rlgym_bridge.rllib.env import matches_of, seed_of, spaces
+from rlgym_bridge.rllib.env import Matches, matches_of, seed_of
 
 COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
@@ -39,38 +37,6 @@ COUNTS: Final = "matches"
 
 NOBODY: Final = ""
 """In place of a module's name."""
-
-
-class Matches(VectorMultiAgentEnv):
-    """A `VectorEnv` and what an env runner has to know of it.
-
-    Args:
-        env: The matches.
-        seed: Of their first episodes.
-
-    Attributes:
-        env: The matches.
-        agents: Names of the cars.
-    """
-
-    def __init__(self, env: Any, seed: int) -> None:
-        super().__init__()
-        self.env, self.agents = env, list(env.agents)
-        obs = env.reset(seed)
-        self.num_envs = len(obs)
-        seen, done = spaces(env, obs)
-        self.single_observation_spaces = dict.fromkeys(self.agents, seen)
-        self.single_action_spaces = dict.fromkeys(self.agents, done)
-        self.single_observation_space = gym.spaces.Dict(self.single_observation_spaces)
-        self.single_action_space = gym.spaces.Dict(self.single_action_spaces)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin new episodes; return observations `(matches, cars, size)` and no infos."""
-        return self.env.reset(seed), {}
-
-    def step(self, actions: np.ndarray) -> Any:
-        """Play one decision; see `VectorEnv.step`."""
-        return self.env.step(actions)
 
 
 @dataclass
