@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -198,6 +199,30 @@ def test_components_that_a_machine_of_the_cluster_does_not_have_are_named(
 def test_more_runners_than_processors_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="collectors is 1000, and the cluster has"):
         main(settings(tmp_path, collectors=1000), quiet=True)
+
+
+def test_an_address_where_there_is_no_cluster_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = [
+            sys.executable,
+            "-m",
+            "training",
+            "--engine",
+            "rllib",
+            "--address",
+            address,
+            "--out",
+            "run",
+        ]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert f'no Ray cluster can be joined at "{address}"' in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_folder_plays_where_ray_cannot_be_imported(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from training.config import ConfigError
 
 _OBJECTS: Final = 512 << 20
 """Bytes of shared memory for the objects of a cluster of our own: a batch has a few MB."""
+
+_REACH_SECONDS: Final = 5.0
 
 
 @contextmanager
@@ -61,6 +64,9 @@ def _begin(address: str | None, processors: int, silent: bool) -> None:
         )
         return
     try:
+        if address.rpartition(":")[2].isdecimal():  # Ray itself tries for minutes
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host.removeprefix("ray://"), int(port)), _REACH_SECONDS).close()
         ray.init(address=address, **how)
     except (OSError, ValueError, RuntimeError) as error:
         raise ConfigError(
