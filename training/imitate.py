@@ -44,25 +44,33 @@ class Imitation:
     """How an imitation went.
 
     Attributes:
+        bots: Agent ids of those imitated.
         steps: Decisions learned from.
-        corrected: How many of those the game had applied another action for; 0 where that was left as it was.
+        differing: Those of them for which the game applied another action than was commanded.
+        corrected: Whether what was applied was learned, and not what was commanded.
         held_out: Decisions that were not learned from.
-        held_out_corrected: How many of those the game had applied another action for.
+        held_out_differing: Those of them for which the game applied another action than was commanded.
         accuracy: Share of the held-out decisions in which the policy's likeliest action is the one that the
-            game applied; nan for actions of real numbers.
-        accuracy_there: As `accuracy`, of those that the game had applied another action for; nan without any.
+            game applied; nan for actions of real numbers, as the next three.
+        accuracy_there: The same of the differing ones; nan without any.
+        accuracy_commanded: Share in which it is the action that was commanded.
+        commonest: Share in which the action applied most often in what was learned would have been right.
         error: For actions of real numbers, the mean absolute difference from what the game applied; else nan.
     """
 
+    bots: list[str]
     steps: int
-    corrected: int
+    differing: int
+    corrected: bool
     held_out: int
-    held_out_corrected: int
+    held_out_differing: int
     accuracy: float
     accuracy_there: float
+    accuracy_commanded: float
+    commonest: float
     error: float
 
-    def to_json(self) -> dict[str, float | int | None]:
+    def to_json(self) -> dict[str, Any]:
         """Return the attributes; None for nan."""
         return {name: None if value != value else value for name, value in dataclasses.asdict(self).items()}
 
@@ -117,8 +125,9 @@ def imitate(
     ]
     manifest = _common([car for cars in episodes for car in cars])
     learned: list[Any] = []
-    shown, right, others = [], [], []
-    corrected = 0
+    shown: list[np.ndarray] = []
+    parts: dict[str, list[np.ndarray]] = {"applied": [], "chosen": [], "differs": [], "learned": []}
+    differing = 0
     for number, cars in enumerate(episodes):
         episode = episode_of(cars, str(number))
         if not commanded:
@@ -126,14 +135,15 @@ def imitate(
         for car in cars:
             steps = round(len(car.chosen) * (1 - held_out))
             shown.append(car.obs[steps:-1])
-            right.append(car.applied[steps:])
+            for name in ("applied", "chosen", "differs"):
+                parts[name].append(getattr(car, name)[steps:])
+            parts["learned"].append(car.applied[:steps])
             one = episode.agent_episodes[car.agent][:steps]
             if manifest.obs_normalisation is not None:
                 one.set_observations(new_data=list(scaled(car.obs[: steps + 1], manifest.obs_normalisation)))
             learned.append(one)
-            corrected += int(car.differs[:steps].sum())
-            others.append(car.differs[steps:])
-    if not sum(map(len, right)) or not any(map(len, learned)):
+            differing += int(car.differs[:steps].sum())
+    if not sum(map(len, shown)) or not any(map(len, learned)):
         raise ValueError("the recordings hold too few decisions to learn from some and to try it on others")
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(learned, Path(folder, "episodes.parquet"))
@@ -143,18 +153,23 @@ def imitate(
     kind, sizes = episodes[0][0].space
     scaling = manifest.obs_normalisation
     policy = NetworkPolicy(weights, kind, sizes, "argmax", normalisation=scaling)
-    wanted = np.concatenate(right)
+    wanted, commands, there, seen = (np.concatenate(part) for part in parts.values())
     does = policy.act(np.concatenate(shown)[:, None])[:, 0]
-    there, away = np.concatenate(others), np.abs(does - wanted)
-    real, right_ones = kind == "gaussian", ~away.reshape(len(away), -1).any(1)
+    real, nothing = kind == "gaussian", math.nan
+    actions, counts = np.unique(seen, axis=0, return_counts=True)
+    fits = _same(does, wanted)
     result = Imitation(
+        sorted({car.bot for cars in episodes for car in cars}),
         steps,
-        0 if commanded else corrected,
+        differing,
+        not commanded,
         len(wanted),
         int(there.sum()),
-        accuracy=math.nan if real else float(right_ones.mean()),
-        accuracy_there=math.nan if real or not there.any() else float(right_ones[there].mean()),
-        error=float(away.mean()) if real else math.nan,
+        accuracy=nothing if real else float(fits.mean()),
+        accuracy_there=nothing if real or not there.any() else float(fits[there].mean()),
+        accuracy_commanded=nothing if real else float(_same(does, commands).mean()),
+        commonest=nothing if real else float(_same(actions[counts.argmax()], wanted).mean()),
+        error=float(np.abs(does - wanted).mean()) if real else nothing,
     )
     save_policy(
         out,
@@ -173,6 +188,12 @@ def imitate(
         training={"imitates": [Path(file).name for file in files], **result.to_json()},
     )
     return result
+
+
+def _same(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return which actions are the same, `(n,)` bool."""
+    found: np.ndarray = (some == others).reshape(len(others), -1).all(1)
+    return found
 
 
 def _common(cars: Sequence[Played]) -> Manifest:
@@ -260,15 +281,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     write_json(options, found.to_json())
     if not options.quiet:
-        print(
-            f"{options.out}: learned from {found.steps:,} decisions; for {found.corrected:,} of them the "
-            "game had applied another action than was commanded"
-        )
-        if found.error != found.error:  # nan
-            print(f"on {found.held_out:,} others it does what the game applied in {found.accuracy:.1%}")
-        else:
-            print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
+        _say(options.out, found)
     return 0
+
+
+def _say(out: str, found: Imitation) -> None:
+    learned = "which it learned" if found.corrected else "and it learned what was commanded"
+    print(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
+    print(f"for {found.differing:,} of them the game applied another action than was commanded, {learned}")
+    if found.error == found.error:  # not nan
+        print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
+        return
+    print(
+        f"on {found.held_out:,} others it does what the game applied in {found.accuracy:.1%}, what was "
+        f"commanded in {found.accuracy_commanded:.1%}; the commonest action alone would be right in "
+        f"{found.commonest:.1%}"
+    )
+    if found.accuracy < found.commonest:
+        print("that is worse than doing the same all the time: it takes more recordings, or fewer --epochs")
 
 
 if __name__ == "__main__":

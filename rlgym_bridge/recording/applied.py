@@ -6,7 +6,7 @@ holds the last one: on those same ticks it may have applied an earlier action, w
 """
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Final
 
 import numpy as np
@@ -95,8 +95,9 @@ def applied_actions(
     frames = np.asarray(frames)
     found, told = chosen.copy(), np.zeros(len(chosen), bool)
     numbers = finder.find(controls)
-    begins, ends = (np.searchsorted(tick, frames + delay, side="right") for _ in range(2))
-    for decision, (begin, end) in enumerate(zip(begins[:-1], ends[1:], strict=True)):
+    # What is applied after the last state, a goal or the end, is nobody's action.
+    bounds = np.searchsorted(tick, np.minimum(frames + delay, frames[-1]), side="right")
+    for decision, (begin, end) in enumerate(pairwise(bounds.tolist())):
         here = numbers[begin:end]
         here = here[here >= 0]
         if not len(here):

@@ -80,8 +80,14 @@ def played(
 
     Raises:
         RecordingError: Nobody's decisions, or not those of a bot that is asked for, are in the recording.
+        TypeError: `reward` is a reward function, not what makes one.
         ValueError: A policy's components cannot be made.
     """
+    if isinstance(reward, RewardFunction):
+        raise TypeError(
+            f"reward is a {type(reward).__name__}, expected what makes one for each bot and episode: the "
+            f"class, or lambda: {type(reward).__name__}(...)"
+        )
     tracks = _tracks(recording, bots)
     starts, stops = _stretches_of_play(recording)
     episodes: list[list[Played]] = [[] for _ in starts]

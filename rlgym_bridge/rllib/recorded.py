@@ -44,6 +44,7 @@ def episodes_from_recording(
     Raises:
         OSError: The file cannot be opened.
         RecordingError: It is no recording, or holds no decisions of the bots.
+        TypeError: `reward` is a reward function, not what makes one.
         ValueError: A policy's components cannot be made.
     """
     match = recording if isinstance(recording, MatchRecording) else read_match(recording)

@@ -34,9 +34,11 @@ def test_a_clone_does_what_the_game_applied_and_plays(match: Path, tmp_path: Pat
     words = ["--bot", bot(match, 0), "--epochs", "150", "--layers", "64", "--out", str(out), "-q"]
     assert main([str(match), *words, "--json", str(result)]) == 0
     found = json.loads(result.read_text())
-    assert 0.05 < found["corrected"] / found["steps"] < 0.5
+    assert found["corrected"] and found["bots"] == [bot(match, 0)]
+    assert 0.05 < found["differing"] / found["steps"] < 0.5
     assert found["held_out"] == pytest.approx(found["steps"] / 4, rel=0.02)
-    assert 0 < found["held_out_corrected"] < found["held_out"] / 2
+    assert 0 < found["held_out_differing"] < found["held_out"] / 2
+    assert 0 < found["commonest"] < 1 and 0 <= found["accuracy_commanded"] < 1
     assert found["accuracy"] > 0.04  # by chance 1 of 90; there is little to learn from
     assert found["error"] is None
 

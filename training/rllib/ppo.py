@@ -6,6 +6,7 @@ Checkpoints, progress and the older versions of the policy are `training.run`'s,
 with a run of the other.
 """
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -199,7 +200,11 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
     }
     spec = RLModuleSpec(module_class=PolicyModule, model_config=networks)
     cuda = learner.device.type == "cuda"
-    batch = runners * settings.matches * settings.rollout_steps  # steps of matches, not of cars
+    seats = runners * int(learner.learned.sum())
+    batch = seats * settings.rollout_steps
+    # As many as on one machine. RLlib adds a row at the end of each car's part, to know what its last state
+    # is worth, and begins anew where the last minibatch is not full.
+    minibatches = max(1, round(batch / settings.minibatch))
     return (
         PPOConfig()
         .environment(MatchEnv, env_config={"settings": settings}, disable_env_checking=True)
@@ -207,14 +212,13 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
             env_runner_cls=SelfPlayRunner,
             num_env_runners=runners,
             num_envs_per_env_runner=settings.matches,
-            rollout_fragment_length=settings.rollout_steps,
             sample_timeout_s=None,  # of the slowest components too; who has died is noticed anyway
         )
         .multi_agent(
             policies={MAIN, SNAPSHOT},
             policies_to_train=[MAIN],
             policy_mapping_fn=_nobody_asks,
-            count_steps_by="env_steps",
+            count_steps_by="agent_steps",
         )
         .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={MAIN: spec, SNAPSHOT: spec}))
         .learners(num_learners=0, num_gpus_per_learner=int(cuda), learner_class=SelfPlayLearner)
@@ -223,7 +227,7 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
             lambda_=settings.gae_lambda,
             lr=settings.learning_rate,
             train_batch_size_per_learner=batch,
-            minibatch_size=min(settings.minibatch, batch),
+            minibatch_size=math.ceil((batch + seats) / minibatches),
             num_epochs=settings.epochs,
             clip_param=settings.clip,
             entropy_coeff=settings.entropy_coefficient,

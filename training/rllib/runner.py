@@ -1,12 +1,13 @@
 """Env runners of self-play: who sits where is as in the collectors of a single machine."""
 
+import logging
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import torch
-from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED
+from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
 
 from rlgym_bridge.rllib.runner import NOBODY, MatchRunner
 from training.returns import RunningScale
@@ -33,6 +34,9 @@ class SelfPlayRunner(MatchRunner):
         seats[seats_of(snapshot_sides(settings), settings)] = SNAPSHOT
         seats[seats_of(rival_sides(settings), settings)] = NOBODY
         self._seats: list[list[str]] = seats.tolist()
+        self._steps = settings.rollout_steps * int((seats == MAIN).sum())
+        if self.worker_index:  # its errors are told by who trains
+            logging.getLogger("ray.rllib").setLevel(logging.CRITICAL)
         self._scale: RunningScale | None = None
         return SelfPlayMatches(settings)
 
@@ -41,7 +45,8 @@ class SelfPlayRunner(MatchRunner):
         return self._seats[match]
 
     def sample(self, **how: Any) -> list[Any]:
-        """Play; the arguments are RLlib's."""
+        """Play `rollout_steps` steps of every match, or what RLlib's own arguments say."""
+        how = how or {"num_timesteps": self._steps}
         try:
             episodes: list[Any] = super().sample(**how)
         except Exception as error:
@@ -50,7 +55,7 @@ class SelfPlayRunner(MatchRunner):
             cause = error.__cause__ or error
             trace = "".join(traceback.format_exception(cause))
             self._fault = f"{type(cause).__name__}: {cause}\n\n{trace}"
-            self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, _FULL, reduce="sum")
+            self.metrics.log_value((NUM_AGENT_STEPS_SAMPLED, ""), _FULL, reduce="sum")
             return []
         if self.config.env_config["settings"].normalise_obs:
             # The last observation of an episode was not acted on.
