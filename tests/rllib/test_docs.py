@@ -11,16 +11,6 @@ from tests.recorded_matches import record
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "rllib.md").read_text(encoding="utf-8")
-SAVE = """
-from rlgym_bridge.components import ComponentSpec
-from rlgym_bridge.policy import save_policy
-
-save_policy(
-    "made", weights, distribution="categorical", team_sizes=[(1, 1)],
-    obs=ComponentSpec.of(DefaultObs, zero_padding=None),
-    parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
-)
-"""
 
 
 def example(word: str) -> str:
@@ -45,8 +35,9 @@ def run(code: str, folder: Path) -> str:
 
 
 def test_the_example_of_ones_own_config_trains_a_policy_that_can_be_saved(tmp_path: Path) -> None:
-    run(example("env_runner_cls=MatchRunner") + SAVE, tmp_path)
-    assert load_policy(tmp_path / "made").manifest.obs_size == 92
+    said = run(example("env_runner_cls=MatchRunner"), tmp_path)
+    assert load_policy(tmp_path / "runs" / "own").manifest.obs_size == 92
+    assert "'blue-0': " in said
 
 
 def test_the_example_of_recorded_episodes_reads_a_match(tmp_path: Path) -> None:
