@@ -237,3 +237,15 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "(1, 1)\n", done.stderr
+
+
+def test_real_matches_of_two_cars_a_side_are_played_against_a_rival_too(tmp_path: Path) -> None:
+    run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
+    others = {"rival": "chaser", "rival_share": 0.5, "snapshot_share": 0.25}
+    with OnCluster(Learner(checked({**run, **others, "out": str(tmp_path)}))) as engine:
+        done = engine.iterate(0)
+        [seats] = engine._of_runners(lambda runner: runner._seats)
+    assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are the rival's and 2 a snapshot's
+    assert sum(name == MAIN for match in seats for name in match) == 10
+    assert {"rival_goals", "goals_against_rival", "snapshot_goals"} <= set(done.counts)
+    assert done.counts["car_minutes"] == pytest.approx(16 * 8 / 120 / 60 * 16)

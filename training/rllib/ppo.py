@@ -241,6 +241,7 @@ def _config(learner: Learner, runners: int) -> PPOConfig:
             delay_between_env_runner_restarts_s=1.0,
             env_runner_health_probe_timeout_s=1.0,  # every iteration waits for a machine that is gone
         )
+        .experimental(_validate_config=False)  # a minibatch with those rows may be larger than a batch
         .debugging(seed=(settings.seed + learner.steps) % 2**31)  # a resumed run plays other matches
     )
 
