@@ -19,6 +19,7 @@ import numpy as np
 from rlgym_bridge.manifest import Manifest
 from rlgym_bridge.network import NetworkPolicy
 from rlgym_bridge.policy import save_policy
+from rlgym_bridge.policy_files import MANIFEST_FILE
 from rlgym_bridge.recording.match import read_match
 from rlgym_bridge.recording.played import Played, played
 from training.command import errors_said, writable, write_json
@@ -109,6 +110,10 @@ def imitate(
     """
     if not 0 < held_out < 1:
         raise ValueError(f"held_out is {held_out}, expected a share above 0 and below 1")
+    if Path(out).exists() and not Path(out).is_dir():
+        raise ValueError(f"{out} is a file, expected a folder to write the policy to (--out)")
+    if Path(out, MANIFEST_FILE).exists():
+        raise ValueError(f"{out} holds a policy already, which stays: name another folder with --out")
     for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
         if not 0 < value < math.inf:
             raise ValueError(f"{name} is {value}, expected more than 0")

@@ -61,12 +61,18 @@ class ActionFinder:
         found = np.full(len(rows), -1)
         step = max(1, _AT_ONCE // max(1, self._rows.size))
         for start in range(0, len(rows), step):
-            away = np.abs(rows[start : start + step, None] - self._rows).max(2)
+            away = np.nan_to_num(np.abs(rows[start : start + step, None] - self._rows).max(2), nan=np.inf)
             nearest = away.argmin(1)
             close = away[np.arange(len(nearest)), nearest] < _SAME
             found[start : start + step] = np.where(close, self._whose[nearest], -1)
         numbers: np.ndarray = found[back.reshape(-1)]
         return numbers
+
+    def makes(self, action: np.ndarray, controls: np.ndarray) -> int:
+        """Return on how many of some ticks, controls `(ticks, 8)`, an action may have been applied."""
+        number = int(np.flatnonzero((self.actions == action).reshape(len(self.actions), -1).all(1))[0])
+        rows = self._rows[self._whose == number]
+        return int((np.abs(controls[:, None] - rows).max(2).min(1) < _SAME).sum())
 
 
 def applied_actions(
@@ -81,7 +87,8 @@ def applied_actions(
 
     Args:
         finder: Of the policy's parser.
-        controls: `(rows, 8)` float32, of one car; row i holds what drove the tick that ended in it.
+        controls: `(rows, 8)` float32, of one car; row i holds what drove the tick that ended in it, NaN where
+            that is not known.
         tick: `(rows,)` int64, of those rows, rising.
         frames: `(n + 1,)` ticks of n decisions and of what came after the last.
         delay: Ticks from a decision's state to the first tick that it drives.
@@ -105,7 +112,8 @@ def applied_actions(
         told[decision] = True
         counts = np.bincount(here)
         most = np.flatnonzero(counts == counts.max())
-        same = [number for number in most if np.array_equal(finder.actions[number], chosen[decision])]
-        latest = max(most, key=lambda number: int(np.flatnonzero(here == number)[-1]))
-        found[decision] = finder.actions[same[0] if same else latest]
+        # Other actions may make the same controls: then it was the chosen one.
+        if finder.makes(chosen[decision], controls[begin:end]) < counts.max():
+            latest = max(most, key=lambda number: int(np.flatnonzero(here == number)[-1]))
+            found[decision] = finder.actions[latest]
     return found, told

@@ -1,10 +1,11 @@
 """A recorded match as what each of our cars saw, chose, and what the game applied: episode after episode."""
 
 import json
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from rlgym.api import RewardFunction
@@ -21,7 +22,13 @@ from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.rlgym_view import to_rlgym
 from rlgym_bridge.state import MatchState
 
+_LOG = logging.getLogger(__name__)
+
 RewardFactory: TypeAlias = Callable[[], RewardFunction[Any, Any, Any]]
+
+
+_GAP_DECISIONS: Final = 4  # in a row that lost packets may make a bot miss, and it is still the same episode
+_GAP_LEAST: Final = 12  # ticks that they may
 
 
 @dataclass(frozen=True)
@@ -88,17 +95,26 @@ def played(
             f"reward is a {type(reward).__name__}, expected what makes one for each bot and episode: the "
             f"class, or lambda: {type(reward).__name__}(...)"
         )
+    for note in recording.notes:
+        _LOG.warning("%s: %s", recording.source, note)
     tracks = _tracks(recording, bots)
     starts, stops = _stretches_of_play(recording)
-    episodes: list[list[Played]] = [[] for _ in starts]
+    episodes: dict[tuple[int, int], list[Played]] = {}
     for track, manifest in tracks:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
         space = action_space(make().parser.get_action_space("blue-0"))
         whole = _Bot(recording, track, manifest, make, space)
-        for number, decisions in enumerate(_by_episode(track.decisions, recording, starts, stops)):
-            if len(decisions) > 1:
-                episodes[number] += whole.cars(decisions, reward)
-    return [cars for cars in episodes if cars]
+        parts = _by_episode(track.decisions, starts, stops, manifest.tick_skip)
+        for (number, part), decisions in parts.items():
+            if len(decisions) < 2:
+                continue
+            cars = whole.cars(decisions, reward)
+            names = {car.agent for car in cars}
+            # A bot that was begun anew plays on as another agent: a car is in an episode once.
+            while names & {car.agent for car in episodes.get((number, part), [])}:
+                part += 1
+            episodes.setdefault((number, part), []).extend(cars)
+    return [episodes[key] for key in sorted(episodes)]
 
 
 class _Bot:
@@ -122,11 +138,14 @@ class _Bot:
         frames = np.array([one.frame for one in decisions], np.int64)
         scored = not decisions[-1].actions.shape[1]
         gained = _recorded(decisions) if reward is None else _rewards(recording, decisions, scored, reward())
+        self._check(decisions)
         obs = np.stack([one.obs for one in decisions])
         chosen = np.stack([self._of_policy(one.actions) for one in acted])
         found = []
         for place, seat in enumerate(decisions[0].seats.tolist()):
-            controls = recording.state.car_controls[:, seat]
+            # A demolished car applies nothing, and its packets go on showing what was before.
+            gone = recording.state.car_is_demoed[:, seat] > 0
+            controls = np.where(gone[:, None], np.nan, recording.state.car_controls[:, seat])
             applied, told = applied_actions(
                 self._finder, controls, recording.tick, frames, self._manifest.action_delay, chosen[:, place]
             )
@@ -149,6 +168,24 @@ class _Bot:
             )
         return found
 
+    def _check(self, decisions: Sequence[Decision]) -> None:
+        """Make sure that decisions are of cars that are there, and hold numbers that a policy can have.
+
+        Raises:
+            ValueError: One does not.
+        """
+        kind, sizes = self._space
+        for one in decisions:
+            where = f"the decision of {self._bot} at frame {one.frame} of {self._recording.source}"
+            if not ((one.seats >= 0) & (one.seats < self._recording.state.layout.cars)).all():
+                raise ValueError(
+                    f"{where} is of the cars {one.seats.tolist()}, which the match does not have"
+                )
+            if not np.isfinite(one.obs).all() or not np.isfinite(one.actions).all():
+                raise ValueError(f"{where} holds a number that is not finite: the recording is damaged")
+            if kind != "gaussian" and not ((one.actions >= 0) & (one.actions < np.array(sizes))).all():
+                raise ValueError(f"{where} is {one.actions.tolist()}, expected actions of {kind} {sizes}")
+
     def _of_policy(self, actions: np.ndarray) -> np.ndarray:
         """Return recorded actions `(cars, k)` float32 as the policy's: `(cars,)` for one choice."""
         kind, _ = self._space
@@ -164,7 +201,7 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
         for name, track in recording.agents.items()
         if track.policy is not None and track.decisions and track.decisions[0].obs.shape[1]
     }
-    wanted = list(known) if bots is None else list(bots)
+    wanted = list(known) if bots is None else [bots] if isinstance(bots, str) else list(bots)
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
         raise RecordingError(
@@ -182,7 +219,12 @@ def _stretches_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarra
     """Return the ticks at which play begins and ends: `(n,)` int64 each."""
     playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
     steps = np.diff(recording.tick, prepend=recording.tick[:1])
-    broken = (steps < 0) | (steps > GAP_TICKS)
+    if (steps < 0).any():
+        raise RecordingError(
+            f"the frames of {recording.source} begin anew at row {int(np.argmax(steps < 0))}: it holds more "
+            "than one match, expected a recording of each"
+        )
+    broken = steps > GAP_TICKS
     begins = playing & (np.diff(playing, prepend=False) | broken)
     starts = recording.tick[begins]
     last = np.r_[playing[1:] & ~begins[1:], False]  # play goes on in the next row
@@ -190,29 +232,37 @@ def _stretches_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarra
 
 
 def _by_episode(
-    decisions: Sequence[Decision], recording: MatchRecording, starts: np.ndarray, stops: np.ndarray
-) -> list[list[Decision]]:
-    """Return the decisions of each stretch of play; the one that ends it may stand on the tick after."""
-    found: list[list[Decision]] = [[] for _ in starts]
+    decisions: Sequence[Decision], starts: np.ndarray, stops: np.ndarray, tick_skip: int
+) -> dict[tuple[int, int], list[Decision]]:
+    """Return the decisions of each stretch of play, by its number, and by parts with none between them.
+
+    The one that ends a stretch may stand on the tick after. An override, a bot that joins anew or changes
+    cars, and many lost packets begin another part.
+    """
+    found: dict[tuple[int, int], list[Decision]] = {}
+    number, part = -1, 0
     for one in decisions:
-        number = int(np.searchsorted(starts, one.frame, side="right")) - 1
-        if number < 0 or one.frame > stops[number] + GAP_TICKS:
+        here = int(np.searchsorted(starts, one.frame, side="right")) - 1
+        if here < 0 or one.frame > stops[here] + GAP_TICKS:
             continue
-        so_far = found[number]
-        if so_far and (
-            not so_far[-1].actions.shape[1]
-            or one.frame <= so_far[-1].frame
-            or one.seats.tolist() != so_far[0].seats.tolist()
+        if here != number:
+            number, part = here, 0
+        before = found.get((number, part), [])
+        if before and (
+            not before[-1].actions.shape[1]
+            or not 0 < one.frame - before[-1].frame <= max(_GAP_DECISIONS * tick_skip, _GAP_LEAST)
+            or one.seats.tolist() != before[0].seats.tolist()
+            or one.obs.shape != before[0].obs.shape
         ):
-            continue  # the bot has joined anew, or changed cars: what came first stays
-        so_far.append(one)
+            part += 1
+        found.setdefault((number, part), []).append(one)
     return found
 
 
 def _recorded(decisions: Sequence[Decision]) -> np.ndarray:
     """Return `(n, cars)` rewards that the bot itself was given; 0 where it was not."""
-    given: np.ndarray = np.nan_to_num(np.stack([one.rewards for one in decisions[1:]]).astype(np.float64))
-    return given
+    given = np.stack([one.rewards for one in decisions[1:]]).astype(np.float64)
+    return np.where(np.isfinite(given), given, 0.0)
 
 
 def _rewards(
@@ -233,7 +283,13 @@ def _rewards(
         state.goal_scored[0] = over
         ended, cut = dict.fromkeys(agents, over), dict.fromkeys(agents, False)
         given = reward.get_rewards(agents, to_rlgym(state), ended, cut, info)
+        if missing := [agent for agent in agents if agent not in given]:
+            raise ValueError(f"{type(reward).__name__} gave no reward for {', '.join(missing)}")
         gained[number] = [given[agent] for agent in agents]
+        if not np.isfinite(gained[number]).all():
+            raise ValueError(
+                f"{type(reward).__name__} gave {gained[number].tolist()}, expected finite numbers"
+            )
     return gained
 
 

@@ -109,3 +109,25 @@ def test_it_is_what_a_count_tick_by_tick_says(data: st.DataObject) -> None:
             assert found[number] == chosen[number]
         else:
             assert counts[found[number]] == max(counts.values())
+
+
+def test_an_action_with_the_controls_of_another_is_what_was_chosen() -> None:
+    class Twins(LookupTableAction):
+        """Every action makes what the even one below it makes."""
+
+        def parse_batch(self, actions: np.ndarray) -> np.ndarray:
+            return super().parse_batch(actions // 2 * 2)
+
+    chosen = np.random.default_rng(0).integers(0, 90, 30)
+    finder = ActionFinder(RepeatAction(Twins(), 4), chosen)
+    rows, tick, frames = applied((chosen // 2 * 2).tolist(), 4, 1, 0)
+    found, _ = applied_actions(finder, rows, tick, frames, 1, chosen)
+    assert np.array_equal(found, chosen)
+
+
+def test_controls_that_are_not_known_tell_nothing() -> None:
+    chosen = np.arange(1, 11)
+    rows, tick, frames = applied(chosen.tolist(), 4, 0, 0)
+    rows[9:17] = np.nan
+    found, told = applied_actions(LOOKUP, rows, tick, frames, 0, chosen)
+    assert np.array_equal(found, chosen) and np.flatnonzero(~told).tolist() == [2, 3]

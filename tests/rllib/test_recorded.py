@@ -1,6 +1,8 @@
 """Matches of ours, played and recorded, as RLlib's episodes."""
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,3 +156,57 @@ def test_a_match_of_bots_that_see_nothing_is_refused(tmp_path: Path) -> None:
     file = record(tmp_path / "match.mcap", blue="chaser", seconds=2)
     with pytest.raises(RecordingError, match=r"match.mcap holds no decisions of policies that see anything"):
         episodes_from_recording(file)
+
+
+def test_decisions_that_were_not_taken_begin_another_episode(clean: MatchRecording) -> None:
+    whole = episodes_from_recording(clean)
+    changed = copy.deepcopy(clean)
+    for track in changed.agents.values():
+        del track.decisions[20:60]  # as an override leaves them out
+    parts = episodes_from_recording(changed)
+    assert len(parts) == len(whole) + 1
+    for episode in parts:
+        for one in episode.agent_episodes.values():
+            assert max(np.diff([info["frame"] for info in one.get_infos()])) <= 12
+    assert parts[0].is_truncated and not parts[0].is_terminated
+
+
+def test_a_bot_that_is_begun_anew_plays_on_in_an_episode_of_its_own(clean: MatchRecording) -> None:
+    changed = copy.deepcopy(clean)
+    name = next(name for name, one in changed.agents.items() if one.decisions[0].seats.tolist() == [0])
+    again = copy.deepcopy(changed.agents[name])
+    changed.agents[name].decisions, again.decisions = again.decisions[:30], again.decisions[30:]
+    again.agent_id = f"{name}-again"
+    changed.agents[again.agent_id] = again
+    steps = sum(len(one.agent_episodes.get("blue-0", [])) for one in episodes_from_recording(changed))
+    before = sum(len(one.agent_episodes["blue-0"]) for one in episodes_from_recording(clean))
+    assert steps == before - 1  # the step between the two
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda one: one._replace(obs=np.full_like(one.obs, np.nan)), "number that is not finite"),
+        (
+            lambda one: one._replace(actions=np.full_like(one.actions, 500)),
+            r"expected actions of categorical",
+        ),
+        (lambda one: one._replace(seats=np.array([7], np.int32)), r"cars \[7\], which the match"),
+    ],
+)
+def test_decisions_that_cannot_be_are_refused_with_bot_and_frame(
+    change: Any, message: str, clean: MatchRecording
+) -> None:
+    changed = copy.deepcopy(clean)
+    name, track = next(iter(changed.agents.items()))
+    track.decisions = [change(one) if number == 5 else one for number, one in enumerate(track.decisions)]
+    if "cars" in message:
+        track.decisions = [change(one) for one in track.decisions]
+    with pytest.raises(ValueError, match=message) as raised:
+        episodes_from_recording(changed)
+    assert name in str(raised.value) and "frame" in str(raised.value)
+
+
+def test_a_reward_function_in_place_of_what_makes_one_is_refused(clean: MatchRecording) -> None:
+    with pytest.raises(TypeError, match=r"reward is a GoalReward, expected what makes one"):
+        episodes_from_recording(clean, GoalReward())

@@ -92,6 +92,19 @@ def test_bad_input_is_named(
     assert not out.exists()
 
 
+def test_a_policy_that_is_there_stays(
+    match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    retimed(tmp_path / "mine", 8)
+    before = (tmp_path / "mine" / "policy.json").read_bytes()
+    assert main([str(match), "--out", str(tmp_path / "mine")]) == 2
+    assert "holds a policy already" in capsys.readouterr().err
+    assert (tmp_path / "mine" / "policy.json").read_bytes() == before
+    (tmp_path / "file").touch()
+    assert main([str(match), "--out", str(tmp_path / "file")]) == 2
+    assert "is a file, expected a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "code",
     [

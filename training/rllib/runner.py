@@ -49,7 +49,7 @@ class SelfPlayRunner(MatchRunner):
         how = how or {"num_timesteps": self._steps}
         try:
             episodes: list[Any] = super().sample(**how)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Raised here it would end this process, and RLlib begin another one for ever. A batch that seems
             # full lets the one who trains ask what happened.
             cause = error.__cause__ or error
