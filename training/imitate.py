@@ -48,6 +48,7 @@ class Imitation:
         bots: Agent ids of those imitated.
         steps: Decisions learned from.
         differing: Those of them for which the game applied another action than was commanded.
+        untold: Those for which the recording does not tell what was applied; what was commanded stands.
         corrected: Whether what was applied was learned, and not what was commanded.
         held_out: Decisions that were not learned from.
         held_out_differing: Those of them for which the game applied another action than was commanded.
@@ -62,6 +63,7 @@ class Imitation:
     bots: list[str]
     steps: int
     differing: int
+    untold: int
     corrected: bool
     held_out: int
     held_out_differing: int
@@ -132,7 +134,7 @@ def imitate(
     learned: list[Any] = []
     shown: list[np.ndarray] = []
     parts: dict[str, list[np.ndarray]] = {"applied": [], "chosen": [], "differs": [], "learned": []}
-    differing = 0
+    differing = untold = 0
     for number, cars in enumerate(episodes):
         episode = episode_of(cars, str(number))
         if not commanded:
@@ -148,6 +150,7 @@ def imitate(
                 one.set_observations(new_data=list(scaled(car.obs[: steps + 1], manifest.obs_normalisation)))
             learned.append(one)
             differing += int(car.differs[:steps].sum())
+            untold += int((~car.told[:steps]).sum())
     if not sum(map(len, shown)) or not any(map(len, learned)):
         raise ValueError("the recordings hold too few decisions to learn from some and to try it on others")
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
@@ -167,6 +170,7 @@ def imitate(
         sorted({car.bot for cars in episodes for car in cars}),
         steps,
         differing,
+        untold,
         not commanded,
         len(wanted),
         int(there.sum()),
@@ -294,6 +298,8 @@ def _say(out: str, found: Imitation) -> None:
     learned = "which it learned" if found.corrected else "and it learned what was commanded"
     print(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     print(f"for {found.differing:,} of them the game applied another action than was commanded, {learned}")
+    if found.untold:
+        print(f"for {found.untold:,} the recording does not tell; there it learned what was commanded")
     if found.error == found.error:  # not nan
         print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
         return
