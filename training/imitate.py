@@ -121,11 +121,12 @@ def imitate(
             raise ValueError(f"{name} is {value}, expected more than 0")
     if not layers or min(layers) < 1:
         raise ValueError(f"layers are {list(layers)}, expected widths of 1 or more")
-    # Imported late, so that --help takes no time.
+    # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
+    import training.rllib  # noqa: F401
     from rlgym_bridge.rllib.applied import correct_applied_actions
     from rlgym_bridge.rllib.offline import clone, write_episodes
     from rlgym_bridge.rllib.recorded import applied_of, episode_of
-    from training.rllib.cluster import cluster  # first: it says what to install
+    from training.rllib.cluster import cluster
 
     episodes = [
         cars for file in files for cars in played(read_match(file), bots=bots, allow_modules=allow_modules)

@@ -129,6 +129,7 @@ class _Bot:
         space: tuple[str, tuple[int, ...]],
     ) -> None:
         self._recording, self._bot, self._manifest, self._space = recording, track.agent_id, manifest, space
+        self._check(track.decisions)
         every = [self._of_policy(one.actions) for one in track.decisions if one.actions.shape[1]]
         self._finder = ActionFinder(make().parser, np.concatenate(every))
 
@@ -138,7 +139,6 @@ class _Bot:
         frames = np.array([one.frame for one in decisions], np.int64)
         scored = not decisions[-1].actions.shape[1]
         gained = _recorded(decisions) if reward is None else _rewards(recording, decisions, scored, reward())
-        self._check(decisions)
         obs = np.stack([one.obs for one in decisions])
         chosen = np.stack([self._of_policy(one.actions) for one in acted])
         found = []
@@ -183,7 +183,12 @@ class _Bot:
                 )
             if not np.isfinite(one.obs).all() or not np.isfinite(one.actions).all():
                 raise ValueError(f"{where} holds a number that is not finite: the recording is damaged")
-            if kind != "gaussian" and not ((one.actions >= 0) & (one.actions < np.array(sizes))).all():
+            width = one.actions.shape[1]
+            expected = sizes[0] if kind == "gaussian" else len(sizes)
+            fits = width in (0, expected)  # an episode's last has none
+            if fits and width and kind != "gaussian":
+                fits = bool(((one.actions >= 0) & (one.actions < np.array(sizes))).all())
+            if not fits:
                 raise ValueError(f"{where} is {one.actions.tolist()}, expected actions of {kind} {sizes}")
 
     def _of_policy(self, actions: np.ndarray) -> np.ndarray:
@@ -199,7 +204,8 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
     known = {
         name: track
         for name, track in recording.agents.items()
-        if track.policy is not None and track.decisions and track.decisions[0].obs.shape[1]
+        if track.policy is not None
+        and any(one.obs.shape[1] and one.actions.shape[1] for one in track.decisions)
     }
     wanted = list(known) if bots is None else [bots] if isinstance(bots, str) else list(bots)
     missing = [name for name in wanted if name not in known]

@@ -210,3 +210,20 @@ def test_decisions_that_cannot_be_are_refused_with_bot_and_frame(
 def test_a_reward_function_in_place_of_what_makes_one_is_refused(clean: MatchRecording) -> None:
     with pytest.raises(TypeError, match=r"reward is a GoalReward, expected what makes one"):
         episodes_from_recording(clean, GoalReward())
+
+
+def test_a_goal_ends_episodes_of_many_choices_too(clean: MatchRecording) -> None:
+    changed = copy.deepcopy(clean)
+    for track in changed.agents.values():
+        assert track.policy is not None
+        track.policy["distribution"] = "multi_categorical"
+        track.policy["parser"]["nested"] = {
+            "class": "rlgym_bridge.actions:MultiDiscreteAction", "args": {}, "nested": None,
+        }  # fmt: skip
+        track.decisions = [
+            one._replace(actions=np.ones((1, 8), np.float32)) if one.actions.shape[1] else one
+            for one in track.decisions
+        ]
+    episodes = episodes_from_recording(changed)
+    assert any(one.is_terminated for one in episodes)
+    assert episodes[0].agent_episodes["blue-0"].get_actions(0).shape == (8,)
