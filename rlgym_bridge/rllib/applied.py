@@ -21,12 +21,18 @@ from ray.rllib.utils.torch_utils import convert_to_torch_tensor
 from ray.rllib.utils.typing import AgentID
 
 
-class _Write(NamedTuple):
-    """What is written for one agent: the steps from the first to the last that is chosen, without a gap."""
+class _Part(NamedTuple):
+    """Values at steps without a gap, as the episode holds them: a list, or an array `(steps, ...)`."""
 
     at: slice  # agent steps, negative ones in the lookback buffer
-    actions: Any  # as the episode holds them: a list, or an array (steps, ...)
-    logp: Any  # likewise, (steps,); None where the episode has none
+    values: Any
+
+
+class _Write(NamedTuple):
+    """What is written for one agent."""
+
+    actions: _Part | None  # None where none changes
+    logp: _Part | None  # None where the episode has none
     changed: int
 
 
@@ -41,8 +47,10 @@ def correct_applied_actions(
 
     Means what the documentation of `MultiAgentEpisode.set_actions` says, in an episode of lists and after
     `to_numpy()` alike. All agents are checked before anything is written. Where the episode has
-    `action_logp`, it is computed anew for the steps chosen, from `action_dist_inputs` with the distribution
-    that RLlib takes for the action space; a module with a distribution of its own needs its own numbers.
+    `action_logp`, it is computed anew for the steps chosen, from `action_dist_inputs` with the
+    distribution that RLlib takes for the action space; a module with a distribution of its own needs its own
+    numbers. Actions that are there already stay as they are, also outside the action space, as a gaussian's
+    samples may be.
 
     Args:
         episode: Changed in place.
@@ -64,12 +72,15 @@ def correct_applied_actions(
     Raises:
         KeyError: The episode has no such agent.
         IndexError: A step is out of range, or there are more or fewer actions than steps.
-        TypeError: `applied` is no mapping, or an index is no whole number (a bool is none).
-        ValueError: An action is not in the action space, has another shape, or is a float among integers;
-            an index is there twice; a slice goes backward; an agent has acted but has not seen the outcome;
-            actions are dicts or tuples and the episode is numpy'ized or has no action space; there is
-            `action_logp` but nothing to compute it from.
+        TypeError: `episode` is something else, `applied` is no mapping, an agent's actions are no list or
+            array, or an index is no whole number (a bool is none).
+        ValueError: An action is not in the action space, not finite, of another shape, or a float among
+            integers; an index is there twice; a slice goes backward; an agent has acted but has not seen the
+            outcome; actions are dicts or tuples and the episode is numpy'ized or has no action space; there
+            is `action_logp` but nothing to compute it from.
     """
+    if not isinstance(episode, MultiAgentEpisode):
+        raise TypeError(f"episode is a {type(episode).__name__}, expected RLlib's MultiAgentEpisode")
     if not isinstance(applied, Mapping):
         raise TypeError(f"applied is a {type(applied).__name__}, expected a mapping: agents to their actions")
     writes = {
@@ -79,10 +90,14 @@ def correct_applied_actions(
     for agent, write in writes.items():
         if write is None:
             continue
-        where: dict[str, Any] = {"at_indices": write.at, "neg_index_as_lookback": True}
-        episode.set_actions(new_data={agent: write.actions}, **where)
+        if write.actions is not None:
+            at, new = write.actions
+            episode.set_actions(new_data={agent: new}, at_indices=at, neg_index_as_lookback=True)
         if write.logp is not None:
-            episode.set_extra_model_outputs(key=Columns.ACTION_LOGP, new_data={agent: write.logp}, **where)
+            at, new = write.logp
+            episode.set_extra_model_outputs(
+                key=Columns.ACTION_LOGP, new_data={agent: new}, at_indices=at, neg_index_as_lookback=True
+            )
     return {agent: 0 if write is None else write.changed for agent, write in writes.items()}
 
 
@@ -100,6 +115,11 @@ def _planned(
     one = episode.agent_episodes[agent]
     single, steps = _steps(agent, at_indices, len(one), one.actions.lookback, neg_index_as_lookback)
     given = [given] if single else given
+    if isinstance(given, (Mapping, str)):
+        raise TypeError(
+            f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions: one for "
+            "each step"
+        )
     try:
         fits, came = len(given) == len(steps), f"{len(given)} actions"
     except TypeError:
@@ -118,10 +138,17 @@ def _planned(
                 f"actions of agent {agent!r} are dicts or tuples, which can be overwritten only before "
                 "to_numpy() and where the episode has an action space"
             )
-        rows, changed = _checked_structs(agent, one, given, steps, [before[place] for place in places])
+        rows, differ = _checked_structs(agent, one, given, steps, [before[place] for place in places])
     else:
-        rows, changed = _checked_rows(agent, one, given, steps, np.asarray(before)[places], single)
-    return _Write(at, _replaced(before, places, rows), _logp(agent, one, at, places, rows), changed)
+        rows, differ = _checked_rows(agent, one, given, steps, np.asarray(before)[places], single)
+    actions = None
+    if differ.any():
+        # From the first that changes: of a slice ray holds the first action against the space.
+        begin, end = int(places[differ].min()), int(places[differ].max()) + 1
+        after = _replaced(before, places, rows)[begin:end]
+        actions = _Part(slice(at.start + begin, at.start + end), after)
+    logp = _logp(agent, one, at, places, rows)
+    return _Write(actions, None if logp is None else _Part(at, logp), int(differ.sum()))
 
 
 def _steps(
@@ -173,8 +200,8 @@ def _whole(index: Any) -> int:
 
 def _checked_rows(
     agent: AgentID, one: SingleAgentEpisode, given: Any, steps: np.ndarray, held: np.ndarray, single: bool
-) -> tuple[np.ndarray, int]:
-    """Return actions `(steps, ...)` in the dtype of `held`, those there are, and how many differ."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return actions `(steps, ...)` in the dtype of `held`, those there are, and `(steps,)` whether new."""
     space = one.action_space
 
     def refuse(bad: Any, why: str) -> NoReturn:
@@ -191,15 +218,20 @@ def _checked_rows(
     integers = held.dtype.kind in "iu" or (space is not None and np.issubdtype(space.dtype, np.integer))
     if came.dtype.kind not in ("iu" if integers else "iuf"):
         refuse([True], f"is {came.dtype}, expected {'integers' if integers else 'numbers'}")
-    rows = came.astype(held.dtype)
+    with np.errstate(over="ignore"):
+        rows = came.astype(held.dtype)
     if integers and (rows != came).any():
         refuse(_by_row(rows != came), f"does not fit into {held.dtype}, which the actions there have")
-    if space is not None:
+    if not np.isfinite(rows).all():
+        refuse(_by_row(~np.isfinite(rows)), f"is not finite in {held.dtype}, which the actions there have")
+    differ = _by_row(rows != held)
+    if space is not None and differ.any():
         # Arrays must be in the space with the dtype they have: ray asserts it when it writes.
         checked = rows if one.is_numpy else np.asarray(rows, space.dtype)
-        if not batch_space(space, len(rows)).contains(checked):
-            refuse([not space.contains(row) for row in checked], f"({checked.dtype}) cannot be")
-    return rows, int(_by_row(rows != held).sum())
+        if not batch_space(space, int(differ.sum())).contains(checked[differ]):
+            outside = [not space.contains(row) for row in checked]
+            refuse(differ & outside, f"({checked.dtype}) cannot be")
+    return rows, differ
 
 
 def _by_row(flags: np.ndarray) -> np.ndarray:
@@ -210,8 +242,8 @@ def _by_row(flags: np.ndarray) -> np.ndarray:
 
 def _checked_structs(
     agent: AgentID, one: SingleAgentEpisode, given: Any, steps: np.ndarray, held: list[Any]
-) -> tuple[list[Any], int]:
-    """Return actions of a `Dict` or `Tuple` space, and how many differ from those there are, `held`."""
+) -> tuple[list[Any], np.ndarray]:
+    """Return actions of a `Dict` or `Tuple` space, and whether each is another than in `held`."""
     rows, space = list(given), one.action_space
     for step, row in zip(steps, rows, strict=True):
         if not space.contains(row):
@@ -219,7 +251,7 @@ def _checked_structs(
                 f"action {row} for agent {agent!r} at step {step} cannot be, its action space is {space}"
             )
     pairs = ([flatten_to_single_ndarray(each) for each in pair] for pair in zip(rows, held, strict=True))
-    return rows, sum(not np.array_equal(*pair) for pair in pairs)
+    return rows, np.array([not np.array_equal(*pair) for pair in pairs])
 
 
 def _replaced(before: Any, places: np.ndarray, rows: Any) -> Any:

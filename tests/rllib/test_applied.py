@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,8 @@ def test_indices_that_are_no_steps_are_refused(at, error, message, numpy):
         (0, 50.0, ValueError, "action 50.0 .* at step 0 is float64, expected integers"),
         (0, True, ValueError, "is bool, expected integers"),
         (0, None, ValueError, "is object, expected integers"),
+        (slice(0, 2), {0: 50, 1: 51}, TypeError, "was given {0: 50, 1: 51}, expected a list or array of 2"),
+        (slice(0, 2), "50", TypeError, "was given '50', expected a list or array of 2"),
     ],
 )
 def test_what_is_wrong_for_one_agent_changes_no_agent(at, new, error, message, numpy):
@@ -183,6 +186,34 @@ def test_an_array_of_another_dtype_than_its_space_is_refused_where_ray_would_fai
     else:
         assert correct_applied_actions(episode, {BLUE: new}, at_indices=0) == {BLUE: 1}
     refused(episode, ValueError, "action .* cannot be", {BLUE: new + 1}, at_indices=0)
+
+
+@lists_and_arrays
+def test_numbers_that_are_not_finite_are_refused_whatever_the_space(numpy):
+    everything = spaces.Box(-np.inf, np.inf, (2,))
+    for space, bad in ((None, np.nan), (everything, 1e300), (everything, -np.inf)):
+        episode = numbered(numpy=numpy, actions=np.zeros((7, 2), np.float32), space=space)
+        refused(
+            episode, ValueError, "is not finite in float32", {BLUE: [[0, 0], [0, bad]]}, at_indices=[0, 1]
+        )
+
+
+@lists_and_arrays
+def test_what_stays_as_it_is_may_be_outside_its_space_as_samples_of_a_gaussian_are(numpy):
+    samples = np.linspace(-3, 3, 7 * 8, dtype=np.float32).reshape(7, 8)
+    episode = numbered(numpy=numpy, actions=samples, space=SPACES["Box"])
+    assert correct_applied_actions(episode, {BLUE: samples}) == {BLUE: 0}
+    new = samples.copy()
+    new[3] = 0.25
+    assert correct_applied_actions(episode, {BLUE: new}) == {BLUE: 1}
+    np.testing.assert_array_equal(np.asarray(held(episode)), new)
+    refused(episode, ValueError, "at step 5 .* cannot be", {BLUE: [new[6], new[4]]}, at_indices=[6, 5])
+
+
+@pytest.mark.parametrize("thing", [None, numbered().agent_episodes[BLUE], [numbered()]], ids=type)
+def test_what_is_no_multi_agent_episode_is_refused(thing):
+    with pytest.raises(TypeError, match=f"episode is a {type(thing).__name__}, expected RLlib's"):
+        correct_applied_actions(thing, {})
 
 
 def test_what_is_written_shares_no_memory_with_what_was_given():
