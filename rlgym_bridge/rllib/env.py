@@ -18,7 +18,7 @@ _KEYS: Final = [name for name in inspect.signature(VectorEnv).parameters if name
 
 
 class MatchEnv(MultiAgentEnv):
-    """One match, every car an agent that decides every `tick_skip` ticks.
+    """One match, every car an agent that decides as often as the parser says.
 
     Observations are float32 vectors, `Box(S,)`; actions are `Discrete(n)`, `MultiDiscrete` or `Box(-1, 1)`,
     as the parser says. All cars are there from the first to the last step of an episode; `__all__` is set
@@ -144,6 +144,8 @@ def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
     Raises:
         ValueError: As `MatchEnv` raises it.
     """
+    if not isinstance(config, Mapping):
+        raise ValueError(f"env_config is {config!r}, expected a dict of VectorEnv's arguments")
     given = dict(config)
     for name in given:
         if name not in _KEYS:
@@ -163,13 +165,15 @@ def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
             f"env_config has components {components!r}, expected a function that returns "
             'rlgym_bridge.components.Components, or "module:function", one that returns an RLGym'
         )
+    if given.get("seed", 0) is None:
+        del given["seed"]
     return VectorEnv(matches, components, **given)
 
 
 def seed_of(config: Mapping[str, Any] | None) -> int:
     """Return the seed in an environment's config, or one that nobody else has."""
     given = (config or {}).get("seed")
-    return int(np.random.SeedSequence().generate_state(1)[0]) if given is None else int(given)
+    return int(np.random.SeedSequence().generate_state(1)[0]) if given is None else given
 
 
 def spaces(env: Any, obs: np.ndarray) -> tuple[gym.Space[Any], gym.Space[Any]]:

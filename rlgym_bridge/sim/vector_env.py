@@ -8,13 +8,13 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rlgym_bridge.components import Components
-from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
@@ -74,7 +74,8 @@ class VectorEnv:
         parser: The action parser (of the first match).
 
     Raises:
-        ValueError: A number is out of range, or the mutator is missing.
+        ValueError: A number is out of range, or the mutator is missing. `reset` raises it where an
+            observation is not finite.
     """
 
     def __init__(
@@ -92,10 +93,27 @@ class VectorEnv:
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
-        low, high = (action_delay, action_delay) if isinstance(action_delay, int) else action_delay
-        if not 0 <= low <= high:
+        for name, number, least in (("matches", matches, 1), ("tick_skip", tick_skip, 1), ("seed", seed, 0)):
+            _check_whole(name, number, least)
+        if not _is_pair(team_sizes) or not 1 <= max(team_sizes) <= 4:
             raise ValueError(
-                f"action_delay is {action_delay}, expected ticks, 0 or more; or least and most of them"
+                f"team_sizes is {team_sizes!r}, expected (blue, orange), 0 to 4 cars each and one at least"
+            )
+        team_sizes = (team_sizes[0], team_sizes[1])  # a file gives lists
+        delays: Any = (action_delay, action_delay) if _is_whole(action_delay) else action_delay
+        if not _is_pair(delays) or delays[0] > delays[1]:
+            raise ValueError(
+                f"action_delay is {action_delay!r}, expected ticks, 0 or more; or least and most of them"
+            )
+        low, high = delays
+        if not _is_whole(hitbox) or hitbox >= len(HITBOXES):
+            numbers = ", ".join(f"{number} {box.name}" for number, box in enumerate(HITBOXES))
+            raise ValueError(f"hitbox is {hitbox!r}, expected the number of one: {numbers}")
+        spreads = list(constants.values()) if isinstance(constants, Mapping) else [constants]
+        if constants is not None and not all(isinstance(one, Spread) for one in spreads):
+            raise ValueError(
+                f"constants is {constants}, expected rlgym_bridge.physics.Spread by name, as parse_physics "
+                "makes them"
             )
         expected = (matches, sum(team_sizes))
         if own_delays is not None and (
@@ -107,9 +125,13 @@ class VectorEnv:
             raise ValueError(
                 f"own_delays is {own_delays}, expected an array {expected} of whole ticks, 0 or more, or -1"
             )
-        if not 0 <= delay_noise < np.inf:
-            raise ValueError(f"delay_noise is {delay_noise}, expected ticks, 0 or more")
+        if not isinstance(delay_noise, int | float | np.number) or not 0 <= delay_noise < np.inf:
+            raise ValueError(f"delay_noise is {delay_noise!r}, expected ticks, 0 or more")
         first = components()
+        if not isinstance(first, Components):
+            raise ValueError(
+                f"components gave a {type(first).__name__}, expected rlgym_bridge.components.Components"
+            )
         self._parts: BatchParts | MatchParts
         if foreign := foreign_parts(first):
             _LOG.warning(
@@ -123,7 +145,7 @@ class VectorEnv:
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
         self._arenas = Arenas(matches, *team_sizes, reads=reads)
         self.state, self.cars, self.parser = self._arenas.state, sum(team_sizes), first.parser
-        self.agents = self.state.agents
+        self.agents, self._builder = self.state.agents, type(first.obs_builder).__name__
         self._before = self.state.copy()
         self._delay_range, self._delay_noise = (low, high), delay_noise
         self._constants = dict(constants or {})
@@ -144,6 +166,8 @@ class VectorEnv:
         Returns:
             `(matches, cars, size)` float32.
         """
+        if seed is not None:
+            _check_whole("seed", seed)
         if seed is not None or not self._counts:
             seed = self._seed if seed is None else seed
             self._random = np.random.default_rng((seed, 0))
@@ -158,14 +182,15 @@ class VectorEnv:
             actions: As the parser's `parse_batch` takes them, `(matches, cars)` or `(matches, cars, k)`.
 
         Raises:
-            ValueError: An action is not in the action space, rows are no controls, or a reward is not
-                finite: with its name.
+            ValueError: An action is not in the action space, rows are no controls, or a reward or an
+                observation is not finite: with what gave it.
         """
         rows = self._parts.rows(actions, self.state)
         self._before.buffer[:] = self.state.buffer
         self._arenas.step(rows, self._delays_of_cars())
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state)
+        self._check_obs(obs)
         truncated = truncated & ~terminated
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
@@ -199,7 +224,23 @@ class VectorEnv:
         if low != high:
             self._delays[matches] = self._random.integers(low, high + 1, len(numbers))
         self._touches.forget(matches)
-        return self._parts.begin(self.state, matches)
+        obs = self._parts.begin(self.state, matches)
+        self._check_obs(obs, matches)
+        return obs
+
+    def _check_obs(self, obs: np.ndarray, matches: np.ndarray | None = None) -> None:
+        """Make sure that observations are finite, those of some matches, or of all.
+
+        Raises:
+            ValueError: A number is not.
+        """
+        finite = np.isfinite(obs)
+        if not finite.all():
+            row, car, number = np.argwhere(~finite)[0].tolist()
+            raise ValueError(
+                f"{self._builder} gave {obs[row, car, number]} as number {number} of what {self.agents[car]} "
+                f"sees in match {row if matches is None else matches[row]}, expected a finite number"
+            )
 
     def _delays_of_cars(self) -> np.ndarray:
         """Return the delay of each car's decision, `(matches, cars)`."""
@@ -218,3 +259,16 @@ class VectorEnv:
         counts["goals"] += np.count_nonzero(new)
         counts["game_minutes"] += minutes
         counts["car_minutes"] += self.cars * minutes
+
+
+def _is_whole(value: object, least: int = 0) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
+def _check_whole(name: str, value: object, least: int = 0) -> None:
+    if not _is_whole(value, least):
+        raise ValueError(f"{name} is {value!r}, expected a whole number, {least} or more")
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, Sequence) and len(value) == 2 and all(_is_whole(one) for one in value)
