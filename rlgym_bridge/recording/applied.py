@@ -14,6 +14,7 @@ import numpy as np
 from rlgym_bridge.calls import control_rows
 from rlgym_bridge.fingerprint import action_space
 from rlgym_bridge.probe_states import probe_states
+from rlgym_bridge.rlgym_view import to_rlgym
 
 _ENUMERATED: Final = 4096  # of a space with more actions, those that were chosen are looked through
 _SAME: Final = 0.02  # two rows of controls; a gamepad has steps of 1/127
@@ -39,6 +40,7 @@ class ActionFinder:
         else:
             self.actions = np.unique(chosen, axis=0)
         state = probe_states(1, 0, 0)[0]
+        parser.reset(list(state.agents), to_rlgym(state), {})
         rows, whose = [], []
         for number, action in enumerate(self.actions):
             # One match, one car.

@@ -117,7 +117,8 @@ class Matches(VectorMultiAgentEnv):
     def __init__(self, env: Any, seed: int) -> None:
         super().__init__()
         self.env, self.agents = env, list(env.agents)
-        obs = env.reset(seed)
+        self._first: np.ndarray | None  # what is seen before the first step
+        obs = self._first = env.reset(seed)
         self.num_envs = len(obs)
         seen, done = spaces(env, obs)
         self.single_observation_spaces = dict.fromkeys(self.agents, seen)
@@ -127,7 +128,8 @@ class Matches(VectorMultiAgentEnv):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin new episodes; return observations `(matches, cars, size)` and no infos."""
-        return self.env.reset(seed), {}
+        first, self._first = self._first, None
+        return self.env.reset(seed) if seed is not None or first is None else first, {}
 
     def step(self, actions: np.ndarray) -> Any:
         """Play one decision; see `VectorEnv.step`."""

@@ -1,10 +1,10 @@
 """The networks of single-machine training as an RLlib module."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import torch
 from ray.rllib.core.columns import Columns
 from ray.rllib.core.distribution.torch.torch_distribution import TorchMultiCategorical
@@ -34,12 +34,16 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
         """Make the networks.
 
         Raises:
-            ValueError: `model_config` holds something else, or a space is of a kind that is not known.
+            ValueError: `model_config` holds something else, or a number that cannot be; or a space is of a
+                kind that is not known.
         """
         config = dict(self.model_config or {})
-        layers = tuple(config.pop("policy_layers", (256, 256)))
-        critic_layers = tuple(config.pop("critic_layers", (256, 256)))
+        layers, critic_layers = (
+            _widths(name, config.pop(name, (256, 256))) for name in ("policy_layers", "critic_layers")
+        )
         clip = config.pop("obs_clip", None)
+        if clip is not None and not (isinstance(clip, int | float) and 0 < clip < math.inf):
+            raise ValueError(f"obs_clip is {clip!r}, expected a number above 0; or None to take all as it is")
         unknown = [name for name in config if name != "vf_share_layers"]  # RLlib adds that for PPO
         if unknown:
             raise ValueError(
@@ -89,21 +93,31 @@ def shape_of(
 
     Args:
         obs: `Box(S,)`.
-        actions: `Discrete`, `MultiDiscrete` or `Box(k,)`.
+        actions: `Discrete` or `MultiDiscrete`, counted from 0, or `Box(k,)`.
         layers: Widths of the hidden layers.
         obs_clip: As `PolicyShape` has it.
 
     Raises:
         ValueError: A space is of another kind.
     """
-    if not isinstance(obs, gym.spaces.Box) or len(obs.shape) != 1:
+    if not isinstance(obs, gym.spaces.Box) or len(obs.shape) != 1 or not obs.shape[0]:
         raise ValueError(f"the observation space is {obs}, expected a Box of one dimension")
-    if isinstance(actions, gym.spaces.Discrete):
+    if isinstance(actions, gym.spaces.Discrete) and not actions.start:
         kind, sizes = "categorical", (int(actions.n),)
-    elif isinstance(actions, gym.spaces.MultiDiscrete):
-        kind, sizes = "multi_categorical", tuple(np.ravel(actions.nvec).tolist())
+    elif isinstance(actions, gym.spaces.MultiDiscrete) and actions.nvec.ndim == 1 and not actions.start.any():
+        kind, sizes = "multi_categorical", tuple(actions.nvec.tolist())
     elif isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
         kind, sizes = "gaussian", actions.shape
     else:
-        raise ValueError(f"the action space is {actions}, expected Discrete, MultiDiscrete or Box(k,)")
+        raise ValueError(
+            f"the action space is {actions}, expected Discrete or MultiDiscrete of one dimension, both "
+            "counted from 0, or Box(k,)"
+        )
     return PolicyShape(obs.shape[0], kind, sizes, layers, obs_clip)
+
+
+def _widths(name: str, given: Any) -> tuple[int, ...]:
+    widths = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (None,)
+    if not all(isinstance(width, int) and width > 0 for width in widths):
+        raise ValueError(f"{name} is {given!r}, expected widths of hidden layers, such as (256, 256)")
+    return widths

@@ -173,7 +173,7 @@ class MatchRunner(MultiAgentEnvRunner):
     # --- matches -------------------------------------------------------------------------------------
 
     def _begin_all(self) -> None:
-        self._obs, _ = self._try_env_reset(seed=self._seed if self._needs_initial_reset else None)
+        self._obs, _ = self._try_env_reset()  # the seed was given to the matches when they were made
         self._episodes: list[_Episode] = [None] * self.num_envs  # type: ignore[list-item]
         for match in range(self.num_envs):
             self._begin(match)

@@ -1,5 +1,7 @@
 """Which action the game applied, where that is known because it was planted."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,6 +42,22 @@ def test_of_many_choices_and_of_real_numbers_those_that_were_chosen_are_found() 
     rows = continuous.parse_batch(reals[None])[0, :, 0]
     again = continuous.parse_batch(finder.actions[finder.find(rows)][None])[0, :, 0]
     assert np.allclose(again, rows)
+
+
+class Remembering(LookupTableAction):
+    """Has no memory before an episode has begun."""
+
+    def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None:
+        assert set(initial_state.cars) == set(agents)
+        self.latest = dict.fromkeys(agents, 0)
+
+    def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> dict[Any, np.ndarray]:
+        self.latest |= {agent: int(action[0]) for agent, action in actions.items()}
+        return super().parse_actions(actions, state, shared_info)
+
+
+def test_a_parser_that_needs_an_episode_to_have_begun_is_asked_within_one() -> None:
+    assert ActionFinder(Remembering(), np.arange(1)).find(ROWS).tolist() == list(range(90))
 
 
 def applied(

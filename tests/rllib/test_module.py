@@ -193,6 +193,22 @@ def test_gradients_reach_every_parameter_but_through_the_scale() -> None:
     assert not any(buffer.requires_grad for buffer in module.buffers())
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"policy_layers": 256}, "policy_layers is 256, expected widths of hidden layers"),
+        ({"policy_layers": (64, 0)}, r"policy_layers is \(64, 0\), expected widths"),
+        ({"critic_layers": [2.5]}, r"critic_layers is \[2.5\], expected widths"),
+        ({"critic_layers": "256"}, "critic_layers is '256', expected widths"),
+        ({"obs_clip": -1.0}, "obs_clip is -1.0, expected a number above 0"),
+        ({"obs_clip": np.nan}, "obs_clip is nan, expected a number above 0"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        module_of("categorical", **config)
+
+
 @pytest.mark.parametrize("unknown", ["policy_layer", "fcnet_hiddens"])
 def test_an_unknown_key_is_named_and_those_that_there_are(unknown: str) -> None:
     with pytest.raises(
@@ -210,6 +226,9 @@ def test_an_unknown_key_is_named_and_those_that_there_are(unknown: str) -> None:
         (spaces.Dict(a=spaces.Box(0, 1, (3,))), SPACES["gaussian"], "observation space is Dict"),
         (spaces.Box(0, 1, (3,)), spaces.MultiBinary(4), r"action space is MultiBinary\(4\), expected"),
         (spaces.Box(0, 1, (3,)), spaces.Box(-1, 1, (2, 4)), "action space is Box"),
+        (spaces.Box(0, 1, (3,)), spaces.Discrete(4, start=1), "action space is Discrete.*counted from 0"),
+        (spaces.Box(0, 1, (3,)), spaces.MultiDiscrete([3, 2], start=[1, 0]), "action space is MultiDiscrete"),
+        (spaces.Box(0, 1, (3,)), spaces.MultiDiscrete([[3, 2], [2, 2]]), "action space is MultiDiscrete"),
         (spaces.Box(0, 1, (3,)), spaces.Tuple([spaces.Discrete(2)]), "action space is Tuple"),
     ],
 )
