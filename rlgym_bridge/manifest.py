@@ -35,6 +35,19 @@ class Normalisation(NamedTuple):
     clip: float
 
 
+_SEEN_AND_DONE: Final = (
+    "obs",
+    "parser",
+    "env",
+    "tick_skip",
+    "action_delay",
+    "distribution",
+    "obs_size",
+    "team_sizes",
+    "hitbox",
+)
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What `policy.json` holds; the keys are the names of the attributes.
@@ -99,6 +112,10 @@ class Manifest:
             raise ValueError(f"the manifest holds something JSON cannot: {error}") from error
         Manifest.from_json(text, "the manifest to be saved")
         return text
+
+    def differing(self, other: "Manifest") -> str | None:
+        """Return the first key in which another policy sees or does something else; None where none does."""
+        return next((name for name in _SEEN_AND_DONE if getattr(self, name) != getattr(other, name)), None)
 
     @classmethod
     def from_json(cls, text: str, source: str) -> "Manifest":

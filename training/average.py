@@ -19,18 +19,6 @@ from rlgym_bridge.manifest import SELECTIONS, Manifest
 from rlgym_bridge.policy_files import MANIFEST_FILE, all_checkpoints, read_files, write_files
 from training.command import errors_said
 
-_ALIKE = (
-    "obs",
-    "parser",
-    "env",
-    "tick_skip",
-    "action_delay",
-    "distribution",
-    "obs_size",
-    "team_sizes",
-    "hitbox",
-)
-
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
     """Write the mean of some policies as a policy folder.
@@ -54,13 +42,12 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     newest = read[-1][0]
     tensors = []
     for folder, (manifest, data) in zip(folders, read, strict=True):
-        for name in _ALIKE:
-            mine, theirs = getattr(manifest, name), getattr(newest, name)
-            if mine != theirs:
-                raise ValueError(
-                    f"{folder / MANIFEST_FILE} has {name} {mine}, {folders[-1].name} has {theirs}; expected "
-                    "policies of one run"
-                )
+        name = manifest.differing(newest)
+        if name is not None:
+            raise ValueError(
+                f"{folder / MANIFEST_FILE} has {name} {getattr(manifest, name)}, {folders[-1].name} has "
+                f"{getattr(newest, name)}; expected policies of one run"
+            )
         tensors.append(safetensors.numpy.load(data))
         shapes = [{name: tensor.shape for name, tensor in one.items()} for one in (tensors[0], tensors[-1])]
         if shapes[0] != shapes[1]:

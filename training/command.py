@@ -65,8 +65,11 @@ def errors_said(command: Command) -> Command:
 def writable(text: str) -> Path:
     """Return a path that can be written to: better known now than after an hour."""
     path = Path(text)
+    new = not path.exists()
     try:
         path.open("a").close()
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from error
+    if new:
+        path.unlink()  # nothing is left where the command fails
     return path

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 
 from rlgym_bridge.policy import load_policy
 from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.recording.played import played
 from tests.benchmarks.imitation import retimed
 from tests.recorded_matches import POLICY, record
-from training.imitate import imitate, main
+from training import imitation
+from training.imitate import main
+from training.imitation import imitate
 
 
 @pytest.fixture(scope="module")
@@ -80,16 +84,18 @@ def test_policies_that_differ_are_not_imitated_together(
         (["{match}", "--bot", "nobody"], "holds no decisions of nobody"),
         (["{match}", "--epochs", "0"], "epochs is 0.0, expected more than 0"),
         (["{match}", "--learning-rate", "-1"], "learning_rate is -1.0, expected more than 0"),
+        (["{match}", "--seed", "-1"], "seed is -1, expected 0 to 4294967295"),
+        (["{match}", "--seed", "4294967296"], "seed is 4294967296, expected 0 to"),
         (["{match}", "--layers", "0"], "layers are [0], expected widths of 1 or more"),
     ],
 )
 def test_bad_input_is_named(
     words: list[str], message: str, match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "out"
-    assert main([word.format(match=match) for word in words] + ["--out", str(out)]) == 2
+    more = ["--out", str(tmp_path / "out"), "--json", str(tmp_path / "result.json")]
+    assert main([word.format(match=match) for word in words] + more) == 2
     assert message in capsys.readouterr().err
-    assert not out.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_policy_that_is_there_stays(
@@ -143,3 +149,24 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     found = imitate([file], tmp_path / "clone", layers=[32], epochs=200)
     assert np.isnan(found.accuracy) and found.error < 0.5
     assert load_policy(tmp_path / "clone").manifest.distribution == "gaussian"
+
+
+def test_decisions_that_are_not_told_of_are_neither_learned_nor_tried(
+    match: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    car = max(
+        (car for [car] in played(read_match(match), bots=[bot(match, 0)])), key=lambda car: len(car.told)
+    )
+    silent = np.arange(len(car.told)) % 10 < 3
+    monkeypatch.setattr(imitation, "played", lambda *_, **__: [[replace(car, told=~silent)]])
+    first = round(len(silent) * 0.8)
+    for commanded in (False, True):
+        found = imitate([match], tmp_path / str(commanded), epochs=1, layers=[8], commanded=commanded)
+        assert found.untold == silent.sum()
+        assert found.held_out == (~silent[first:]).sum()
+        assert found.held_out_differing == (car.differs & ~silent)[first:].sum()
+        assert found.steps == (first if commanded else (~silent[:first]).sum())
+        assert found.differing == (car.differs & ~silent)[:first].sum()
+    monkeypatch.setattr(imitation, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
+    with pytest.raises(ValueError, match="tell of too few decisions what the game applied"):
+        imitate([match], tmp_path / "nothing", epochs=1)
