@@ -57,7 +57,7 @@ def main(
             runners have died.
         Diverged: As `run` raises it.
     """
-    return run(settings, partial(OnCluster, address=address), resume, quiet)
+    return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet)
 
 
 class OnCluster:
@@ -65,15 +65,17 @@ class OnCluster:
 
     Args:
         learner: What checkpoints are made of.
-        address: See `main`.
+        address, quiet: See `main`.
 
     Attributes:
         count: Env runners.
     """
 
-    def __init__(self, learner: Learner, address: str | None = None) -> None:
+    def __init__(self, learner: Learner, address: str | None = None, quiet: bool = True) -> None:
         self._learner, self._open = learner, ExitStack()
         settings = learner.settings
+        if not quiet:
+            print("Ray begins its processes, which takes a while", flush=True)
         with ExitStack() as opening:
             processors = opening.enter_context(cluster(address, settings.collectors))
             self.count = settings.collectors or processors
