@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--held-out", type=float, default=0.2, metavar="SHARE",
-        help="of each episode, its end, to try the policy on (default: %(default)s)",
+        help="of the decisions, to try the policy on: two seconds here and there (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
@@ -40,9 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--epochs",
         type=float,
-        default=20,
         metavar="N",
-        help="how often to learn from each decision (default: 20)",
+        help="how often to learn from each decision (default: 20, or as often as 1,000 gradient steps take)",
     )
     parser.add_argument(
         "--learning-rate", type=float, default=1e-3, metavar="RATE", help="of Adam (default: %(default)s)"
@@ -76,19 +75,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _say(out: str, found: Imitation) -> None:
     learned = "which it learned" if found.corrected else "and it learned what was commanded"
     print(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
-    print(f"for {found.differing:,} of them the game applied another action than was commanded, {learned}")
+    if found.differing:
+        print(f"for {found.differing:,} of them the game applied another action than commanded, {learned}")
+    else:
+        print("for all of them the game applied the action that was commanded")
     if found.untold:
         print(f"for {found.untold:,} the recording does not tell what was applied; they are left out")
     if found.error == found.error:  # not nan
         print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
         return
     print(
-        f"on {found.held_out:,} others it does what the game applied in {found.accuracy:.1%}, what was "
-        f"commanded in {found.accuracy_commanded:.1%}; the commonest action alone would be right in "
-        f"{found.commonest:.1%}"
+        f"it does what the game applied in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "
+        f"of {found.held_out:,} others"
     )
-    if found.accuracy < found.commonest:
-        print("that is worse than doing the same all the time: it takes more recordings, or fewer --epochs")
+    print(
+        f"(of the others what was commanded in {found.accuracy_commanded:.1%}; the commonest action alone "
+        f"would be right in {found.commonest:.1%})"
+    )
+    if not found.accuracy > found.commonest:
+        print("that is no better than doing the same all the time: record more matches")
 
 
 def _nothing(line: str) -> None:

@@ -27,6 +27,9 @@ _PROCESSORS: Final = 3
 """Tasks that Ray keeps at work to read and learn at the same time."""
 
 _SEEDS: Final = 2**32  # that NumPy takes
+_BLOCK: Final = 240  # ticks; what is held out is two seconds here and there, to be like what is learned
+_EPOCHS: Final = 20
+_UPDATES: Final = 1000  # gradient steps at least, where nobody says how many
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,10 @@ class Imitation:
         held_out_differing: Those of them for which the game applied another action than was commanded.
         untold: Decisions for which the recording does not tell what the game applied. They are not among
             those held out, nor, where what was applied is learned, among those learned from.
-        accuracy: Share of the held-out decisions in which the policy's likeliest action is the one that the
-            game applied; nan for actions of real numbers, as the next three.
+        epochs: How often each decision was learned from.
+        accuracy_learned: Share of the decisions learned from in which the policy's likeliest action is what
+            the game applied; nan for actions of real numbers, as the next four.
+        accuracy: The same of the held-out decisions.
         accuracy_there: The same of the differing ones; nan without any.
         accuracy_commanded: Share in which it is the action that was commanded.
         commonest: Share in which the action applied most often in what was learned would have been right.
@@ -57,6 +62,8 @@ class Imitation:
     held_out: int
     held_out_differing: int
     untold: int
+    epochs: float
+    accuracy_learned: float
     accuracy: float
     accuracy_there: float
     accuracy_commanded: float
@@ -76,7 +83,7 @@ def imitate(
     commanded: bool = False,
     held_out: float = 0.2,
     layers: Sequence[int] = (256, 256),
-    epochs: float = 20,
+    epochs: float | None = None,
     learning_rate: float = 1e-3,
     seed: int = 0,
     allow_modules: Sequence[str] = (),
@@ -89,9 +96,10 @@ def imitate(
         out: Policy folder to write; it sees and does what the recorded policies did.
         bots: Agent ids of those to imitate; None: all that have observations.
         commanded: Learn the actions that the policies chose, whatever the game applied.
-        held_out: Share of each episode, its end, that is not learned from.
+        held_out: Share that is not learned from: two seconds here and there, the same of all cars of a match.
         layers: Widths of the hidden layers.
-        epochs: How often each decision is learned from.
+        epochs: How often each decision is learned from; None: 20 times, or as often as 1,000 gradient steps
+            take.
         learning_rate: Of Adam.
         seed: Of network and batches.
         allow_modules: Modules that the recorded policies may name components of.
@@ -109,7 +117,7 @@ def imitate(
     if Path(out, MANIFEST_FILE).exists():
         raise ValueError(f"{out} holds a policy already, which stays: name another folder with --out")
     for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
-        if not 0 < value < math.inf:
+        if value is not None and not 0 < value < math.inf:
             raise ValueError(f"{name} is {value}, expected more than 0")
     if not 0 <= seed < _SEEDS:
         raise ValueError(f"seed is {seed}, expected 0 to {_SEEDS - 1}")
@@ -118,7 +126,7 @@ def imitate(
     # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
     import training.rllib  # noqa: F401
     from rlgym_bridge.rllib.applied import correct_applied_actions
-    from rlgym_bridge.rllib.offline import clone, write_episodes
+    from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
     from rlgym_bridge.rllib.recorded import applied_of, episode_of
     from training.rllib.cluster import cluster
 
@@ -130,30 +138,29 @@ def imitate(
     manifest = _common(cars)
     kind, sizes = cars[0].space
     scaling = manifest.obs_normalisation
+    aside = _held_out(episodes, held_out)
     pieces: list[Any] = []
-    until: list[int] = []  # how many of each car's decisions are learned from
-    for number, together in enumerate(episodes):
+    for number, (together, masks) in enumerate(zip(episodes, aside, strict=True)):
         episode = episode_of(together, str(number))
         if not commanded:
             correct_applied_actions(episode, applied_of(episode))
-        for car in together:
+        for car, mask in zip(together, masks, strict=True):
             one = episode.agent_episodes[car.agent]
             if scaling is not None:
                 one.set_observations(new_data=list(scaled(car.obs, scaling)))
-            until.append(round(len(car.chosen) * (1 - held_out)))
             known = np.ones_like(car.told) if commanded else car.told
-            pieces += [one[part] for part in _stretches(known[: until[-1]])]
-    learned, held = (
-        _told(cars, [slice(0, end) for end in until]),
-        _told(cars, [slice(end, None) for end in until]),
-    )
-    if not pieces or not len(held["applied"]):
+            pieces += [one[stretch] for stretch in _stretches(known & ~mask)]
+    every = [mask for masks in aside for mask in masks]
+    learned, tried = _told(cars, [~mask for mask in every]), _told(cars, every)
+    if not pieces or not len(tried["applied"]):
         raise ValueError(
             "the recordings tell of too few decisions what the game applied to learn from some and to try it "
             "on others"
         )
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(pieces, Path(folder, "episodes.parquet"))
+        if epochs is None:
+            epochs = max(_EPOCHS, math.ceil(_UPDATES * BATCH / steps))
         say(f"learning from {steps:,} decisions, {epochs:g} times from each")
         weights = clone(
             folder, pieces[0], steps, layers=layers, epochs=epochs, learning_rate=learning_rate, seed=seed
@@ -164,10 +171,11 @@ def imitate(
         steps,
         int(learned["differs"].sum()),
         not commanded,
-        len(held["applied"]),
-        int(held["differs"].sum()),
+        len(tried["applied"]),
+        int(tried["differs"].sum()),
         sum(int((~car.told).sum()) for car in cars),
-        **_tried(policy, learned, held),
+        epochs,
+        **_scores(policy, learned, tried),
     )
     save_policy(
         out,
@@ -194,41 +202,49 @@ def _stretches(flags: np.ndarray) -> Iterator[slice]:
     yield from (slice(begin, end) for begin, end in pairwise(edges) if flags[begin])
 
 
-def _told(cars: Sequence[Played], rows: Sequence[slice]) -> dict[str, np.ndarray]:
+def _held_out(episodes: Sequence[Sequence[Played]], share: float) -> list[list[np.ndarray]]:
+    """Return for each car of each episode which of its decisions are held out, `(n,)` bool."""
+    found, before = [], 0  # ticks
+    for cars in episodes:
+        begin, end = min(int(car.frames[0]) for car in cars), max(int(car.frames[-1]) for car in cars)
+        blocks = [(before + car.frames[:-1] - begin) // _BLOCK for car in cars]
+        found.append([np.floor((block + 1) * share) > np.floor(block * share) for block in blocks])
+        before += end - begin
+    return found
+
+
+def _told(cars: Sequence[Played], rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Return some decisions of each car, those of which the recording tells what the game applied.
 
     Returns:
         `obs`, `chosen`, `applied` and `differs` as `Played` has them, all cars' together.
     """
+    at = [np.flatnonzero(some & car.told) for car, some in zip(cars, rows, strict=True)]
     return {
-        name: np.concatenate(
-            [
-                getattr(car, name)[: -1 if name == "obs" else None][part][car.told[part]]
-                for car, part in zip(cars, rows, strict=True)
-            ]
-        )
+        name: np.concatenate([getattr(car, name)[some] for car, some in zip(cars, at, strict=True)])
         for name in ("obs", "chosen", "applied", "differs")
     }
 
 
-def _tried(
-    policy: NetworkPolicy, learned: Mapping[str, np.ndarray], held: Mapping[str, np.ndarray]
+def _scores(
+    policy: NetworkPolicy, learned: Mapping[str, np.ndarray], tried: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
-    """Return how a policy does on decisions that it has not learned from, by the names of `Imitation`."""
-    does = policy.act(held["obs"][:, None])[:, 0]
-    found = dict.fromkeys(
-        ("accuracy", "accuracy_there", "accuracy_commanded", "commonest", "error"), math.nan
-    )
+    """Return how a policy does on what it learned and on what was held out, by the names of `Imitation`."""
+    names = ("accuracy_learned", "accuracy", "accuracy_there", "accuracy_commanded", "commonest", "error")
+    found = dict.fromkeys(names, math.nan)
+    does = policy.act(tried["obs"][:, None])[:, 0]
     if does.dtype.kind == "f":
-        return found | {"error": float(np.abs(does - held["applied"]).mean())}
-    fits = _same(does, held["applied"])
+        return found | {"error": float(np.abs(does - tried["applied"]).mean())}
+    fits = _same(does, tried["applied"])
     found["accuracy"] = float(fits.mean())
-    found["accuracy_commanded"] = float(_same(does, held["chosen"]).mean())
-    if held["differs"].any():
-        found["accuracy_there"] = float(fits[held["differs"]].mean())
+    found["accuracy_commanded"] = float(_same(does, tried["chosen"]).mean())
+    if tried["differs"].any():
+        found["accuracy_there"] = float(fits[tried["differs"]].mean())
     if len(learned["applied"]):
+        again = policy.act(learned["obs"][:, None])[:, 0]
+        found["accuracy_learned"] = float(_same(again, learned["applied"]).mean())
         actions, counts = np.unique(learned["applied"], axis=0, return_counts=True)
-        found["commonest"] = float(_same(actions[counts.argmax()], held["applied"]).mean())
+        found["commonest"] = float(_same(actions[counts.argmax()], tried["applied"]).mean())
     return found
 
 

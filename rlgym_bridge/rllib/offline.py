@@ -24,7 +24,8 @@ from rlgym_bridge.rllib.module import PolicyModule
 
 _STEPS: Final = 64  # of a row: RLlib mixes rows
 _ROWS: Final = 4  # that RLlib reads at once; of these it then draws one batch
-_BATCH: Final = 1024  # steps of a gradient step, four times what is read: all of it is drawn, likely
+BATCH: Final = 1024
+"""Steps of a gradient step, four times what is read: all of it is drawn, likely."""
 
 
 def write_episodes(episodes: Iterable[SingleAgentEpisode], file: str | Path) -> int:
@@ -46,7 +47,7 @@ def write_episodes(episodes: Iterable[SingleAgentEpisode], file: str | Path) -> 
     for episode in episodes:
         for start in range(0, len(episode), _STEPS):
             piece = episode[start : start + _STEPS]
-            if start + len(piece) < len(episode) or not episode.is_done:
+            if start + len(piece) < len(episode) or not piece.is_done:  # a piece of a piece may not know
                 piece.is_terminated, piece.is_truncated = False, True
             piece.id_ = uuid.uuid4().hex  # RLlib reads each id once
             piece.to_numpy()
@@ -82,7 +83,7 @@ def clone(
     Returns:
         The tensors of a policy folder.
     """
-    updates = max(1, math.ceil(epochs * steps / _BATCH))
+    updates = max(1, math.ceil(epochs * steps / BATCH))
     config = (
         BCConfig()
         .environment(observation_space=example.observation_space, action_space=example.action_space)
@@ -102,7 +103,7 @@ def clone(
             map_batches_kwargs={"concurrency": 1, "num_cpus": 1},
             dataset_num_iters_per_learner=updates,
         )
-        .training(lr=learning_rate, train_batch_size_per_learner=_BATCH)
+        .training(lr=learning_rate, train_batch_size_per_learner=BATCH)
         .debugging(seed=seed)
     )
     algorithm = config.build_algo()
