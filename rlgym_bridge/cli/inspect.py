@@ -139,12 +139,13 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
         )
         for agent in sorted(found["agents"], key=lambda one: one["cars"]):
             reward = "" if agent["reward"] is None else f", reward {agent['reward']:+,.2f}"
+            kind = "" if agent["policy"] else " (no policy folder)"
             came = f"{agent['packets']:,} packets"
             if agent["missed"]:
                 came += f" ({agent['missed']:,} more did not reach it)"
             table.add_row(
                 ", ".join(agent["cars"]) or "agent",
-                f"{escape(agent['agent_id'])}: {came}, {agent['inputs']:,} inputs, "
+                f"{escape(agent['agent_id'])}{kind}: {came}, {agent['inputs']:,} inputs, "
                 f"{agent['decisions']:,} decisions{reward}",
             )
     console.print(table)

@@ -211,9 +211,9 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
         raise RecordingError(
-            f"{recording.source} holds no decisions of {', '.join(missing) or 'policies that see anything'}, "
-            f"expected those of policy folders, of which it has {', '.join(known) or 'none'}; `rlgym-bridge "
-            "match --record` writes them"
+            f"{recording.source} holds no decisions with observations of {', '.join(missing) or 'anybody'}; "
+            f"it holds those of {', '.join(known) or 'nobody'}: bots that play policy folders write them in "
+            "`rlgym-bridge match --record`"
         )
     return [
         (known[name], Manifest.from_json(json.dumps(known[name].policy), f"policy.json of {name}"))

@@ -148,13 +148,18 @@ def test_bots_can_be_chosen_by_their_ids(clean: MatchRecording) -> None:
     [orange] = [name for name, one in clean.agents.items() if one.decisions[0].seats.tolist() == [1]]
     episodes = episodes_from_recording(clean, bots=[orange])
     assert {agent for one in episodes for agent in one.agent_episodes} == {"orange-0"}
-    with pytest.raises(RecordingError, match=r"holds no decisions of somebody, expected those of .*policy"):
+    with pytest.raises(
+        RecordingError, match=r"holds no decisions with observations of somebody; it holds those of .*policy"
+    ):
         episodes_from_recording(clean, bots=["somebody"])
 
 
 def test_a_match_of_bots_that_see_nothing_is_refused(tmp_path: Path) -> None:
     file = record(tmp_path / "match.mcap", blue="chaser", seconds=2)
-    with pytest.raises(RecordingError, match=r"match.mcap holds no decisions of policies that see anything"):
+    with pytest.raises(
+        RecordingError,
+        match=r"match.mcap holds no decisions with observations of anybody; it holds those of nobody",
+    ):
         episodes_from_recording(file)
 
 

@@ -83,7 +83,7 @@ def test_policies_that_differ_are_not_imitated_together(
         (["missing.mcap"], "missing.mcap"),
         (["{match}", "--held-out", "0"], "held_out is 0.0, expected a share above 0 and below 1"),
         (["{match}", "--held-out", "nan"], "held_out is nan"),
-        (["{match}", "--bot", "nobody"], "holds no decisions of nobody"),
+        (["{match}", "--bot", "nobody"], "holds no decisions with observations of nobody; it holds those of"),
         (["{match}", "--epochs", "0"], "epochs is 0.0, expected more than 0"),
         (["{match}", "--learning-rate", "-1"], "learning_rate is -1.0, expected more than 0"),
         (["{match}", "--seed", "-1"], "seed is -1, expected 0 to 4294967295"),
