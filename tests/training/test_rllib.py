@@ -162,16 +162,21 @@ def test_only_the_critic_learns_at_first_where_a_policy_is_trained_on(tmp_path: 
     assert not torch.equal(after["policy.layers.0.weight"], at_last["policy.layers.0.weight"])
 
 
+@pytest.mark.parametrize("after", [0, 20])
 def test_components_that_raise_end_the_run_with_their_words(
-    tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
+    after: int, tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = """
+    text = f"""
 class Broken(MarkEnv):
+    steps = 0
     def step(self, actions):
-        raise ArithmeticError("a mistake of one's own")
+        self.steps += 1
+        if self.steps > {after}:
+            raise ArithmeticError("a mistake of one's own")
+        return super().step(actions)
 def make_env(settings, matches): return Broken(matches, settings.cars)
 """
-    run = settings(tmp_path / "run", components=stand_in(modules, monkeypatch, text), steps=STEPS)
+    run = settings(tmp_path / "run", components=stand_in(modules, monkeypatch, text), steps=4 * STEPS)
     with pytest.raises(CollectorDied, match=r"ArithmeticError: a mistake of one's own(.|\n)*in step"):
         main(run, quiet=True)
 

@@ -55,7 +55,8 @@ class SelfPlayRunner(MatchRunner):
             cause = error.__cause__ or error
             trace = "".join(traceback.format_exception(cause))
             self._fault = f"{type(cause).__name__}: {cause}\n\n{trace}"
-            self.metrics.log_value((NUM_AGENT_STEPS_SAMPLED, ""), _FULL, reduce="sum")
+            for agent in self.env.agents:  # RLlib adds up all; one without any is nan
+                self.metrics.log_value((NUM_AGENT_STEPS_SAMPLED, agent), _FULL, reduce="sum")
             return []
         if self.config.env_config["settings"].normalise_obs:
             # The last observation of an episode was not acted on.
