@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.calls import control_rows
+from rlgym_bridge.calls import control_rows, works_in_batches
 from rlgym_bridge.fingerprint import action_space
 from rlgym_bridge.probe_states import probe_states
 from rlgym_bridge.rlgym_view import to_rlgym
@@ -19,39 +19,50 @@ from rlgym_bridge.rlgym_view import to_rlgym
 _ENUMERATED: Final = 4096  # of a space with more actions, those that were chosen are looked through
 _SAME: Final = 0.02  # two rows of controls; a gamepad has steps of 1/127
 _AT_ONCE: Final = 2**24  # differences
+_BACK: Final = 16  # decisions that an action may be late and is still told from others with the same controls
 
 
 class ActionFinder:
-    """Knows what controls each action makes.
+    """Knows what controls each action of a car makes.
 
     Args:
-        parser: The action parser.
+        parser: The action parser, as the car has it.
         chosen: `(n,)` or `(n, k)`, actions that the policy chose. Of a small discrete space all are known.
+        team_sizes: Cars of blue and orange.
+        seat: Row of the car.
 
     Attributes:
         actions: `(candidates,)` or `(candidates, k)`, what can be found.
+        steady: Whether an action makes the same controls whatever the state and the actions before it. If
+            not, controls do not tell of actions, and nothing is found.
     """
 
-    def __init__(self, parser: Any, chosen: np.ndarray) -> None:
+    def __init__(
+        self, parser: Any, chosen: np.ndarray, team_sizes: tuple[int, int] = (1, 1), seat: int = 0
+    ) -> None:
         kind, sizes = action_space(parser.get_action_space("blue-0"))
         if kind != "gaussian" and np.prod(sizes, dtype=float) <= _ENUMERATED:
             every = np.array(list(product(*map(range, sizes))), np.int64)
             self.actions = every[:, 0] if kind == "categorical" else every
         else:
-            self.actions = np.unique(chosen, axis=0)
-        state = probe_states(1, 0, 0)[0]
-        parser.reset(list(state.agents), to_rlgym(state), {})
-        rows, whose = [], []
-        for number, action in enumerate(self.actions):
-            # One match, one car.
-            [made] = control_rows(parser, np.asarray(action)[None, None], [0], state)
-            made = np.unique(np.reshape(made, (-1, 8)), axis=0)
-            rows.append(made)
-            whose += [number] * len(made)
-        self._rows, self._whose = np.concatenate(rows).astype(np.float32), np.array(whose)
+            self.actions = np.unique(chosen + 0, axis=0)  # 0 and -0 are one
+        numbers = list(range(len(self.actions)))
+        made = _made(parser, self.actions, numbers, team_sizes, seat)
+        self.steady = True
+        if not works_in_batches(parser):  # ours know neither states nor what was before
+            others = _made(parser, self.actions, numbers[::-1], team_sizes, seat, various=True)
+            self.steady = all(np.array_equal(made[number], others[number]) for number in numbers)
+        self._made = [np.unique(made[number], axis=0).astype(np.float32) for number in numbers]
+        self._rows = np.concatenate(self._made)
+        self._whose = np.repeat(numbers, [len(rows) for rows in self._made])
+        self._numbers = {(action + 0).tobytes(): number for number, action in enumerate(self.actions)}
+
+    def number(self, action: np.ndarray) -> int:
+        """Return which of `actions` one is."""
+        return self._numbers[(action + 0).tobytes()]
 
     def find(self, controls: np.ndarray) -> np.ndarray:
-        """Return which action makes each row of controls.
+        """Return which action makes each row of controls, the first of several.
 
         Args:
             controls: `(ticks, 8)` float32, as the game applied them.
@@ -59,6 +70,8 @@ class ActionFinder:
         Returns:
             `(ticks,)` int64, numbers in `actions`; -1 for what no action makes.
         """
+        if not self.steady:
+            return np.full(len(controls), -1)
         rows, back = np.unique(controls, axis=0, return_inverse=True)
         found = np.full(len(rows), -1)
         step = max(1, _AT_ONCE // max(1, self._rows.size))
@@ -70,11 +83,36 @@ class ActionFinder:
         numbers: np.ndarray = found[back.reshape(-1)]
         return numbers
 
-    def makes(self, action: np.ndarray, controls: np.ndarray) -> int:
-        """Return on how many of some ticks, controls `(ticks, 8)`, an action may have been applied."""
-        number = int(np.flatnonzero((self.actions == action).reshape(len(self.actions), -1).all(1))[0])
-        rows = self._rows[self._whose == number]
-        return int((np.abs(controls[:, None] - rows).max(2).min(1) < _SAME).sum())
+    def makes(self, number: int, controls: np.ndarray) -> np.ndarray:
+        """Return on which of some ticks, controls `(ticks, 8)`, an action may have been applied: bool."""
+        if not self.steady:
+            return np.zeros(len(controls), bool)
+        near: np.ndarray = np.abs(controls[:, None] - self._made[number]).max(2).min(1) < _SAME
+        return near
+
+
+def _made(
+    parser: Any,
+    actions: np.ndarray,
+    order: Sequence[int],
+    team_sizes: tuple[int, int],
+    seat: int,
+    various: bool = False,
+) -> dict[int, np.ndarray]:
+    """Return the controls `(ticks, 8)` that a car's actions make, by number, asked for in some order.
+
+    All in the same state; or, where they are to be `various`, in one state after another.
+    """
+    states = probe_states(*team_sizes, 0)
+    games = [to_rlgym(state) for state in states]
+    parser.reset(list(states[0].agents), games[0], {})
+    found = {}
+    for asked, number in enumerate(order):
+        which = asked % len(states) if various else 0
+        action = np.asarray(actions[number])[None, None]  # one match, one car
+        [rows] = control_rows(parser, action, [seat], states[which], games[which])
+        found[number] = np.reshape(rows, (-1, 8))
+    return found
 
 
 def applied_actions(
@@ -88,7 +126,7 @@ def applied_actions(
     """Return the action that the game applied for each decision: on most of the ticks that it should drive.
 
     Args:
-        finder: Of the policy's parser.
+        finder: Of the car's parser.
         controls: `(rows, 8)` float32, of one car; row i holds what drove the tick that ended in it, NaN where
             that is not known.
         tick: `(rows,)` int64, of those rows, rising.
@@ -97,25 +135,37 @@ def applied_actions(
         chosen: `(n,)` or `(n, k)`, what the policy chose.
 
     Returns:
-        Actions like `chosen`, and `(n,)` bool whether the game told: where it did not, or what it applied is
-        no action of the policy, the chosen one stands. Of two that drove equally many ticks the chosen one
-        counts, else the later.
+        Actions like `chosen`, and `(n,)` bool whether the game told: where it did not, or most of what it
+        applied is no action of the policy, the chosen one stands. A tick that several may have driven counts
+        for the latest that was chosen, and of those that drove equally many it is the latest.
     """
     frames = np.asarray(frames)
     found, told = chosen.copy(), np.zeros(len(chosen), bool)
-    numbers = finder.find(controls)
+    mine = [finder.number(action) for action in chosen]
+    known = ~np.isnan(controls).any(1)
     # What is applied after the last state, a goal or the end, is nobody's action.
     bounds = np.searchsorted(tick, np.minimum(frames + delay, frames[-1]), side="right")
     for decision, (begin, end) in enumerate(pairwise(bounds.tolist())):
-        here = numbers[begin:end]
-        here = here[here >= 0]
+        here = controls[begin:end][known[begin:end]]
         if not len(here):
             continue
-        told[decision] = True
-        counts = np.bincount(here)
-        most = np.flatnonzero(counts == counts.max())
-        # Other actions may make the same controls: then it was the chosen one.
-        if finder.makes(chosen[decision], controls[begin:end]) < counts.max():
-            latest = max(most, key=lambda number: int(np.flatnonzero(here == number)[-1]))
-            found[decision] = finder.actions[latest]
+        best, most = mine[decision], 0
+        left = np.ones(len(here), bool)  # ticks that no action so far has driven
+        for number in reversed(mine[max(0, decision - _BACK) : decision + 1]):
+            driven = finder.makes(number, here) & left
+            left &= ~driven
+            if driven.sum() > most:
+                best, most = number, int(driven.sum())
+            if left.sum() <= most:
+                break
+        nobody = 0
+        if left.sum() > most:
+            numbers = finder.find(here[left])
+            counts = np.bincount(numbers[numbers >= 0], minlength=1)
+            nobody = int((numbers < 0).sum())
+            if counts.max() > most:
+                best, most = int(counts.argmax()), int(counts.max())
+        told[decision] = most > 0 and most >= nobody
+        if told[decision]:
+            found[decision] = finder.actions[best]
     return found, told

@@ -5,18 +5,17 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from rlgym.api import RewardFunction
 
-from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.components import component_factory
 from rlgym_bridge.fingerprint import action_space
-from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.manifest import Manifest
 from rlgym_bridge.recording.applied import ActionFinder, applied_actions
 from rlgym_bridge.recording.channels import Decision
+from rlgym_bridge.recording.episodes import by_episode, stretches_of_play
 from rlgym_bridge.recording.match import AgentTrack, MatchRecording
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.rlgym_view import to_rlgym
@@ -25,10 +24,6 @@ from rlgym_bridge.state import MatchState
 _LOG = logging.getLogger(__name__)
 
 RewardFactory: TypeAlias = Callable[[], RewardFunction[Any, Any, Any]]
-
-
-_GAP_DECISIONS: Final = 4  # in a row that lost packets may make a bot miss, and it is still the same episode
-_GAP_LEAST: Final = 12  # ticks that they may
 
 
 @dataclass(frozen=True)
@@ -98,23 +93,31 @@ def played(
     for note in recording.notes:
         _LOG.warning("%s: %s", recording.source, note)
     tracks = _tracks(recording, bots)
-    starts, stops = _stretches_of_play(recording)
-    episodes: dict[tuple[int, int], list[Played]] = {}
+    starts, stops = stretches_of_play(recording)
+    cars: dict[int, list[Played]] = {}
     for track, manifest in tracks:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
         space = action_space(make().parser.get_action_space("blue-0"))
         whole = _Bot(recording, track, manifest, make, space)
-        parts = _by_episode(track.decisions, starts, stops, manifest.tick_skip)
-        for (number, part), decisions in parts.items():
-            if len(decisions) < 2:
-                continue
-            cars = whole.cars(decisions, reward)
-            names = {car.agent for car in cars}
-            # A bot that was begun anew plays on as another agent: a car is in an episode once.
-            while names & {car.agent for car in episodes.get((number, part), [])}:
-                part += 1
-            episodes.setdefault((number, part), []).extend(cars)
-    return [episodes[key] for key in sorted(episodes)]
+        parts = by_episode(track.decisions, starts, stops, manifest.tick_skip)
+        for (number, _), decisions in parts.items():
+            if len(decisions) > 1:
+                cars.setdefault(number, []).extend(whole.cars(decisions, reward))
+    return [together for number in sorted(cars) for together in _together(cars[number])]
+
+
+def _together(cars: Sequence[Played]) -> list[list[Played]]:
+    """Return the episodes of a stretch of play: cars whose times overlap, each car once."""
+    episodes: list[list[Played]] = []
+    for car in sorted(cars, key=lambda car: int(car.frames[0])):
+        for episode in reversed(episodes):
+            last = max(int(one.frames[-1]) for one in episode)
+            if car.frames[0] < last and car.agent not in [one.agent for one in episode]:
+                episode.append(car)
+                break
+        else:
+            episodes.append([car])
+    return episodes
 
 
 class _Bot:
@@ -131,7 +134,19 @@ class _Bot:
         self._recording, self._bot, self._manifest, self._space = recording, track.agent_id, manifest, space
         self._check(track.decisions)
         every = [self._of_policy(one.actions) for one in track.decisions if one.actions.shape[1]]
-        self._finder = ActionFinder(make().parser, np.concatenate(every))
+        layout = recording.state.layout
+        self._finders = {
+            seat: ActionFinder(make().parser, np.concatenate(every), (layout.blue, layout.orange), seat)
+            for seat in sorted({seat for one in track.decisions for seat in one.seats.tolist()})
+        }
+        if not all(finder.steady for finder in self._finders.values()):
+            _LOG.warning(
+                "%s: %s of %s makes other controls of the same action in other states or after other "
+                "actions, so they do not tell which action the game applied",
+                recording.source,
+                type(make().parser).__name__,
+                self._bot,
+            )
 
     def cars(self, decisions: Sequence[Decision], reward: RewardFactory | None) -> list[Played]:
         """Return the cars of an episode."""
@@ -142,13 +157,15 @@ class _Bot:
         obs = np.stack([one.obs for one in decisions])
         chosen = np.stack([self._of_policy(one.actions) for one in acted])
         found = []
+        rows = slice(*np.searchsorted(recording.tick, (frames[0], frames[-1] + 1)))
         for place, seat in enumerate(decisions[0].seats.tolist()):
             # A demolished car applies nothing, and its packets go on showing what was before.
-            gone = recording.state.car_is_demoed[:, seat] > 0
-            controls = np.where(gone[:, None], np.nan, recording.state.car_controls[:, seat])
+            gone = recording.state.car_is_demoed[rows, seat] > 0
+            controls = np.where(gone[:, None], np.nan, recording.state.car_controls[rows, seat])
             applied, told = applied_actions(
-                self._finder, controls, recording.tick, frames, self._manifest.action_delay, chosen[:, place]
-            )
+                self._finders[seat], controls, recording.tick[rows], frames, self._manifest.action_delay,
+                chosen[:, place],
+            )  # fmt: skip
             if self._space[0] == "gaussian":
                 applied = applied.clip(-1, 1)
             found.append(
@@ -207,62 +224,19 @@ def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tup
         if track.policy is not None
         and any(one.obs.shape[1] and one.actions.shape[1] for one in track.decisions)
     }
-    wanted = list(known) if bots is None else [bots] if isinstance(bots, str) else list(bots)
+    wanted = list(known) if bots is None else [bots] if isinstance(bots, str) else list(dict.fromkeys(bots))
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
+        whose = ", ".join(map(str, missing)) or "anybody"
         raise RecordingError(
-            f"{recording.source} holds no decisions with observations of {', '.join(missing) or 'anybody'}; "
-            f"it holds those of {', '.join(known) or 'nobody'}: bots that play policy folders write them in "
+            f"{recording.source} holds no decisions with observations of {whose}; it holds those of "
+            f"{', '.join(known) or 'nobody'}: bots that play policy folders write them in "
             "`rlgym-bridge match --record`"
         )
     return [
         (known[name], Manifest.from_json(json.dumps(known[name].policy), f"policy.json of {name}"))
         for name in wanted
     ]
-
-
-def _stretches_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ticks at which play begins and ends: `(n,)` int64 each."""
-    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
-    steps = np.diff(recording.tick, prepend=recording.tick[:1])
-    if (steps < 0).any():
-        raise RecordingError(
-            f"the frames of {recording.source} begin anew at row {int(np.argmax(steps < 0))}: it holds more "
-            "than one match, expected a recording of each"
-        )
-    broken = steps > GAP_TICKS
-    begins = playing & (np.diff(playing, prepend=False) | broken)
-    starts = recording.tick[begins]
-    last = np.r_[playing[1:] & ~begins[1:], False]  # play goes on in the next row
-    return starts, recording.tick[playing & ~last]
-
-
-def _by_episode(
-    decisions: Sequence[Decision], starts: np.ndarray, stops: np.ndarray, tick_skip: int
-) -> dict[tuple[int, int], list[Decision]]:
-    """Return the decisions of each stretch of play, by its number, and by parts with none between them.
-
-    The one that ends a stretch may stand on the tick after. An override, a bot that joins anew or changes
-    cars, and many lost packets begin another part.
-    """
-    found: dict[tuple[int, int], list[Decision]] = {}
-    number, part = -1, 0
-    for one in decisions:
-        here = int(np.searchsorted(starts, one.frame, side="right")) - 1
-        if here < 0 or one.frame > stops[here] + GAP_TICKS:
-            continue
-        if here != number:
-            number, part = here, 0
-        before = found.get((number, part), [])
-        if before and (
-            not before[-1].actions.shape[1]
-            or not 0 < one.frame - before[-1].frame <= max(_GAP_DECISIONS * tick_skip, _GAP_LEAST)
-            or one.seats.tolist() != before[0].seats.tolist()
-            or one.obs.shape != before[0].obs.shape
-        ):
-            part += 1
-        found.setdefault((number, part), []).append(one)
-    return found
 
 
 def _recorded(decisions: Sequence[Decision]) -> np.ndarray:

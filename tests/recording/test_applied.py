@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlgym.api import ActionParser
 
 from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
 from rlgym_bridge.recording.applied import ActionFinder, applied_actions
@@ -58,6 +59,89 @@ class Remembering(LookupTableAction):
 
 def test_a_parser_that_needs_an_episode_to_have_begun_is_asked_within_one() -> None:
     assert ActionFinder(Remembering(), np.arange(1)).find(ROWS).tolist() == list(range(90))
+
+
+class Own(ActionParser[Any, Any, np.ndarray, Any, Any]):
+    """Steers left, straight on or right, for orange the other way round; or as a subclass likes it."""
+
+    def get_action_space(self, agent: Any) -> tuple[str, int]:
+        return "discrete", 3
+
+    def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None:
+        self.before = dict.fromkeys(agents, 0.0)
+
+    def steer(self, agent: Any, action: int, state: Any) -> float:
+        return -action if state.cars[agent].is_orange else action
+
+    def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> dict[Any, np.ndarray]:
+        rows = {agent: np.zeros((4, 8), np.float32) for agent in actions}
+        for agent, action in actions.items():
+            rows[agent][:, 1] = self.steer(agent, int(action[0]) - 1, state)
+        return rows
+
+
+class Smooth(Own):
+    def steer(self, agent: Any, action: int, state: Any) -> float:
+        self.before[agent] = float(np.clip(self.before[agent] + 0.2 * action, -1, 1))
+        return self.before[agent]
+
+
+class Airborne(Own):
+    def steer(self, agent: Any, action: int, state: Any) -> float:
+        return action if state.cars[agent].on_ground else -action
+
+
+@pytest.mark.parametrize(("seat", "left"), [(0, -1.0), (1, 1.0)])
+def test_a_parser_that_knows_teams_is_asked_for_the_car_itself(seat: int, left: float) -> None:
+    finder = ActionFinder(Own(), np.arange(3), (1, 1), seat)
+    rows = np.zeros((3, 8), np.float32)
+    rows[:, 1] = (left, 0, -left)
+    assert finder.steady and finder.find(rows).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("parser", [Smooth, Airborne])
+def test_where_controls_depend_on_more_than_the_action_nothing_is_told(parser: type[Own]) -> None:
+    finder, chosen = ActionFinder(parser(), np.arange(3)), np.array([2, 0, 1])
+    assert not finder.steady
+    rows = np.zeros((13, 8), np.float32)
+    found, told = applied_actions(finder, rows, np.arange(13), np.arange(4) * 4, 0, chosen)
+    assert np.array_equal(found, chosen) and not told.any()
+
+
+class Flips(LookupTableAction):
+    """An action's first tick is a jump, those after it steer: 0 and 2 to the left, 1 and 3 do not jump."""
+
+    def get_action_space(self, agent: Any) -> tuple[str, int]:
+        return "discrete", 4
+
+    def parse_batch(self, actions: np.ndarray) -> np.ndarray:
+        rows = np.zeros((*actions.shape, 4, 8), np.float32)
+        rows[..., 0, 5] = actions % 2 == 0
+        rows[..., 1] = np.where(actions < 2, -1, 1)[..., None]
+        return rows
+
+
+def test_of_actions_with_the_same_controls_it_is_one_that_was_chosen() -> None:
+    chosen = np.array([1, 2, 2])
+    rows = Flips().parse_batch(chosen[None])[0].reshape(-1, 8)
+    held = np.concatenate([np.zeros((1, 8), np.float32), rows[:4], rows[3:4], rows[3:4], rows[4:10]])
+    found, told = applied_actions(
+        ActionFinder(Flips(), chosen), held, np.arange(13), np.arange(4) * 4, 0, chosen
+    )
+    assert found.tolist() == [1, 2, 2] and told.all()
+    held[5:9] = rows[3]  # the first is held
+    found, _ = applied_actions(
+        ActionFinder(Flips(), chosen), held, np.arange(13), np.arange(4) * 4, 0, chosen
+    )
+    assert found.tolist() == [1, 1, 2]
+
+
+def test_where_most_of_what_was_applied_is_no_action_nothing_is_told() -> None:
+    chosen = np.array([5, 6])
+    rows, tick, frames = applied([5, 6], 4, 0, 0)
+    rows[1:3] = rows[5:8] = 0.3
+    found, told = applied_actions(LOOKUP, rows, tick, frames, 0, chosen)
+    assert found.tolist() == [5, 6] and told.tolist() == [True, False]
 
 
 def applied(

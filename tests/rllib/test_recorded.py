@@ -188,6 +188,43 @@ def test_a_bot_that_is_begun_anew_plays_on_in_an_episode_of_its_own(clean: Match
     assert steps == before - 1  # the step between the two
 
 
+def test_cars_are_in_one_episode_where_their_times_overlap(clean: MatchRecording) -> None:
+    def frames_of(*parts: Any) -> list[dict[str, tuple[int, int]]]:
+        changed = copy.deepcopy(clean)
+        for track, part in zip(changed.agents.values(), parts, strict=True):
+            track.decisions = track.decisions[: len(whole[0])]
+            track.decisions = [one for number, one in enumerate(track.decisions) if part(number)]
+        return [
+            {
+                agent: tuple(one.get_infos(at)["frame"] for at in (0, -1))
+                for agent, one in episode.agent_episodes.items()
+            }
+            for episode in episodes_from_recording(changed)
+        ]
+
+    whole = episodes_from_recording(clean)
+    names = [clean.state.agents[one.decisions[0].seats[0]] for one in clean.agents.values()]
+    at = [info["frame"] for info in whole[0].agent_episodes[names[0]].get_infos()]
+    # One leaves before the other joins.
+    assert frames_of(lambda n: n < 10, lambda n: n >= 12)[0] == {names[0]: (at[0], at[9])}
+    # One misses much, and the other something later.
+    last = at[len(whole[0]) - 1]
+    first, second = frames_of(lambda n: not 10 <= n < 16, lambda n: not 30 <= n < 36)
+    assert first == {names[0]: (at[0], at[9]), names[1]: (at[0], at[29])}
+    assert second == {names[0]: (at[16], last), names[1]: (at[36], last)}
+    # All leave, and come back at other times.
+    first, second = frames_of(lambda n: not 10 <= n < 30, lambda n: not 12 <= n < 25)
+    assert first == {names[0]: (at[0], at[9]), names[1]: (at[0], at[11])}
+    assert set(second) == set(names)
+
+
+def test_a_bot_named_twice_is_taken_once(clean: MatchRecording) -> None:
+    [name, _] = clean.agents
+    assert len(episodes_from_recording(clean, bots=[name, name])) == len(
+        episodes_from_recording(clean, bots=name)
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
