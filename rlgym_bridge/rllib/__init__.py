@@ -5,6 +5,7 @@ runner.py    MatchRunner: an env runner that steps all its matches together
 module.py    PolicyModule: the networks of single-machine training
 recorded.py  recorded matches as episodes
 applied.py   the actions that the game applied, in place of those commanded
+logp.py      and their probabilities
 offline.py   episodes in files, and behaviour cloning from them
 """
 

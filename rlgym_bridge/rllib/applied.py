@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from gymnasium import spaces
+import tree
 from gymnasium.vector.utils import batch_space
 from ray.rllib.core.columns import Columns
-from ray.rllib.core.models.catalog import Catalog
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
-from ray.rllib.utils.numpy import convert_to_numpy
-from ray.rllib.utils.spaces.space_utils import batch, flatten_to_single_ndarray
-from ray.rllib.utils.torch_utils import convert_to_torch_tensor
 from ray.rllib.utils.typing import AgentID
+
+from rlgym_bridge.rllib.logp import has_logp, logp_of
 
 
 class _Part(NamedTuple):
@@ -115,7 +113,7 @@ def _planned(
     one = episode.agent_episodes[agent]
     single, steps = _steps(agent, at_indices, len(one), one.actions.lookback, neg_index_as_lookback)
     given = [given] if single else given
-    if isinstance(given, (Mapping, str)):
+    if isinstance(given, (Mapping, str, bytes, set, frozenset)):
         raise TypeError(
             f"agent {agent!r} was given {given!r}, expected a list or array of {len(steps)} actions: one for "
             "each step"
@@ -147,8 +145,11 @@ def _planned(
         begin, end = int(places[differ].min()), int(places[differ].max()) + 1
         after = _replaced(before, places, rows)[begin:end]
         actions = _Part(slice(at.start + begin, at.start + end), after)
-    logp = _logp(agent, one, at, places, rows)
-    return _Write(actions, None if logp is None else _Part(at, logp), int(differ.sum()))
+    logp = None
+    if has_logp(one):
+        before = one.get_extra_model_outputs(Columns.ACTION_LOGP, at, neg_index_as_lookback=True)
+        logp = _Part(at, _replaced(before, places, logp_of(agent, one, steps, rows)))
+    return _Write(actions, logp, int(differ.sum()))
 
 
 def _steps(
@@ -222,9 +223,10 @@ def _checked_rows(
         rows = came.astype(held.dtype)
     if integers and (rows != came).any():
         refuse(_by_row(rows != came), f"does not fit into {held.dtype}, which the actions there have")
-    if not np.isfinite(rows).all():
-        refuse(_by_row(~np.isfinite(rows)), f"is not finite in {held.dtype}, which the actions there have")
     differ = _by_row(rows != held)
+    endless = differ & _by_row(~np.isfinite(rows))
+    if endless.any():
+        refuse(endless, f"is not finite in {held.dtype}, which the actions there have")
     if space is not None and differ.any():
         # Arrays must be in the space with the dtype they have: ray asserts it when it writes.
         checked = rows if one.is_numpy else np.asarray(rows, space.dtype)
@@ -244,14 +246,40 @@ def _checked_structs(
     agent: AgentID, one: SingleAgentEpisode, given: Any, steps: np.ndarray, held: list[Any]
 ) -> tuple[list[Any], np.ndarray]:
     """Return actions of a `Dict` or `Tuple` space, and whether each is another than in `held`."""
-    rows, space = list(given), one.action_space
-    for step, row in zip(steps, rows, strict=True):
-        if not space.contains(row):
-            raise ValueError(
-                f"action {row} for agent {agent!r} at step {step} cannot be, its action space is {space}"
+    rows, differ, space = [], [], one.action_space
+    for step, came, before in zip(steps.tolist(), given, held, strict=True):
+        try:
+            row = tree.map_structure(_like, before, came)
+            parts = [np.asarray(part) for part in tree.flatten(row)]
+            new = any(
+                (a != b).any() for a, b in zip(parts, map(np.asarray, tree.flatten(before)), strict=True)
             )
-    pairs = ([flatten_to_single_ndarray(each) for each in pair] for pair in zip(rows, held, strict=True))
-    return rows, np.array([not np.array_equal(*pair) for pair in pairs])
+            fits = not new or (space.contains(row) and all(np.isfinite(part).all() for part in parts))
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"action {came} for agent {agent!r} at step {step} cannot be, its action space is {space}"
+            )
+        rows.append(row)
+        differ.append(new)
+    return rows, np.array(differ)
+
+
+def _like(before: Any, came: Any) -> Any:
+    """Return a part of an action as one that is there: an array or a number, with its shape and dtype.
+
+    Raises:
+        ValueError: It has another shape, or is not what can be written so.
+    """
+    old, new = np.asarray(before), np.asarray(came)
+    if old.shape != new.shape or not np.can_cast(new.dtype, old.dtype, "same_kind"):
+        raise ValueError
+    with np.errstate(over="ignore"):  # what is endless is refused
+        row = new.astype(old.dtype)
+    return (
+        row if isinstance(before, np.ndarray) else row[()] if isinstance(before, np.generic) else row.item()
+    )
 
 
 def _replaced(before: Any, places: np.ndarray, rows: Any) -> Any:
@@ -265,32 +293,3 @@ def _replaced(before: Any, places: np.ndarray, rows: Any) -> Any:
     for place, row in zip(places, rows, strict=True):
         after[place] = row
     return after
-
-
-def _logp(agent: AgentID, one: SingleAgentEpisode, at: slice, places: np.ndarray, rows: Any) -> Any:
-    """Return `action_logp` at `at`, anew for the actions `rows` at `places`; None where there is none."""
-    outputs, space = one.extra_model_outputs, one.action_space
-    if Columns.ACTION_LOGP not in outputs:
-        return None
-    if Columns.ACTION_DIST_INPUTS not in outputs or space is None:
-        lacks = "action space" if space is None else Columns.ACTION_DIST_INPUTS
-        raise ValueError(
-            f"the episode of agent {agent!r} has {Columns.ACTION_LOGP} but no {lacks}, so it cannot be "
-            f"computed for other actions: keep {lacks} in the episode, or leave {Columns.ACTION_LOGP} out"
-        )
-    inputs, logp = (
-        one.get_extra_model_outputs(key, at, neg_index_as_lookback=True)
-        for key in (Columns.ACTION_DIST_INPUTS, Columns.ACTION_LOGP)
-    )
-    chosen = np.asarray(inputs)[places]
-    # A catalog wants observations too, which the distribution does not depend on.
-    distribution = Catalog(spaces.Box(-1.0, 1.0, (1,)), space, {}).get_action_dist_cls("torch")
-    expected = (len(places), distribution.required_input_dim(space))
-    if chosen.shape != expected:
-        raise ValueError(
-            f"{Columns.ACTION_DIST_INPUTS} of agent {agent!r} are {chosen.shape[1:]} a step, RLlib's own "
-            f"distribution for {space} takes {expected[1:]}"
-        )
-    actions = batch(rows) if isinstance(rows, list) else rows
-    fresh = distribution.from_logits(convert_to_torch_tensor(chosen)).logp(convert_to_torch_tensor(actions))
-    return _replaced(logp, places, convert_to_numpy(fresh))

@@ -91,6 +91,7 @@ def test_indices_that_are_no_steps_are_refused(at, error, message, numpy):
         (0, True, ValueError, "is bool, expected integers"),
         (0, None, ValueError, "is object, expected integers"),
         (slice(0, 2), {0: 50, 1: 51}, TypeError, "was given {0: 50, 1: 51}, expected a list or array of 2"),
+        (slice(0, 2), {50, 51}, TypeError, "expected a list or array of 2"),
         (slice(0, 2), "50", TypeError, "was given '50', expected a list or array of 2"),
     ],
 )

@@ -69,11 +69,56 @@ def test_actions_of_a_dict_space_are_overwritten_in_lists_and_refused_when_numpy
     episode = numbered(space=DICT, actions=[DICT.sample() for _ in ACTIONS], outputs=outputs)
     new = {"steer": np.zeros(2, np.float32), "jump": np.int64(1)}
     assert correct_applied_actions(episode, {BLUE: [new]}, at_indices=[1]) == {BLUE: 1}
-    assert episode.agent_episodes[BLUE].get_actions(1) == new
+    np.testing.assert_equal(episode.agent_episodes[BLUE].get_actions(1), new)
     steer = logp_of(SPACES["Box"], [[1, 1, 1, 1]], [[0, 0]])
     np.testing.assert_allclose(output(episode, "action_logp")[1], steer[0] - np.log(2), rtol=1e-5)
     refused(episode, ValueError, "at step 0 cannot be", {BLUE: {"jump": 7}}, at_indices=0)
     refused(episode.to_numpy(), ValueError, r"only before to_numpy\(\)", {BLUE: new}, at_indices=0)
+
+
+def test_leaves_of_a_dict_space_keep_dtype_and_stay_where_nothing_changes():
+    def episode(space=DICT, steer=(1.5, 0.0)):
+        action = {"steer": np.float32(steer), "jump": np.int64(0)}
+        return numbered(space=space, actions=[action] * 7)
+
+    wide = {"steer": np.float32([1.5, 0]), "jump": np.int64(0)}  # as a gaussian's sample
+    assert correct_applied_actions(episode(), {BLUE: [wide] * 7}) == {BLUE: 0}
+    one, new = episode(), {"steer": np.float64([0.1, 0.2]), "jump": np.int8(1)}
+    assert correct_applied_actions(one, {BLUE: [wide, new]}, at_indices=[0, 1]) == {BLUE: 1}
+    new["steer"][:] = 9
+    written = one.agent_episodes[BLUE].get_actions(1)
+    assert written["steer"].dtype == np.float32 and written["jump"].dtype == np.int64
+    np.testing.assert_array_equal(written["steer"], np.float32([0.1, 0.2]))
+    endless = spaces.Dict(steer=spaces.Box(-np.inf, np.inf, (2,)))
+    boundless = numbered(space=endless, actions=[{"steer": np.zeros(2, np.float32)}] * 7)
+    for bad in ([np.inf, 0], [0, 1e300], [0], ["a", "b"], 1.0):
+        refused(boundless, ValueError, "at step 2 cannot be", {BLUE: {"steer": bad}}, at_indices=2)
+
+
+@lists_and_arrays
+@pytest.mark.parametrize(
+    ("space", "before", "after"),
+    [
+        (spaces.Discrete(4, start=2), 2, 3),
+        (spaces.MultiDiscrete([3, 2], start=[1, 0]), np.array([1, 0]), np.array([2, 1])),
+        (spaces.Box(-1, 1, ()), np.float32(0), np.float32(0.5)),
+        (spaces.Box(-1, 1, (2, 2)), np.zeros((2, 2), np.float32), np.ones((2, 2), np.float32)),
+        (spaces.MultiBinary(2), np.zeros(2, np.int8), np.ones(2, np.int8)),
+    ],
+    ids=str,
+)
+def test_where_rllib_has_no_distribution_for_a_space_probabilities_are_refused(space, before, after, numpy):
+    outputs = [{"action_dist_inputs": np.zeros(4, np.float32), "action_logp": np.float32(0.5)}] * 7
+    episode = numbered(space=space, actions=[before] * 7, outputs=outputs, numpy=numpy)
+    refused(
+        episode,
+        ValueError,
+        "no distribution of its own .* leave action_logp out",
+        {BLUE: after},
+        at_indices=1,
+    )
+    episode = numbered(space=space, actions=[before] * 7, numpy=numpy)
+    assert correct_applied_actions(episode, {BLUE: after}, at_indices=1) == {BLUE: 1}
 
 
 class _Held(MultiAgentEnv):
