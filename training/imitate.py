@@ -81,6 +81,9 @@ def _say(out: str, found: Imitation) -> None:
         print("for all of them the game applied the action that was commanded")
     if found.untold:
         print(f"for {found.untold:,} the recording does not tell what was applied; they are left out")
+    if not found.held_out:
+        print("of no decision that was held out the recording tells what was applied, so it was not tried")
+        return
     if found.error == found.error:  # not nan
         print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
         return

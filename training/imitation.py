@@ -112,10 +112,7 @@ def imitate(
     """
     if not 0 < held_out < 1:
         raise ValueError(f"held_out is {held_out}, expected a share above 0 and below 1")
-    if Path(out).exists() and not Path(out).is_dir():
-        raise ValueError(f"{out} is a file, expected a folder to write the policy to (--out)")
-    if Path(out, MANIFEST_FILE).exists():
-        raise ValueError(f"{out} holds a policy already, which stays: name another folder with --out")
+    _check_out(Path(out))
     for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
         if value is not None and not 0 < value < math.inf:
             raise ValueError(f"{name} is {value}, expected more than 0")
@@ -152,10 +149,10 @@ def imitate(
             pieces += [one[stretch] for stretch in _stretches(known & ~mask)]
     every = [mask for masks in aside for mask in masks]
     learned, tried = _told(cars, [~mask for mask in every]), _told(cars, every)
-    if not pieces or not len(tried["applied"]):
+    if not pieces or not (commanded or len(tried["applied"])):
         raise ValueError(
             "the recordings tell of too few decisions what the game applied to learn from some and to try it "
-            "on others"
+            "on others; --commanded learns what the policies chose"
         )
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(pieces, Path(folder, "episodes.parquet"))
@@ -196,6 +193,23 @@ def imitate(
     return result
 
 
+def _check_out(folder: Path) -> None:
+    """Make sure that a policy folder can be written; better known now than after an hour.
+
+    Raises:
+        OSError: It cannot be.
+        ValueError: A policy is there, or a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file, expected a folder to write the policy to (--out)")
+    if Path(folder, MANIFEST_FILE).exists():
+        raise ValueError(f"{folder} holds a policy already, which stays: name another folder with --out")
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in new:
+        one.rmdir()
+
+
 def _stretches(flags: np.ndarray) -> Iterator[slice]:
     """Yield where flags `(n,)` are set without a gap."""
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
@@ -232,6 +246,8 @@ def _scores(
     """Return how a policy does on what it learned and on what was held out, by the names of `Imitation`."""
     names = ("accuracy_learned", "accuracy", "accuracy_there", "accuracy_commanded", "commonest", "error")
     found = dict.fromkeys(names, math.nan)
+    if not len(tried["obs"]):
+        return found
     does = policy.act(tried["obs"][:, None])[:, 0]
     if does.dtype.kind == "f":
         return found | {"error": float(np.abs(does - tried["applied"]).mean())}

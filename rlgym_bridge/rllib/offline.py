@@ -46,8 +46,9 @@ def write_episodes(episodes: Iterable[SingleAgentEpisode], file: str | Path) -> 
     items, steps = [], 0
     for episode in episodes:
         for start in range(0, len(episode), _STEPS):
-            piece = episode[start : start + _STEPS]
-            if start + len(piece) < len(episode) or not piece.is_done:  # a piece of a piece may not know
+            end = min(start + _STEPS, len(episode))  # past its end a slice forgets that it is done
+            piece = episode[start:end]
+            if not piece.is_done:
                 piece.is_terminated, piece.is_truncated = False, True
             piece.id_ = uuid.uuid4().hex  # RLlib reads each id once
             piece.to_numpy()

@@ -143,6 +143,11 @@ class MatchParts:
                 flags[number, match] = any(done.values())
             if parts.reward_fn is not None:
                 given = parts.reward_fn.get_rewards(agents, game, *said, info)
+                if missing := [agent for agent in agents if agent not in given]:
+                    raise ValueError(
+                        f"{type(parts.reward_fn).__name__} gave no reward for {', '.join(missing)} in match "
+                        f"{match}, expected one for each of {', '.join(agents)}"
+                    )
                 rewards[match] = [given[agent] for agent in agents]
                 self._check(parts, rewards[match], agents, match)
         return np.concatenate(seen), flags[0], flags[1], rewards

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rlgym.api import RewardFunction
 
 from rlgym_bridge.actions import ContinuousAction, RepeatAction
 from rlgym_bridge.observations import DefaultObs
@@ -73,6 +74,25 @@ def test_what_goes_wrong_is_named() -> None:
 def test_arguments_of_the_wrong_kind_are_named(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         VectorEnv(**{"matches": 1, "components": components} | wrong)
+
+
+class Forgetful(RewardFunction[Any, Any, Any]):
+    """Rewards the first car alone."""
+
+    def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None:
+        pass
+
+    def get_rewards(self, agents: Any, *more: Any) -> dict[Any, float]:
+        return {agents[0]: 1.0}
+
+
+def test_a_reward_that_leaves_a_car_out_is_named() -> None:
+    env = VectorEnv(2, lambda: components(reward_fn=Forgetful()))
+    env.reset()
+    with pytest.raises(
+        ValueError, match="Forgetful gave no reward for orange-0 in match 0, expected one for"
+    ):
+        play(env, 1)
 
 
 class Blind(DefaultObs):

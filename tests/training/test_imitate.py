@@ -88,6 +88,7 @@ def test_policies_that_differ_are_not_imitated_together(
         (["{match}", "--learning-rate", "-1"], "learning_rate is -1.0, expected more than 0"),
         (["{match}", "--seed", "-1"], "seed is -1, expected 0 to 4294967295"),
         (["{match}", "--seed", "4294967296"], "seed is 4294967296, expected 0 to"),
+        (["{match}", "--out", "/proc/no/where"], "/proc/no"),
         (["{match}", "--layers", "0"], "layers are [0], expected widths of 1 or more"),
     ],
 )
@@ -95,7 +96,7 @@ def test_bad_input_is_named(
     words: list[str], message: str, match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ["--out", str(tmp_path / "out"), "--json", str(tmp_path / "result.json")]
-    assert main([word.format(match=match) for word in words] + more) == 2
+    assert main([*more, *(word.format(match=match) for word in words)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -185,5 +186,7 @@ def test_decisions_that_are_not_told_of_are_neither_learned_nor_tried(
         assert found.steps == (~aside if commanded else ~aside & ~silent).sum()
         assert found.differing == (~aside & ~silent & car.differs).sum()
     monkeypatch.setattr(imitation, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
-    with pytest.raises(ValueError, match="tell of too few decisions what the game applied"):
+    with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
         imitate([match], tmp_path / "nothing", epochs=1)
+    found = imitate([match], tmp_path / "nothing", epochs=1, layers=[8], commanded=True)
+    assert found.held_out == 0 and np.isnan(found.accuracy) and found.steps == (~aside).sum()
