@@ -77,10 +77,11 @@ def _say(out: str, found: Imitation) -> None:
     print(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     if found.differing:
         print(f"for {found.differing:,} of them the game applied another action than commanded, {learned}")
-    else:
+    elif found.held_out:
         print("for all of them the game applied the action that was commanded")
     if found.untold:
-        print(f"for {found.untold:,} the recording does not tell what was applied; they are left out")
+        out_of = "left out" if found.corrected else "not tried"
+        print(f"for {found.untold:,} the recording does not tell what was applied; they are {out_of}")
     if not found.held_out:
         print("of no decision that was held out the recording tells what was applied, so it was not tried")
         return
