@@ -96,7 +96,8 @@ def imitate(
         out: Policy folder to write; it sees and does what the recorded policies did.
         bots: Agent ids of those to imitate; None: all that have observations.
         commanded: Learn the actions that the policies chose, whatever the game applied.
-        held_out: Share that is not learned from: two seconds here and there, the same of all cars of a match.
+        held_out: Share that is not learned from: two seconds here and there, the same of all cars of a match
+            and of all its recordings.
         layers: Widths of the hidden layers.
         epochs: How often each decision is learned from; None: 20 times, or as often as 1,000 gradient steps
             take.
@@ -135,20 +136,25 @@ def imitate(
     manifest = _common(cars)
     kind, sizes = cars[0].space
     scaling = manifest.obs_normalisation
-    aside = _held_out(episodes, held_out)
     pieces: list[Any] = []
-    for number, (together, masks) in enumerate(zip(episodes, aside, strict=True)):
+    aside: list[np.ndarray] = []
+    for number, together in enumerate(episodes):
         episode = episode_of(together, str(number))
         if not commanded:
             correct_applied_actions(episode, applied_of(episode))
-        for car, mask in zip(together, masks, strict=True):
+        for car in together:
             one = episode.agent_episodes[car.agent]
             if scaling is not None:
                 one.set_observations(new_data=list(scaled(car.obs, scaling)))
             known = np.ones_like(car.told) if commanded else car.told
-            pieces += [one[stretch] for stretch in _stretches(known & ~mask)]
-    every = [mask for masks in aside for mask in masks]
-    learned, tried = _told(cars, [~mask for mask in every]), _told(cars, every)
+            aside.append(_held_out(car.frames[:-1], held_out))
+            pieces += [one[stretch] for stretch in _stretches(known & ~aside[-1])]
+    if not any(mask.any() for mask in aside):
+        raise ValueError(
+            f"held_out is {held_out}, which holds nothing out of recordings as short as these; expected more, "
+            "or longer recordings"
+        )
+    learned, tried = _told(cars, [~mask for mask in aside]), _told(cars, aside)
     if not pieces or not (commanded or len(tried["applied"])):
         raise ValueError(
             "the recordings tell of too few decisions what the game applied to learn from some and to try it "
@@ -204,6 +210,7 @@ def _check_out(folder: Path) -> None:
         raise ValueError(f"{folder} is a file, expected a folder to write the policy to (--out)")
     if Path(folder, MANIFEST_FILE).exists():
         raise ValueError(f"{folder} holds a policy already, which stays: name another folder with --out")
+    folder = folder.resolve()
     new = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for one in new:
@@ -216,15 +223,11 @@ def _stretches(flags: np.ndarray) -> Iterator[slice]:
     yield from (slice(begin, end) for begin, end in pairwise(edges) if flags[begin])
 
 
-def _held_out(episodes: Sequence[Sequence[Played]], share: float) -> list[list[np.ndarray]]:
-    """Return for each car of each episode which of its decisions are held out, `(n,)` bool."""
-    found, before = [], 0  # ticks
-    for cars in episodes:
-        begin, end = min(int(car.frames[0]) for car in cars), max(int(car.frames[-1]) for car in cars)
-        blocks = [(before + car.frames[:-1] - begin) // _BLOCK for car in cars]
-        found.append([np.floor((block + 1) * share) > np.floor(block * share) for block in blocks])
-        before += end - begin
-    return found
+def _held_out(frames: np.ndarray, share: float) -> np.ndarray:
+    """Return which decisions, at ticks `(n,)` of a match, are held out: bool."""
+    block = frames // _BLOCK
+    aside: np.ndarray = np.floor((block + 1) * share) > np.floor(block * share)
+    return aside
 
 
 def _told(cars: Sequence[Played], rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

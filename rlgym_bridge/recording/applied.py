@@ -5,7 +5,7 @@ d being the action delay, until the next one takes over. In a match inputs come 
 holds the last one: on those same ticks it may have applied an earlier action, which is what this finds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any, Final
 
@@ -46,15 +46,16 @@ class ActionFinder:
             self.actions = every[:, 0] if kind == "categorical" else every
         else:
             self.actions = np.unique(chosen + 0, axis=0)  # 0 and -0 are one
-        numbers = list(range(len(self.actions)))
-        made = _made(parser, self.actions, numbers, team_sizes, seat)
+        asked = _asked(parser, self.actions, team_sizes, seat)
+        made = next(asked)
         self.steady = True
         if not works_in_batches(parser):  # ours know neither states nor what was before
-            others = _made(parser, self.actions, numbers[::-1], team_sizes, seat, various=True)
-            self.steady = all(np.array_equal(made[number], others[number]) for number in numbers)
-        self._made = [np.unique(made[number], axis=0).astype(np.float32) for number in numbers]
+            self.steady = all(
+                np.array_equal(one, other) for again in asked for one, other in zip(made, again, strict=True)
+            )
+        self._made = [np.unique(rows, axis=0).astype(np.float32) for rows in made]
         self._rows = np.concatenate(self._made)
-        self._whose = np.repeat(numbers, [len(rows) for rows in self._made])
+        self._whose = np.repeat(np.arange(len(made)), [len(rows) for rows in self._made])
         self._numbers = {(action + 0).tobytes(): number for number, action in enumerate(self.actions)}
 
     def number(self, action: np.ndarray) -> int:
@@ -91,28 +92,26 @@ class ActionFinder:
         return near
 
 
-def _made(
-    parser: Any,
-    actions: np.ndarray,
-    order: Sequence[int],
-    team_sizes: tuple[int, int],
-    seat: int,
-    various: bool = False,
-) -> dict[int, np.ndarray]:
-    """Return the controls `(ticks, 8)` that a car's actions make, by number, asked for in some order.
+def _asked(
+    parser: Any, actions: np.ndarray, team_sizes: tuple[int, int], seat: int
+) -> Iterator[list[np.ndarray]]:
+    """Yield the controls `(ticks, 8)` that each of a car's actions makes, state after state.
 
-    All in the same state; or, where they are to be `various`, in one state after another.
+    They are asked for forward and backward in turns, so that what is before each changes.
     """
     states = probe_states(*team_sizes, 0)
-    games = [to_rlgym(state) for state in states]
-    parser.reset(list(states[0].agents), games[0], {})
-    found = {}
-    for asked, number in enumerate(order):
-        which = asked % len(states) if various else 0
-        action = np.asarray(actions[number])[None, None]  # one match, one car
-        [rows] = control_rows(parser, action, [seat], states[which], games[which])
-        found[number] = np.reshape(rows, (-1, 8))
-    return found
+    empty = states[0].copy()
+    empty.car_boost_amount[:] = 0
+    states.append(empty)
+    parser.reset(list(states[0].agents), to_rlgym(states[0]), {})
+    for number, state in enumerate(states):
+        game, turn = to_rlgym(state), -1 if number % 2 else 1
+        rows = [
+            # One match, one car.
+            np.reshape(control_rows(parser, np.asarray(action)[None, None], [seat], state, game)[0], (-1, 8))
+            for action in actions[::turn]
+        ]
+        yield rows[::turn]
 
 
 def applied_actions(

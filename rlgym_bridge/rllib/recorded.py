@@ -105,7 +105,7 @@ def episode_of(cars: Sequence[Played], id_: str) -> MultiAgentEpisode:
             continue
         if frame == frames[-1]:
             # For all alone: told one by one RLlib takes all that are cut off for terminated.
-            scored = any(car.scored for car in cars)
+            scored = any(car.scored for car in cars if car.frames[-1] == frame)
             terminated["__all__"], truncated["__all__"] = scored, not scored
         episode.add_env_step(
             observations=seen, actions=actions, rewards=rewards, infos=infos,

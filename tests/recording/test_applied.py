@@ -99,9 +99,33 @@ def test_a_parser_that_knows_teams_is_asked_for_the_car_itself(seat: int, left: 
     assert finder.steady and finder.find(rows).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("parser", [Smooth, Airborne])
-def test_where_controls_depend_on_more_than_the_action_nothing_is_told(parser: type[Own]) -> None:
-    finder, chosen = ActionFinder(parser(), np.arange(3)), np.array([2, 0, 1])
+class Rarely(Own):
+    """One action alone, and in few states."""
+
+    def steer(self, agent: Any, action: int, state: Any) -> float:
+        return action if action < 1 or state.cars[agent].on_ground else 0.5
+
+
+class Frugal(Own):
+    def steer(self, agent: Any, action: int, state: Any) -> float:
+        return action if state.cars[agent].boost_amount else 0.0
+
+
+class Turning(Own):
+    """The other way round at every other call."""
+
+    calls = 0
+
+    def steer(self, agent: Any, action: int, state: Any) -> float:
+        self.calls += 1
+        return action if self.calls % 2 else -action
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("parser", [Smooth, Airborne, Rarely, Frugal, Turning])
+def test_where_controls_depend_on_more_than_the_action_nothing_is_told(parser: type[Own], seat: int) -> None:
+    chosen = np.array([2, 0, 1])
+    finder = ActionFinder(parser(), np.arange(3), (1, 1), seat)
     assert not finder.steady
     rows = np.zeros((13, 8), np.float32)
     found, told = applied_actions(finder, rows, np.arange(13), np.arange(4) * 4, 0, chosen)
