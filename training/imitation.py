@@ -151,8 +151,8 @@ def imitate(
             pieces += [one[stretch] for stretch in _stretches(known & ~aside[-1])]
     if not any(mask.any() for mask in aside):
         raise ValueError(
-            f"held_out is {held_out}, which holds nothing out of recordings as short as these; expected more, "
-            "or longer recordings"
+            f"held_out is {held_out}, which holds nothing out of recordings as short as these; expected "
+            "more, or longer recordings"
         )
     learned, tried = _told(cars, [~mask for mask in aside]), _told(cars, aside)
     if not pieces or not (commanded or len(tried["applied"])):
