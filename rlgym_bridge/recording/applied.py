@@ -77,7 +77,7 @@ class ActionFinder:
         found = np.full(len(rows), -1)
         step = max(1, _AT_ONCE // max(1, self._rows.size))
         for start in range(0, len(rows), step):
-            away = np.nan_to_num(np.abs(rows[start : start + step, None] - self._rows).max(2), nan=np.inf)
+            away = np.abs(rows[start : start + step, None] - self._rows).max(2)
             nearest = away.argmin(1)
             close = away[np.arange(len(nearest)), nearest] < _SAME
             found[start : start + step] = np.where(close, self._whose[nearest], -1)

@@ -16,7 +16,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.rllib.utils.typing import AgentID
 
-from rlgym_bridge.rllib.logp import has_logp, logp_of
+from rlgym_bridge.rllib.logp import logp_of
 
 
 class _Part(NamedTuple):
@@ -146,7 +146,7 @@ def _planned(
         after = _replaced(before, places, rows)[begin:end]
         actions = _Part(slice(at.start + begin, at.start + end), after)
     logp = None
-    if has_logp(one):
+    if Columns.ACTION_LOGP in one.extra_model_outputs:
         before = one.get_extra_model_outputs(Columns.ACTION_LOGP, at, neg_index_as_lookback=True)
         logp = _Part(at, _replaced(before, places, logp_of(agent, one, steps, rows)))
     return _Write(actions, logp, int(differ.sum()))

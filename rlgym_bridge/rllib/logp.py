@@ -13,11 +13,6 @@ from ray.rllib.utils.torch_utils import convert_to_torch_tensor
 from ray.rllib.utils.typing import AgentID
 
 
-def has_logp(episode: SingleAgentEpisode) -> bool:
-    """Say whether an agent's episode has `action_logp`."""
-    return Columns.ACTION_LOGP in episode.extra_model_outputs
-
-
 def logp_of(agent: AgentID, episode: SingleAgentEpisode, steps: np.ndarray, actions: Any) -> np.ndarray:
     """Return `(steps,)` log probabilities of actions, by the episode's `action_dist_inputs`.
 
