@@ -144,6 +144,8 @@ class Match:
         for new in desired.ball_states[:1]:
             ball = simulation.arena.ball.get_state()
             edit_ball(ball, new)
+            if is_placed(new.physics):
+                self.referee.ball_set()
         cars = {}
         for slot, (car, wanted) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
             if (wanted.physics is None and wanted.boost_amount is None) or simulation.states[slot].is_demoed:

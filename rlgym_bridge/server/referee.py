@@ -34,7 +34,7 @@ class Course:
         skip_replays: Go from GoalScored to Countdown directly.
         max_overtime: Overtime in seconds after which it is a draw.
         max_kickoff: Seconds a kickoff may stay untouched before the match is ended as it stands;
-            without it two idle cars would play for ever.
+            without it two idle cars would play for ever. Setting the ball begins to count anew.
     """
 
     regulation: float | None = 300.0
@@ -71,6 +71,7 @@ class Referee:
     after_goal: bool = False
     _ticks: int = field(default=0, init=False, repr=False)  # in this phase; since GO while untouched
     _untouched: bool = field(default=False, init=False, repr=False)  # Active, and nobody has touched the ball
+    _lain: int = field(default=0, init=False, repr=False)  # ticks since GO, or since the ball was set
 
     def __post_init__(self) -> None:
         """Set the clock."""
@@ -113,17 +114,22 @@ class Referee:
         elif self.phase == Phase.REPLAY and self._ticks >= REPLAY_TICKS:
             self._enter(Phase.COUNTDOWN)
 
+    def ball_set(self) -> None:
+        """Note that a client has put the ball somewhere: an untouched kickoff begins anew."""
+        self._lain = 0
+
     def end(self, reason: str) -> None:
         """End the match now, whatever its phase."""
         self.ended_by = reason
         self._enter(Phase.ENDED)
 
     def _kick_off(self, touched: bool, goal_for: int | None) -> None:
+        self._lain += 1
         if goal_for is not None:
             self._goal(goal_for)
         elif touched:
             self._enter(Phase.ACTIVE)
-        elif self._ticks >= self.course.max_kickoff * TICKS_PER_SECOND:
+        elif self._lain >= self.course.max_kickoff * TICKS_PER_SECOND:
             self.end("kickoff not touched")
         elif self.kickoff_ticks is not None and self._ticks >= self.kickoff_ticks:
             self.phase = Phase.ACTIVE
@@ -167,7 +173,7 @@ class Referee:
 
     def _enter(self, phase: int) -> None:
         self.phase = phase
-        self._ticks = 0
+        self._ticks = self._lain = 0
         self._untouched = False
         if phase == Phase.COUNTDOWN:
             self.after_goal = False

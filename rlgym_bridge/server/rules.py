@@ -111,10 +111,12 @@ def course_of(
         configuration: A match that `check_rules` accepts.
         seconds: Regulation in place of the one in `configuration`, None to keep that.
         max_overtime: Seconds of overtime after which it is a draw.
-        max_kickoff: Seconds an untouched kickoff may last.
+        max_kickoff: Seconds an untouched kickoff may last; a match without end has no such limit.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     regulation = _REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
+    if regulation is None:
+        max_kickoff = math.inf
     return Course(
         regulation, _MAX_SCORE[name_of(mutators.max_score)], configuration.skip_replays,
         max_overtime, max_kickoff,

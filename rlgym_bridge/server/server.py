@@ -67,7 +67,8 @@ class MatchServer:
             seed: Decides kickoff and respawn spots, and what is random in `world`.
             seconds: Regulation time in place of the match's own, a day at most; None to keep that.
             max_overtime: Seconds of overtime after which the match is a draw.
-            max_kickoff: Seconds of an untouched kickoff after which the match is ended.
+            max_kickoff: Seconds of an untouched kickoff after which the match is ended, unless it is
+                unlimited.
             connect_timeout: Seconds in which a bot must connect in `play`, and again in which
                 all must be ready.
             on_progress: Called about four times a second of wall time, in the thread of the game:
