@@ -84,6 +84,7 @@ class Components:
         parser: Action parser.
         shared_info_provider: None where the dict of shared info starts empty.
         action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
+        tick_skip: Ticks that the environment's engine holds a single row `(8,)`; None where it takes none.
         reward_fn, termination_cond, truncation_cond: Asked in a match as in training; optional.
         state_mutator: Begins an episode in training; a match begins by itself.
         renderer: Given the state of every decision in a match; training draws nothing.
@@ -98,6 +99,7 @@ class Components:
     truncation_cond: DoneCondition[Any, Any] | None = None
     state_mutator: StateMutator[Any] | None = None
     renderer: Renderer[Any] | None = None
+    tick_skip: int | None = None
 
     def __post_init__(self) -> None:
         """Make sure that RLGym's calls fit.
@@ -148,6 +150,7 @@ def _from_env(name: str, function: Callable[[], Any]) -> Components:
         env.truncation_cond,
         env.state_mutator,
         env.renderer,
+        getattr(env.transition_engine, "tick_skip", None),
     )
 
 

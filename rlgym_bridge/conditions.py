@@ -7,7 +7,7 @@ counted in game ticks.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rlgym.api import DoneCondition
@@ -72,6 +72,37 @@ class GoalCondition(BatchCondition):
         """Say in which matches it is."""
         scored: np.ndarray = state.goal_scored > 0
         return scored
+
+
+class GapCondition(BatchCondition):
+    """Over when a live match went on without the learner, and its engine ends episodes for that.
+
+    A truncation. `LiveEngine(truncate_on_gap=True)` tells it through the shared info; in a simulator time
+    waits, so that it is never over there.
+    """
+
+    reads = ()
+    _KEY: Final = "match_went_on"  # in the shared info
+
+    @classmethod
+    def note(cls, shared_info: dict[str, Any], gap: bool) -> None:
+        """Tell the condition of a step; called by the engine.
+
+        Args:
+            shared_info: The environment's.
+            gap: Whether the step ends the episode.
+        """
+        shared_info[cls._KEY] = gap
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Return False for all matches."""
+        return np.zeros(state.matches, np.bool_)
+
+    def is_done(
+        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
+    ) -> dict[Hashable, bool]:
+        """Return for each agent whether the engine has ended the episode."""
+        return dict.fromkeys(agents, bool(shared_info.get(self._KEY, False)))
 
 
 class _TimedCondition(BatchCondition):
@@ -202,6 +233,9 @@ class _Joined(BatchCondition):
         self.parts: tuple[Any, ...] = parts
         self.reads = joined_reads(parts)
         self._foreign = foreign_part(self)
+        self._one_by_one = self._foreign is not None or any(
+            type(part).is_done is not BatchCondition.is_done for part in self.parts
+        )
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
         """Begin an episode in some matches, for all parts.
@@ -238,7 +272,7 @@ class _Joined(BatchCondition):
         self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
     ) -> dict[Hashable, bool]:
         """Return for each agent whether its episode is over; a part may tell agents apart."""
-        if self._foreign is None:
+        if not self._one_by_one:
             return super().is_done(agents, state, shared_info)
         answers = [part.is_done(list(agents), state, shared_info) for part in self.parts]
         return {

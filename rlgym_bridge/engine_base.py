@@ -69,12 +69,24 @@ def checked_state(game: GameState[Any]) -> MatchState:
     return state
 
 
-def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable]) -> np.ndarray:
+def checked_tick_skip(tick_skip: int) -> int:
+    """Return an engine's tick skip.
+
+    Raises:
+        ValueError: It is no whole number of ticks, 1 or more.
+    """
+    if isinstance(tick_skip, bool) or not isinstance(tick_skip, int) or tick_skip < 1:
+        raise ValueError(f"tick_skip is {tick_skip!r}, expected a whole number of ticks, 1 or more")
+    return tick_skip
+
+
+def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick_skip: int) -> np.ndarray:
     """Return what an action parser gave for a step, checked.
 
     Args:
-        actions: `(ticks, 8)` for each agent.
+        actions: For each agent `(ticks, 8)`, or `(8,)`: a row that is held for `tick_skip` ticks.
         agents: Those that are driven.
+        tick_skip: Ticks that a single row is held.
 
     Returns:
         `(agents, ticks, 8)` float32, in the order of `agents`.
@@ -86,17 +98,8 @@ def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable]) -> n
     """
     if set(actions) != set(agents):
         raise KeyError(f"actions are for {list(actions)}, expected {list(agents)}, each once")
-    rows = [_ticks(actions[agent], agent) for agent in agents]
+    rows = [checked_rows(actions[agent], tick_skip, f"the action of {agent!r}") for agent in agents]
     lengths = {str(agent): len(own) for agent, own in zip(agents, rows, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"agents have rows for different numbers of ticks, expected the same: {lengths}")
     return np.stack(rows)
-
-
-def _ticks(given: Any, agent: Hashable) -> np.ndarray:
-    if np.ndim(given) != 2:
-        raise ValueError(
-            f"the action of {agent!r} has shape {np.shape(given)}, expected (ticks, 8): a parser that "
-            "gives one row goes into RepeatAction"
-        )
-    return checked_rows(given, 1, f"the action of {agent!r}")

@@ -19,6 +19,9 @@ choice: a ball that is carried or pushed bounces on the car]."""
 
 TOUCH_GAP_TICKS: Final = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
 
+TICK_SKIP: Final = 8
+"""Ticks that a single control row is held where nobody says otherwise: RLGym's `RepeatAction` [RG]."""
+
 CONTROL_NAMES: Final = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 """The eight controls in the order of every control row of this project.
 

@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 
 from rlgym_bridge.components import Components, ComponentSpec, component_factory
 from rlgym_bridge.fingerprint import Fingerprint, fingerprint
-from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.game import HITBOXES, TICK_SKIP
 from rlgym_bridge.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
 from rlgym_bridge.mismatch import differences
 from rlgym_bridge.network import NetworkPolicy
@@ -120,7 +120,8 @@ def save_policy(
         obs: The observation builder, from `ComponentSpec.of`.
         parser: The action parser, likewise.
         env: In place of both, `"module:function"` that returns the `RLGym` it was trained in.
-        tick_skip: Ticks of a decision; taken from the parser's rows when None.
+        tick_skip: Ticks of a decision. None: as many as the parser gives rows, or as the environment's
+            engine holds a single row, or 8.
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
         selection: As `NetworkPolicy` takes it.
@@ -142,6 +143,7 @@ def save_policy(
         raise ValueError("team_sizes is empty, expected at least one pair (blue, orange)")
     built = fingerprint(components, teams, _hitbox_number(hitbox))
     delay = components.action_delay if action_delay is None else action_delay
+    held = built.ticks or components.tick_skip or TICK_SKIP
     data = safetensors.numpy.save(
         {name: np.array(value, np.float32, order="C") for name, value in weights.items()}
     )
@@ -150,7 +152,7 @@ def save_policy(
         obs=obs,
         parser=parser,
         env=env,
-        tick_skip=_tick_skip(tick_skip, built),
+        tick_skip=held if tick_skip is None else tick_skip,
         action_delay=1 if delay is None else delay,
         input_latency=input_latency,
         distribution=distribution,
@@ -216,14 +218,6 @@ def _hitbox_number(name: str) -> int:
     if name not in names:
         raise ValueError(f"hitbox is {name!r}, expected one of {', '.join(names)}")
     return names.index(name)
-
-
-def _tick_skip(given: int | None, built: Fingerprint) -> int:
-    if given is not None:
-        return given
-    if built.ticks is None:
-        raise ValueError("the parser does not say how many ticks an action lasts; give tick_skip")
-    return built.ticks
 
 
 def _versions() -> dict[str, str]:

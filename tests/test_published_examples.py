@@ -10,12 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rlgym.api import RLGym
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.components import ComponentSpec, component_factory
 from rlgym_bridge.fingerprint import action_space
+from rlgym_bridge.live.engine import LiveEngine
+from rlgym_bridge.mutators import KickoffMutator
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.policy import load_policy, save_policy
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.rewards import GoalReward
+from rlgym_bridge.sim.engine import SimEngine
+from tests.engines.worlds import STANDARD, Env, serving
 from tests.policy_folders import make_module
-from training.config import checked
+from training.config import ConfigError, checked
 from training.ppo import main as train
 
 PARTS = """
@@ -71,6 +81,24 @@ def conditions(settings):
         AnyCondition(NoTouchTimeoutCondition(timeout_seconds=5), TimeoutCondition(timeout_seconds=10)),
     )
 """
+ENV = """
+from rlgym.api import RLGym
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.rewards import GoalReward
+from rlgym_bridge.sim.engine import SimEngine
+from published_parts import ContinuousAction
+
+
+def build():
+    return RLGym(
+        state_mutator=MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()),
+        obs_builder=DefaultObs(zero_padding=None),
+        action_parser=ContinuousAction(),
+        reward_fn=GoalReward(),
+        transition_engine=SimEngine(tick_skip=5),
+    )
+"""
 
 
 @pytest.fixture
@@ -87,6 +115,70 @@ def test_the_documented_continuous_action_and_conditions_train_and_play(here: Pa
     checkpoint = train(checked(changes), quiet=True).checkpoint
     words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
     assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q"]) == 0
+
+
+ROWS_ALONE = BOT.replace("ComponentSpec.of(RepeatAction, ComponentSpec.of(ContinuousAction), repeats=8)",
+                         "ComponentSpec.of(ContinuousAction)")  # fmt: skip
+
+
+def test_its_rows_without_ticks_train_and_play_held_for_the_tick_skip(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_module(here, monkeypatch, "published_alone", ROWS_ALONE)
+    changes = {"components": "published_alone", "out": str(here / "run"), "collectors": 1, "matches": 4,
+               "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16],
+               "tick_skip": 6}  # fmt: skip
+    checkpoint = train(checked(changes), quiet=True).checkpoint
+    assert load_policy(checkpoint, ["published_parts"]).manifest.tick_skip == 6
+    recording = here / "match.mcap"
+    words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
+    words += ["--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q", "--record", str(recording)]
+    assert bridge(["match", *words]) == 0
+    blue = next(
+        one for one in open_recording(recording).agents.values() if one.decisions[0].seats.tolist() == [0]
+    )
+    between = np.diff([one.frame for one in blue.decisions])
+    assert set(between[:50].tolist()) == {6}
+
+
+@pytest.mark.parametrize("tick_skip", [None, 5])
+def test_its_rows_without_ticks_are_held_as_long_in_both_worlds(here: Path, tick_skip: int | None) -> None:
+    from published_parts import ContinuousAction  # type: ignore[import-not-found]
+
+    settings = {} if tick_skip is None else {"tick_skip": tick_skip}
+    random, seen = np.random.default_rng(5), []
+    chosen = random.uniform(-1, 1, (30, 2, 8)).astype(np.float32)
+    with serving() as server:
+        for engine in (
+            SimEngine(as_in_a_match=True, **settings),
+            LiveEngine((1, 1), server, dialect=STANDARD, patience=20.0, **settings),
+        ):
+            env: Env = RLGym(
+                MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator(seed=1)),
+                DefaultObs(zero_padding=None), ContinuousAction(), GoalReward(), engine,
+            )  # fmt: skip
+            obs = env.reset()
+            began = env.state.tick_count
+            for pair in chosen:
+                obs, *_ = env.step(dict(zip(env.agents, pair, strict=True)))
+            assert env.state.tick_count - began == 30 * (tick_skip or 8)
+            seen.append(np.stack([obs[agent] for agent in env.agents]))
+            env.close()
+    np.testing.assert_allclose(seen[0], seen[1], atol=3e-4)
+
+
+def test_an_environment_tells_how_long_its_engine_holds_a_row(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_module(here, monkeypatch, "published_env", ENV)
+    weights = {"layers.0.weight": np.zeros((16, 92)), "layers.0.bias": np.zeros(16)}
+    manifest = save_policy(here / "policy", weights, distribution="gaussian", team_sizes=[(1, 1)],
+                           env="published_env:build")  # fmt: skip
+    assert manifest.tick_skip == 5
+    with pytest.raises(
+        ConfigError, match=r"tick_skip is 8, and the engine of published_env:build holds .* 5"
+    ):
+        train(checked({"env": "published_env:build", "out": str(here / "run"), "steps": 200}), quiet=True)
 
 
 def test_a_space_of_size_and_name_is_one_of_name_and_size() -> None:

@@ -302,7 +302,8 @@ class Learner:
 def _fingerprint(settings: Settings, task: Task) -> Fingerprint:
     try:
         task.check()
-        built = fingerprint(task.obs_and_parser(), (settings.team_sizes,), hitbox_number(settings))
+        parts = task.obs_and_parser()
+        built = fingerprint(parts, (settings.team_sizes,), hitbox_number(settings))
     except ConfigError:
         raise
     except (Exception, SystemExit) as error:  # whatever one's own components may raise
@@ -311,6 +312,11 @@ def _fingerprint(settings: Settings, task: Task) -> Fingerprint:
         raise ConfigError(
             f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
             f"action; expected the same: tick_skip = {built.ticks}"
+        )
+    if built.ticks is None and parts.tick_skip not in (None, settings.tick_skip):
+        raise ConfigError(
+            f"tick_skip is {settings.tick_skip}, and the engine of {task.name} holds a row for "
+            f"{parts.tick_skip} ticks; expected the same: tick_skip = {parts.tick_skip}"
         )
     return built
 

@@ -10,6 +10,9 @@ from rlbot import flat
 _OCTANE: Final = 23  # `car_id` of a loadout
 _NUMBERS: Final = itertools.count()  # of matches
 
+ENGINE_AGENT: Final = "rlgym_bridge/engine/"
+"""How the agent ids of an engine's cars begin: a server in lockstep waits for them without limit."""
+
 
 def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
     """Return players, in Octanes, that nobody but this process starts.
@@ -43,7 +46,7 @@ def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
     if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
         raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
     players = [
-        (f"{name} {number}", f"rlgym_bridge/engine-{name}-{number}", team)
+        (f"{name} {number}", f"{ENGINE_AGENT}{name}-{number}", team)
         for team, (name, size) in enumerate((("blue", blue), ("orange", orange)))
         for number in range(size)
     ]
@@ -65,7 +68,7 @@ def agents_of(match: flat.MatchConfiguration) -> list[str]:
 
 
 def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
-    """Return a match whose bots without a run command have agent ids that no other match has.
+    """Return a match whose bots without a run command have agent ids of an engine that no other match has.
 
     A match that nobody plays any more goes on until the next one begins, and a server says that it has
     taken the new one before that: with the same ids the seats of the old match would be taken for the new's.
@@ -76,5 +79,5 @@ def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
     for player in made.player_configurations:
         bot = player.variety
         if isinstance(bot, flat.CustomBot) and bot.agent_id and not bot.run_command:
-            bot.agent_id = f"{bot.agent_id}-{token}"
+            bot.agent_id = f"{ENGINE_AGENT}{bot.agent_id.removeprefix(ENGINE_AGENT)}-{token}"
     return made

@@ -1,7 +1,7 @@
 """Seats in a match for which this process plays: a connection each, as RLBot has it for bots."""
 
 import logging
-import select
+import selectors
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -98,6 +98,7 @@ class Seats:
     ) -> None:
         self._log = log
         self._lines: list[Connection] = []
+        self._selector = selectors.DefaultSelector()
         self._held: list[flat.PlayerInput] = []
         self._goodbye = False
         self._newest, self._frame = b"", -1  # the first seat's newest packet
@@ -135,6 +136,7 @@ class Seats:
                 time.sleep(_RETRY_SECONDS)
                 continue
             self._lines.append(line)
+            self._selector.register(line, selectors.EVENT_READ)
             return identifier
         raise NoServer(f"no seat for {agent} at {server[0]}:{server[1]}: {why}")
 
@@ -163,10 +165,11 @@ class Seats:
         return identifier
 
     def packets(self, seconds: float) -> list[flat.GamePacket]:
-        """Wait for packets; return all that the first seat has been sent by now, oldest first.
+        """Wait for packets; return those that the first seat has been sent by now, oldest first.
 
         Args:
-            seconds: To wait; the list is empty where none came.
+            seconds: To wait; the list is empty where none came. It holds 1,000 at most: the next call
+                returns the others.
 
         Raises:
             EOFError, OSError: The server said goodbye or is gone.
@@ -174,15 +177,18 @@ class Seats:
         found: list[flat.GamePacket] = []
         deadline = time.monotonic() + seconds
         while not found and (left := deadline - time.monotonic()) > 0.0:
-            ready, _, _ = select.select(self._lines, (), (), left)
+            ready = [key.fileobj for key, _ in self._selector.select(left)]
             try:
                 self._take_packets(found)
             except (EOFError, OSError):
                 if not found:
                     raise
                 break  # what came before is taken first; the next call meets the end again
-            if not found:
-                self._answer_others(ready)
+            others = [line for line in self._lines[1:] if line in ready]
+            if found:
+                self._skip(others)
+            else:
+                self._answer_others(others)
         return found
 
     def _take_packets(self, found: list[flat.GamePacket]) -> None:
@@ -200,21 +206,28 @@ class Seats:
                 found.append(message)
                 self._newest, self._frame = payload, message.match_info.frame_num
 
-    def _answer_others(self, ready: Sequence[Connection]) -> None:
+    @staticmethod
+    def _skip(lines: Sequence[Connection]) -> None:
+        """Read what other seats were sent, so that it does not pile up: `answer` is for all seats."""
+        for line in lines:
+            with suppress(EOFError, OSError):  # a seat that is gone is told of when there is no packet
+                while line.receive(0.0) is not None:
+                    pass
+
+    def _answer_others(self, lines: Sequence[Connection]) -> None:
         """Answer packets that only other seats were sent, with what those hold: lockstep waits for it.
 
         The first seat's packet, where there is one, is sent before the others'; then `answer` is for all. Nor
         is a packet answered twice: the server would take that for an answer to the next one.
         """
-        first = self._lines[0]
         for line, held in zip(self._lines[1:], self._held[1:], strict=True):
-            if line not in ready:
+            if line not in lines:
                 continue
             while (payload := line.receive(0.0)) is not None:
                 message = None if payload == self._newest else message_of(payload)
                 if not isinstance(message, flat.GamePacket) or message.match_info.frame_num <= self._frame:
                     continue
-                if select.select((first,), (), (), 0.0)[0]:
+                if any(key.fileobj is self._lines[0] for key, _ in self._selector.select(0.0)):
                     return
                 line.send(held)
 
@@ -252,6 +265,7 @@ class Seats:
 
     def close(self) -> None:
         """Hang up."""
+        self._selector.close()
         for line in self._lines:
             with suppress(OSError):
                 line.send(flat.DisconnectSignal())

@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from rlbot import flat
 
@@ -21,8 +20,6 @@ from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines
 
 _log = logging.getLogger(__name__)
-
-_MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
 
 
 @dataclass(frozen=True)
@@ -146,8 +143,7 @@ class Lobby:
             return time.perf_counter()
         for account in self.accounts:
             account.sent(now)
-            if account.ready and account.misses < _MISSES_FORGIVEN:
-                self.awaited += 1
+            self.awaited += account.is_awaited
         self.clients.broadcast(data)
         return time.perf_counter()
 
@@ -168,8 +164,7 @@ class Lobby:
             if not packets:
                 continue
             for account in self._driven(client):
-                if account.ready and not account.pending and account.misses < _MISSES_FORGIVEN:
-                    self.awaited += 1
+                self.awaited += account.is_awaited and not account.pending
                 account.sent(now)
             client.session.send_together(packets)
             broken |= client.session.broken
@@ -181,9 +176,12 @@ class Lobby:
     @property
     def nothing_sent(self) -> bool:
         """Tell whether nobody is waited for only because this tick had no packet for the bots."""
-        return self._lines is not None and any(
-            one.ready and one.misses < _MISSES_FORGIVEN for one in self.accounts
-        )
+        return self._lines is not None and any(one.is_awaited for one in self.accounts)
+
+    @property
+    def awaits_engine(self) -> bool:
+        """Tell whether an engine has yet to answer the present packet."""
+        return any(one.pending and one.seat.is_engine for one in self.accounts)
 
     def book_late(self) -> None:
         """Count the answers that have not come before the tick; none is owed to a match that is stopped."""
@@ -205,7 +203,7 @@ class Lobby:
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
-            if account.pending and account.misses < _MISSES_FORGIVEN:
+            if account.pending and account.is_awaited:
                 self.awaited -= 1
             account.reply(time.perf_counter())
         take = self.take_input
@@ -295,7 +293,7 @@ class Lobby:
         for account in self._driven(client):
             _log.warning("nobody drives %s any more: %s", account.seat.label, reason)
             account.dropped += client.session.dropped
-            if account.pending and account.misses < _MISSES_FORGIVEN:
+            if account.pending and account.is_awaited:
                 self.awaited -= 1
             account.ready = account.pending = False
             if self.release is not None:

@@ -87,8 +87,9 @@ class RealTime:
 class Lockstep:
     """The next tick comes when every bot has answered, or after a second.
 
-    Where there is nobody to wait for, time goes on as in real time; where bots only have no packet to
-    answer, at once. An order, such as to stop the match, ends the waiting.
+    An engine is waited for without limit: a learner may pause for as long as it likes. Where there is
+    nobody to wait for, time goes on as in real time; where bots only have no packet to answer, at once.
+    An order, such as to stop the match, ends the waiting.
 
     Attributes:
         late: Always 0: nothing is ever due.
@@ -109,6 +110,6 @@ class Lockstep:
             return
         self._alone.pause()
         left = _ANSWER_SECONDS
-        while lobby.awaited > 0 and left > 0.0 and lobby.order is None:
-            lobby.clients.pump(left)
+        while lobby.awaited > 0 and lobby.order is None and (left > 0.0 or lobby.awaits_engine):
+            lobby.clients.pump(left if left > 0.0 else _ANSWER_SECONDS)
             left = sent_at + _ANSWER_SECONDS - time.perf_counter()

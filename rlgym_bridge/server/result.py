@@ -8,6 +8,7 @@ import numpy as np
 from rlgym_bridge.server.roster import Seat
 
 _FIRST_SIZE: Final = 65536  # reply times; nine minutes of ticks
+_MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,11 @@ class BotAccount:
         self.invalid = 0
         self.dropped = 0
         self._times = np.empty(_FIRST_SIZE, dtype=np.float32)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Tell whether a tick in lockstep waits for its answer: it is ready, and did not miss too many."""
+        return self.ready and (self.misses < _MISSES_FORGIVEN or self.seat.is_engine)
 
     def sent(self, now: float) -> None:
         """Note that a packet goes out to it, if it is ready."""

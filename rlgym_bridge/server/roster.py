@@ -7,6 +7,7 @@ from typing import Final
 
 from rlbot import flat
 
+from rlgym_bridge.client.players import ENGINE_AGENT
 from rlgym_bridge.game import HITBOX_OF_BODY
 from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.referee import TEAM_NAMES
@@ -42,6 +43,11 @@ class Seat:
     run_command: str
     root_dir: str
     environment: tuple[tuple[str, str], ...]
+
+    @property
+    def is_engine(self) -> bool:
+        """Tell whether a learner's environment drives it, which may think for minutes between two ticks."""
+        return self.agent_id.startswith(ENGINE_AGENT)
 
     @property
     def label(self) -> str:

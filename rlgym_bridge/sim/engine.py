@@ -14,7 +14,7 @@ import RocketSim as rsim
 from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.engine_base import base_state, checked_state, rows_of_actions
+from rlgym_bridge.engine_base import base_state, checked_state, checked_tick_skip, rows_of_actions
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
     GOAL_THRESHOLD_Y,
@@ -22,6 +22,7 @@ from rlgym_bridge.game import (
     STANDING_MOST_Z,
     SUPERSONIC_START_SPEED,
     TICK_SECONDS,
+    TICK_SKIP,
     TICKS_PER_SECOND,
 )
 from rlgym_bridge.mutator_base import blank_state
@@ -48,9 +49,24 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
             jump, dodge or demolition under way, whole numbers of boost, turns as angles. Pads are set as
             asked for, which a match leaves as they are. Otherwise all is set that RLGym's engine sets.
         seed: Of the places where demolished cars come back.
+        tick_skip: Ticks for which a single row `(8,)` of a parser is held.
+
+    Attributes:
+        tick_skip: As given.
+
+    Raises:
+        ValueError: `tick_skip` is no whole number of ticks, 1 or more.
     """
 
-    def __init__(self, rlbot_delay: bool = True, *, as_in_a_match: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self,
+        rlbot_delay: bool = True,
+        *,
+        as_in_a_match: bool = False,
+        seed: int = 0,
+        tick_skip: int = TICK_SKIP,
+    ) -> None:
+        self.tick_skip = checked_tick_skip(tick_skip)
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
         self._arenas: Arenas | None = None
         self._agents: list[Hashable] = []
@@ -122,7 +138,8 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         """Go on, every car driven by its rows, up to a goal at most.
 
         Args:
-            actions: `(ticks, 8)` for each agent, see `game.CONTROL_NAMES`.
+            actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
+                `game.CONTROL_NAMES`.
             shared_info: Not read.
 
         Returns:
@@ -133,7 +150,7 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         """
         if self._arenas is None:
             raise ValueError("step before `set_state`, expected `RLGym.reset` first")
-        rows = rows_of_actions(actions, self._agents)
+        rows = rows_of_actions(actions, self._agents, self.tick_skip)
         delay = [int(self._delay)]
         state = self._arenas.state
         ticks = rows.shape[1]

@@ -203,8 +203,10 @@ def test_actions_for_other_agents_are_refused_by_name(engine: TransitionEngine[A
     rows = {agent: np.zeros((4 + number, 8)) for number, agent in enumerate(env.agents)}
     with pytest.raises(ValueError, match=r"different numbers of ticks.*'blue-0': 4, 'orange-0': 5"):
         engine.step(rows, {})
-    with pytest.raises(ValueError, match=r"'blue-0' has shape \(8,\), expected \(ticks, 8\)"):
-        engine.step({agent: np.zeros(8) for agent in env.agents}, {})
+    with pytest.raises(
+        ValueError, match=r"'blue-0' gave an array of shape \(7,\), expected \(8,\) or \(ticks, 8\)"
+    ):
+        engine.step({agent: np.zeros(7) for agent in env.agents}, {})
     with pytest.raises(ControlsError, match=r"throttle = 2.0 in row 0"):
         engine.step({agent: np.full((4, 8), 2.0) for agent in env.agents}, {})
 
@@ -344,7 +346,7 @@ def test_a_match_begins_anew_after_one_whose_player_died(server: tuple[str, int]
         env = env_of(engine, KickoffMutator())
         env.reset()
         env.step({agent: np.array([18]) for agent in env.agents})
-        engine._seats.close()  # as a script that raised: nobody tells the server to stop
+        engine._stream._seats.close()  # as a script that raised: nobody tells the server to stop
     with live(server) as engine:
         env_of(engine, KickoffMutator()).reset()
 

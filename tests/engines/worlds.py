@@ -37,9 +37,9 @@ STANDARD = Dialect().complete()
 
 
 @contextmanager
-def serving(**settings: Any) -> Iterator[tuple[str, int]]:
-    """Serve matches in lockstep, in a thread."""
-    with MatchServer(pace="lockstep", **settings) as server:
+def serving(pace: Any = "lockstep", **settings: Any) -> Iterator[tuple[str, int]]:
+    """Serve matches, in a thread."""
+    with MatchServer(pace=pace, **settings) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
