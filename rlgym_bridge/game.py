@@ -29,6 +29,9 @@ RLGym's engine reads them in this order [RG, `RocketSimEngine.step`]; its docume
 `ActionParser` has yaw before pitch, which the engine does not follow.
 """
 
+ENGINE_AGENT: Final = "rlgym_bridge/engine/"
+"""How the RLBot agent ids of an engine's cars begin: our server in lockstep waits for them without limit."""
+
 BLUE: Final = 0
 ORANGE: Final = 1
 

@@ -7,11 +7,10 @@ from typing import Final
 
 from rlbot import flat
 
+from rlgym_bridge.game import ENGINE_AGENT
+
 _OCTANE: Final = 23  # `car_id` of a loadout
 _NUMBERS: Final = itertools.count()  # of matches
-
-ENGINE_AGENT: Final = "rlgym_bridge/engine/"
-"""How the agent ids of an engine's cars begin: a server in lockstep waits for them without limit."""
 
 
 def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:

@@ -7,8 +7,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.client.players import ENGINE_AGENT
-from rlgym_bridge.game import HITBOX_OF_BODY
+from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY
 from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.referee import TEAM_NAMES
 
