@@ -2,11 +2,11 @@
 
     find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
 
-Layer sizes are read off the tensors. Nothing is unpickled: torch loads weights only.
+Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and the code of a
+script is followed without running it.
 """
 
 import json
-import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.policy_files import MANIFEST_FILE
-
-_LOG = logging.getLogger(__name__)
+from rlgym_bridge.torchscript_archive import is_script_archive, read_archive
+from rlgym_bridge.torchscript_layers import RefusedScript, script_layers
 
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
@@ -97,14 +97,11 @@ def read_checkpoint(path: Path) -> ForeignNetwork:
 
     Raises:
         FileNotFoundError: See `find_checkpoint`.
-        ImportError: torch is not installed.
-        ValueError: The file cannot be read without running code, or is no perceptron.
+        ImportError: torch is not installed, and the file is no script.
+        ValueError: The file cannot be read without running code, or is no perceptron with ReLU.
     """
     file = find_checkpoint(path)
-    tensors, script = _tensors(file)
-    weights = _layers(tensors, file)
-    if script is not None:
-        _check_activations(script, weights, file)
+    weights = _layers((_script_tensors if is_script_archive(file) else _saved_tensors)(file), file)
     if file.name == PPO_POLICY:
         books = _books(file.with_name(PPO_BOOKS))
         scale = _ppo_scale(books.get("obs_running_stats"), file.with_name(PPO_BOOKS))
@@ -115,8 +112,8 @@ def read_checkpoint(path: Path) -> ForeignNetwork:
     return ForeignNetwork(file, "torch", weights, None, None)
 
 
-def _tensors(file: Path) -> tuple[dict[str, np.ndarray], Any]:
-    """Return a file's tensors by name, and the module itself where it is TorchScript."""
+def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
+    """Return the tensors of a `state_dict` by name."""
     try:
         import torch
     except ImportError as error:
@@ -125,69 +122,57 @@ def _tensors(file: Path) -> tuple[dict[str, np.ndarray], Any]:
             "pip install -c constraints.txt -e '.[train]'"
         ) from error
     try:
-        load: Any = torch.jit.load
-        try:
-            state: Any = torch.load(file, map_location="cpu", weights_only=True)
-        except RuntimeError:  # an archive of TorchScript, or of libtorch: C++ trainers write them
-            state = load(str(file), map_location="cpu")
-        script = state if isinstance(state, torch.jit.ScriptModule) else None
-        if script is not None:
-            state = script.state_dict()
+        state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises what it likes over a file that is none of its own
         raise ValueError(
-            f"{file} cannot be read by torch without running code from it: {type(error).__name__}: "
-            f"{str(error).splitlines()[0] if str(error) else ''}; expected a state_dict or TorchScript"
+            f"{file} cannot be read by torch without running code from it: {_line(error)}; expected a "
+            "state_dict or TorchScript"
         ) from error
     if not isinstance(state, Mapping) or not all(isinstance(one, torch.Tensor) for one in state.values()):
         raise ValueError(f"{file} holds {type(state).__name__}, expected a state_dict of tensors by name")
-    odd = [name for name, one in state.items() if one.layout != torch.strided or not one.is_floating_point()
-           or one.is_meta]  # fmt: skip
-    if odd:
-        raise ValueError(
-            f"{file} has a tensor {odd[0]} of {state[odd[0]].dtype}, expected plain real numbers"
-        )
+    for name, one in state.items():
+        plain = one.layout == torch.strided and one.is_floating_point() and not one.is_meta
+        if not plain or one.numel() * one.element_size() > one.untyped_storage().nbytes():
+            raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
     tensors = {str(name): one.detach().to(torch.float32).numpy() for name, one in state.items()}
+    return _finite(tensors, file)
+
+
+def _script_tensors(file: Path) -> dict[str, np.ndarray]:
+    """Return the tensors of the layers that a script computes, by number.
+
+    An archive of libtorch, as C++ trainers write them, has no code: its tensors keep their names.
+    """
+    try:
+        archive = read_archive(file)
+        layers = script_layers(archive)
+    except RefusedScript as error:
+        raise ValueError(
+            f"{file} {error}; expected linear layers with ReLU between them, and softmax, log_softmax or "
+            "tanh behind them at most"
+        ) from error
+    except Exception as error:  # what zipfile, pickle and ast raise over a file that is broken
+        raise ValueError(
+            f"{file} cannot be read without running code from it: {_line(error)}; expected TorchScript"
+        ) from error
+    tensors = archive.tensors() if layers is None else layers
+    for name, tensor in tensors.items():
+        if tensor.dtype.kind != "f":
+            raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")
+    with np.errstate(over="ignore"):
+        small = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
+    return _finite(small, file)
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise ValueError(f"{file}: {name} has numbers that are not finite, expected finite ones")
-    return tensors, script
-
-
-def _check_activations(script: Any, weights: Mapping[str, np.ndarray], file: Path) -> None:
-    """Make sure that a script computes what the linear layers do with ReLU between them.
-
-    Raises:
-        ValueError: It does not, or cannot be run.
-    """
-    import torch
-
-    shown = np.random.default_rng(0).normal(size=(32, weights["layers.0.weight"].shape[1]))
-    given = torch.as_tensor(shown, dtype=torch.float32)
-    try:
-        with torch.no_grad():
-            theirs = script(given)
-    except Exception as error:  # a libtorch archive has tensors and no code
-        _LOG.warning(
-            "%s does not run by itself, so that ReLU is taken for granted: %s", file, type(error).__name__
-        )
-        return
-    layers = len(weights) // 2
-    with torch.no_grad():
-        for number in range(layers):
-            weight, bias = (
-                torch.as_tensor(weights[f"layers.{number}.{part}"]) for part in ("weight", "bias")
-            )
-            given = given @ weight.T + bias
-            if number < layers - 1:
-                given = torch.relu(given)
-    ends = (given, torch.softmax(given, -1), torch.log_softmax(given, -1), torch.tanh(given))
-    if not isinstance(theirs, torch.Tensor) or not any(
-        one.shape == theirs.shape and torch.allclose(one, theirs.to(one.dtype), atol=1e-4) for one in ends
-    ):
-        raise ValueError(
-            f"{file} computes something else than its {layers} linear layers with ReLU between them, and "
-            "softmax or tanh behind them at most; expected those alone"
-        )
+    return tensors
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:

@@ -1,0 +1,209 @@
+"""Read archives of TorchScript and libtorch without running any code of them.
+
+    zip -> pickles, with objects that only hold attributes -> Archive: modules, tensors, code as a syntax tree
+
+`torch.jit.load` runs the `__setstate__` methods of a file, so it is not used here.
+"""
+
+import ast
+import io
+import math
+import pickle
+import zipfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+_MOST_UNPACKED: Final = 8  # times the file's size; torch packs code and notes alone, tensors lie as they are
+_SLACK: Final = 1 << 24  # bytes, for small files that are code for the most part
+_CODE: Final = "code/"
+_DTYPES: Final = {
+    "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8",
+    "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "<i1", "ByteStorage": "<u1",
+    "BoolStorage": "?",
+}  # fmt: skip
+
+
+class ScriptObject:
+    """Holds what a pickle says of a module, and does nothing.
+
+    Attributes:
+        kind: Its class, `__torch__.module.Name`.
+        attributes: Submodules, tensors and plain values by name.
+    """
+
+    kind = ""
+    attributes: Mapping[str, Any] = MappingProxyType({})
+
+    def __setstate__(self, state: Any) -> None:
+        """Take the attributes.
+
+        Raises:
+            ValueError: It has something else than attributes: a `__setstate__` of its own would know what.
+        """
+        if not isinstance(state, dict):
+            raise ValueError(f"{self.kind} holds {type(state).__name__}, expected its attributes by name")
+        self.attributes = state
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Holds the content of an archive.
+
+    Attributes:
+        root: The module that was saved.
+        constants: What its code calls `CONSTANTS.c0`, `CONSTANTS.c1` and so on.
+        code: Classes and functions by full name, as syntax trees. libtorch's classes have no methods.
+    """
+
+    root: ScriptObject
+    constants: tuple[Any, ...]
+    code: dict[str, ast.ClassDef | ast.FunctionDef]
+
+    def method(self, kind: str, name: str) -> ast.FunctionDef | None:
+        """Return a method of a class, or None where it has none of that name."""
+        body = getattr(self.code.get(kind), "body", ())
+        found = [one for one in body if isinstance(one, ast.FunctionDef) and one.name == name]
+        return found[-1] if found else None
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Return the tensors of the module and its submodules by dotted name, as a `state_dict` has them."""
+        found: dict[str, np.ndarray] = {}
+        waiting, seen = [("", self.root)], {id(self.root)}
+        while waiting:
+            prefix, module = waiting.pop()
+            for name, value in module.attributes.items():
+                if isinstance(value, np.ndarray):
+                    found[f"{prefix}{name}"] = value
+                elif isinstance(value, ScriptObject) and id(value) not in seen:
+                    seen.add(id(value))
+                    waiting.append((f"{prefix}{name}.", value))
+        return found
+
+
+def is_script_archive(file: Path) -> bool:
+    """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
+
+    Raises:
+        ValueError: It is a zip that would unpack to far more than its own size.
+        zipfile.BadZipFile, OSError: It cannot be read.
+    """
+    if not zipfile.is_zipfile(file):
+        return False
+    with zipfile.ZipFile(file) as archive:
+        unpacked, packed = sum(one.file_size for one in archive.infolist()), file.stat().st_size
+        if unpacked > _MOST_UNPACKED * packed + _SLACK:
+            raise ValueError(
+                f"{file} has {packed} bytes and would unpack to {unpacked}, expected tensors as they are: "
+                "torch does not compress them"
+            )
+        return any(name.partition("/")[2] == "constants.pkl" for name in archive.namelist())
+
+
+def read_archive(file: Path) -> Archive:
+    """Read the modules, tensors and code of an archive; nothing of it runs.
+
+    Args:
+        file: `is_script_archive` is true of it.
+
+    Raises:
+        ValueError: It names classes that no such archive needs, tensors that lie outside their storage, or
+            methods that run at loading.
+        Exception: What `zipfile`, `pickle` and `ast` raise over a file that is broken.
+    """
+    with zipfile.ZipFile(file) as archive:
+        entries = {name.partition("/")[2]: name for name in archive.namelist()}
+
+        def unpickle(name: str) -> Any:
+            storages = {
+                one.removeprefix(f"{name}/"): archive.read(full)
+                for one, full in entries.items()
+                if one.startswith(f"{name}/")
+            }
+            return _Unpickler(archive.read(entries[f"{name}.pkl"]), storages).load()
+
+        code: dict[str, ast.ClassDef | ast.FunctionDef] = {}
+        for name, full in entries.items():
+            if name.startswith(_CODE) and name.endswith(".py"):
+                code |= _definitions(name, archive.read(full).decode("utf-8"))
+        root, constants = unpickle("data"), unpickle("constants")
+    if not isinstance(root, ScriptObject) or not isinstance(constants, tuple):
+        raise ValueError(f"its data is {type(root).__name__}, expected a module")
+    return Archive(root, constants, code)
+
+
+def _definitions(name: str, text: str) -> dict[str, ast.ClassDef | ast.FunctionDef]:
+    """Return the classes and functions of a file of code: TorchScript is written in Python's syntax.
+
+    Raises:
+        ValueError: A class has a method that runs at loading, or around every call.
+    """
+    module = name.removeprefix(_CODE).removesuffix(".py").replace("/", ".")
+    found: dict[str, ast.ClassDef | ast.FunctionDef] = {}
+    for one in ast.parse(text).body:
+        if not isinstance(one, (ast.ClassDef, ast.FunctionDef)):
+            continue
+        found[f"{module}.{one.name}"] = one
+        for node in one.body:
+            if isinstance(node, ast.FunctionDef) and node.name == "__setstate__":
+                raise ValueError(
+                    f"{module}.{one.name} has a method __setstate__, which would run when the file is loaded"
+                )
+            if isinstance(node, ast.Assign) and "hooks__" in ast.unparse(node.targets[0]):
+                raise ValueError(f"{module}.{one.name} has hooks, which run beside its forward")
+    return found
+
+
+class _Unpickler(pickle.Unpickler):
+    """Unpickles tensors, plain values and `ScriptObject`; any other class is refused.
+
+    Args:
+        content: The pickle.
+        storages: Numbers of tensors by key, as bytes.
+    """
+
+    def __init__(self, content: bytes, storages: Mapping[str, bytes]) -> None:
+        super().__init__(io.BytesIO(content))
+        self._storages = storages
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what stands for a class: nothing that can do more than hold values."""
+        if module == "__torch__" or module.startswith("__torch__."):
+            return type("ScriptObject", (ScriptObject,), {"kind": f"{module}.{name}"})
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return lambda *args: _tensor(*args)
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if module == "torch" and name in _DTYPES:
+            return _DTYPES[name]
+        if module == "torch.jit._pickle":  # typed lists and dictionaries: values, then their type
+            return lambda values, *_: values
+        raise ValueError(f"it names {module}.{name}, expected modules and tensors of plain numbers alone")
+
+    def persistent_load(self, pid: Any) -> np.ndarray:
+        """Return the numbers of a storage, `(numel,)`."""
+        _, dtype, key, _, _ = pid
+        return np.frombuffer(self._storages[key], dtype)
+
+
+def _tensor(storage: np.ndarray, offset: Any, size: Any, stride: Any, *_: Any) -> np.ndarray:
+    """Return a tensor's numbers.
+
+    Raises:
+        ValueError: It has numbers that its storage does not have, or some of them more than once.
+    """
+    numbers = (offset, *size, *stride)
+    fits = len(size) == len(stride) and all(isinstance(one, int) and one >= 0 for one in numbers)
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=False)) if fits else 0
+    if not fits or math.prod(size) > len(storage) or (math.prod(size) and last >= len(storage)):
+        raise ValueError(
+            f"a tensor of shape {size} with steps {stride} from {offset} on lies outside its "
+            f"{len(storage)} numbers"
+        )
+    steps = [step * storage.itemsize for step in stride]
+    return np.lib.stride_tricks.as_strided(storage[offset:], size, steps, writeable=False)
