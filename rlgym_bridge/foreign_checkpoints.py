@@ -3,7 +3,8 @@
     find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
 
 Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and the code of a
-script is followed without running it.
+script is followed without running it. What a file cannot tell is asked for: the activations of a
+`state_dict`, and the scaling of observations where the trainer's notes are missing.
 """
 
 import json
@@ -89,31 +90,46 @@ def find_checkpoint(path: Path) -> Path:
         folder = max(numbered)[1] if numbered else below[0]
 
 
-def read_checkpoint(path: Path) -> ForeignNetwork:
+def read_checkpoint(path: Path, activation: str | None = None, standardise: bool = True) -> ForeignNetwork:
     """Read a policy's weights, and what its observations are scaled with.
 
     Args:
         path: See `find_checkpoint`.
+        activation: What stands between the layers, for a file that cannot tell; only "relu" can be played.
+        standardise: False for a `PPO_POLICY.pt` without rlgym-ppo's notes beside it that was trained with
+            `standardize_obs=False`. With notes, they say it.
 
     Raises:
         FileNotFoundError: See `find_checkpoint`.
         ImportError: torch is not installed, and the file is no script.
-        ValueError: The file cannot be read without running code, or is no perceptron with ReLU.
+        ValueError: The file cannot be read without running code, is no perceptron with ReLU, or something is
+            missing that it cannot tell; the message says what to give.
     """
+    if activation not in (None, "relu"):
+        raise ValueError(
+            f"the activation is {activation}, expected relu: only networks with ReLU between their layers "
+            "can be played"
+        )
     file = find_checkpoint(path)
-    weights = _layers((_script_tensors if is_script_archive(file) else _saved_tensors)(file), file)
+    tensors, told = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
+    weights = _layers(tensors, file)
     if file.name == PPO_POLICY:
-        books = _books(file.with_name(PPO_BOOKS))
-        scale = _ppo_scale(books.get("obs_running_stats"), file.with_name(PPO_BOOKS))
-        return ForeignNetwork(file, "rlgym-ppo", weights, scale, books.get("cumulative_timesteps"))
-    if file.name == LEARN_ACTOR.name:
-        books = _books(file.parent.parent / "ppo_agent.json")
+        scale, steps = _ppo_notes(file.with_name(PPO_BOOKS), standardise)
+        return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps)
+    if file.resolve().parts[-2:] == LEARN_ACTOR.parts:
+        books = _books(file.resolve().parent.parent / "ppo_agent.json")
         return ForeignNetwork(file, "rlgym-learn", weights, None, books.get("cumulative_timesteps"))
+    if not told and activation is None:
+        raise ValueError(
+            f"{file} holds tensors alone, which do not tell what stands between the layers; if that is ReLU, "
+            'and observations were not standardised, add --activation relu (activation="relu"); others '
+            "cannot be played"
+        )
     return ForeignNetwork(file, "torch", weights, None, None)
 
 
-def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
-    """Return the tensors of a `state_dict` by name."""
+def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
+    """Return the tensors of a `state_dict` by name, and False: it does not tell activations."""
     try:
         import torch
     except ImportError as error:
@@ -135,13 +151,13 @@ def _saved_tensors(file: Path) -> dict[str, np.ndarray]:
         if not plain or one.numel() * one.element_size() > one.untyped_storage().nbytes():
             raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
     tensors = {str(name): one.detach().to(torch.float32).numpy() for name, one in state.items()}
-    return _finite(tensors, file)
+    return _finite(tensors, file), False
 
 
-def _script_tensors(file: Path) -> dict[str, np.ndarray]:
-    """Return the tensors of the layers that a script computes, by number.
+def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
+    """Return the tensors of a script's layers, and True where its code shows ReLU between them.
 
-    An archive of libtorch, as C++ trainers write them, has no code: its tensors keep their names.
+    An archive of libtorch, as C++ trainers write them, has no code: False, and tensors by name.
     """
     try:
         archive = read_archive(file)
@@ -161,7 +177,7 @@ def _script_tensors(file: Path) -> dict[str, np.ndarray]:
             raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")
     with np.errstate(over="ignore"):
         small = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
-    return _finite(small, file)
+    return _finite(small, file), layers is not None
 
 
 def _line(error: Exception) -> str:
@@ -214,7 +230,34 @@ def _books(file: Path) -> dict[str, Any]:
         books = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
-    return books if isinstance(books, dict) else {}
+    if not isinstance(books, dict):
+        raise ValueError(f"{file} holds {type(books).__name__}, expected an object with a trainer's notes")
+    return books
+
+
+def _ppo_notes(file: Path, standardise: bool) -> tuple[tuple[float, float, float] | None, Any]:
+    """Return how rlgym-ppo scales observations, and the steps trained.
+
+    It notes `obs_running_stats` exactly where `standardize_obs` is on, which is its default.
+
+    Raises:
+        ValueError: There are no notes, and nobody says that observations were taken as they are; or there
+            are, and they say something else.
+    """
+    books = _books(file)
+    stats = books.get("obs_running_stats")
+    if not file.is_file() and standardise:
+        raise ValueError(
+            f"{file} is missing: it says how rlgym-ppo standardised observations, as it does by default. Put "
+            "it beside the policy, or, if the bot was trained with standardize_obs=False, add "
+            "--no-standardise (standardise=False)"
+        )
+    if stats is not None and not standardise:
+        raise ValueError(
+            f"{file} has obs_running_stats, so the bot was trained with standardised observations, and would "
+            "play wrongly without: leave out --no-standardise"
+        )
+    return _ppo_scale(stats, file), books.get("cumulative_timesteps")
 
 
 def _ppo_scale(stats: Any, file: Path) -> tuple[float, float, float] | None:

@@ -43,6 +43,14 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--tick-skip", type=int, metavar="TICKS", help="of a decision, where the parser does not say it"
     )
+    parser.add_argument(
+        "--activation", metavar="relu",
+        help="what stands between the layers, for a file that does not tell (a state_dict, libtorch's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-standardise", dest="standardise", action="store_false",
+        help="a PPO_POLICY.pt without BOOK_KEEPING_VARS.json was trained with standardize_obs=False",
+    )  # fmt: skip
     shared.add_output_options(parser)
     parser.set_defaults(run=run)
 
@@ -52,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     sys.path.insert(0, str(Path.cwd()))  # the module of one's own lies here, as with `python -m`
     try:
         shared.check_outputs(options.json, None, None)
-        network = read_checkpoint(options.checkpoint)
+        network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
         components = component_factory(None, None, options.env, allow=None)()
         teams, hitbox = _cars(options.env)
         scale = None if network.scale is None else _normalisation(network)

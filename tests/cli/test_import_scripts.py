@@ -261,10 +261,14 @@ def libtorch_archive(model: nn.Sequential) -> torch.jit.ScriptModule:
     return torch.jit.script(whole)
 
 
-def test_an_archive_of_libtorch_is_imported(here: Path) -> None:
+def test_an_archive_of_libtorch_is_imported_by_those_who_know_its_activation(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = network(90)
     libtorch_archive(model).save("PPO_POLICY.lt")
-    assert main(["import", "PPO_POLICY.lt", *WORDS]) == 0
+    assert main(["import", "PPO_POLICY.lt", *WORDS]) == 2
+    assert "PPO_POLICY.lt holds tensors alone" in capsys.readouterr().err
+    assert main(["import", "PPO_POLICY.lt", *WORDS, "--activation", "relu"]) == 0
     layers = load_policy(here / "bot", allow_modules=("my_env",)).policy._network._layers
     for (weight, bias), part in zip(layers, [model[0], model[2], model[4]], strict=True):
         np.testing.assert_array_equal(weight, part.weight.detach().numpy().T)

@@ -1,0 +1,83 @@
+"""What the files of a bot cannot tell, `import` asks for: activations, and how observations were scaled."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from rlgym_bridge.cli import main
+from tests.foreign_bots import OBS, network, save_ppo
+
+WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
+STATS = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}
+
+
+def scaled() -> bool:
+    return json.loads(Path("bot", "policy.json").read_text())["obs_normalisation"] is not None
+
+
+@pytest.mark.parametrize("given", ["PPO_POLICY.pt", "5000"])
+def test_a_policy_of_rlgym_ppo_without_its_notes_is_not_taken_for_unscaled(
+    given: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = save_ppo(here / "5000", network(90), STATS)
+    notes = folder / "BOOK_KEEPING_VARS.json"
+    notes.rename(here / "notes.json")
+    if given == "PPO_POLICY.pt":
+        (folder / given).rename(given)
+    assert main(["import", given, *WORDS]) == 2
+    said = capsys.readouterr().err
+    assert "BOOK_KEEPING_VARS.json is missing" in said and "add --no-standardise" in said
+    assert not Path("bot").exists()
+
+    assert main(["import", given, *WORDS, "--no-standardise"]) == 0
+    assert not scaled()
+    shutil.rmtree("bot")
+    (here / "notes.json").rename(notes if given == "5000" else here / notes.name)
+    assert main(["import", given, *WORDS]) == 0
+    assert scaled()
+
+
+def test_notes_without_statistics_say_that_observations_were_not_scaled(here: Path) -> None:
+    save_ppo(here / "5000", network(90))
+    for words in ([], ["--no-standardise"]):
+        assert main(["import", "5000", *WORDS, *words]) == 0
+        assert not scaled()
+
+
+def test_notes_that_contradict_the_command_are_believed(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_ppo(here / "5000", network(90), STATS)
+    assert main(["import", "5000", *WORDS, "--no-standardise"]) == 2
+    assert "has obs_running_stats, so the bot was trained with" in capsys.readouterr().err
+
+
+def test_notes_that_are_none_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = save_ppo(here / "5000", network(90))
+    (folder / "BOOK_KEEPING_VARS.json").write_text("[]")
+    assert main(["import", "5000", *WORDS]) == 2
+    assert "BOOK_KEEPING_VARS.json holds list, expected an object" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["mine.pt", "actor.pt"])
+def test_a_state_dict_does_not_tell_its_activations(
+    name: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.save(network(90).state_dict(), name)
+    assert main(["import", name, *WORDS]) == 2
+    said = capsys.readouterr().err
+    assert f"{name} holds tensors alone" in said and "add --activation relu" in said
+    assert not Path("bot").exists()
+    assert main(["import", name, *WORDS, "--activation", "relu"]) == 0
+
+
+def test_networks_with_other_activations_than_relu_are_not_played(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.save(network(90).state_dict(), "mine.pt")
+    assert main(["import", "mine.pt", *WORDS, "--activation", "tanh"]) == 2
+    said = capsys.readouterr().err
+    assert "the activation is tanh, expected relu: only networks with ReLU" in said
