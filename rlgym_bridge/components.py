@@ -20,6 +20,7 @@ from rlgym.api import (
     StateMutator,
 )  # fmt: skip
 
+from rlgym_bridge.ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.signatures import check_signatures
 from rlgym_bridge.user_code import told
 
@@ -138,7 +139,7 @@ def component_factory(
 
 
 def _from_env(name: str, function: Callable[[], Any]) -> Components:
-    env = _rlgym_of(function(), name)
+    env = _build(name, function)
     delay = env.transition_engine.config.get("rlbot_delay")
     return Components(
         env.obs_builder,
@@ -163,28 +164,31 @@ def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
     Raises:
         ValueError: There is no such function, or it returns something else.
     """
-    return _rlgym_of(_env_function(name, None)(), name)
+    return _build(name, _env_function(name, None))
 
 
 def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
     """Return the function that makes an environment; its module has to be allowed, `TRUSTED` does not do."""
-    function = _import(name, () if allow is not None else None, allow)
+    with rlgym_ppo_importable():
+        function = _import(name, () if allow is not None else None, allow)
     if not callable(function):
         raise ValueError(f"{name} is {function!r}, expected a function that returns an RLGym")
     made: Callable[[], Any] = function
     return made
 
 
-def _rlgym_of(env: Any, name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return the RLGym that an environment function gave, or that is in the wrapper it gave.
+def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the RLGym that an environment function gives, or that is in the wrapper it gives.
 
     Args:
-        env: What the function returned; rlgym-ppo's `RLGymV2GymWrapper` has it as `rlgym_env`.
         name: Of the function, for the message.
+        function: May import rlgym-ppo's `RLGymV2GymWrapper` and return one; it has the RLGym as `rlgym_env`.
 
     Raises:
         ValueError: There is none.
     """
+    with rlgym_ppo_importable():
+        env = function()
     for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
         if isinstance(one, RLGym):
             return one
