@@ -9,6 +9,7 @@ import ast
 import io
 import math
 import pickle
+import pickletools
 import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -91,18 +92,20 @@ def is_script_archive(file: Path) -> bool:
 
     Raises:
         ValueError: It is a zip that would unpack to far more than its own size.
-        zipfile.BadZipFile, OSError: It cannot be read.
+        OSError: It cannot be read.
     """
-    if not zipfile.is_zipfile(file):
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+    except zipfile.BadZipFile:  # older versions of torch write pickles alone
         return False
-    with zipfile.ZipFile(file) as archive:
-        unpacked, packed = sum(one.file_size for one in archive.infolist()), file.stat().st_size
-        if unpacked > _MOST_UNPACKED * packed + _SLACK:
-            raise ValueError(
-                f"{file} has {packed} bytes and would unpack to {unpacked}, expected tensors as they are: "
-                "torch does not compress them"
-            )
-        return any(name.partition("/")[2] == "constants.pkl" for name in archive.namelist())
+    unpacked, packed = sum(one.file_size for one in entries), file.stat().st_size
+    if unpacked > _MOST_UNPACKED * packed + _SLACK:
+        raise ValueError(
+            f"{file} has {packed} bytes and would unpack to {unpacked}, expected tensors as they are: "
+            "torch does not compress them"
+        )
+    return any(one.filename.partition("/")[2] == "constants.pkl" for one in entries)
 
 
 def read_archive(file: Path) -> Archive:
@@ -125,7 +128,9 @@ def read_archive(file: Path) -> Archive:
                 for one, full in entries.items()
                 if one.startswith(f"{name}/")
             }
-            return _Unpickler(archive.read(entries[f"{name}.pkl"]), storages).load()
+            content = archive.read(entries[f"{name}.pkl"])
+            _check_pickle(content)
+            return _Unpickler(content, storages).load()
 
         code: dict[str, ast.ClassDef | ast.FunctionDef] = {}
         for name, full in entries.items():
@@ -157,6 +162,19 @@ def _definitions(name: str, text: str) -> dict[str, ast.ClassDef | ast.FunctionD
             if isinstance(node, ast.Assign) and "hooks__" in ast.unparse(node.targets[0]):
                 raise ValueError(f"{module}.{one.name} has hooks, which run beside its forward")
     return found
+
+
+def _check_pickle(content: bytes) -> None:
+    """Make sure that a pickle has only what torch writes, and reserves no more memory than it is long.
+
+    Raises:
+        ValueError: It has instructions of a newer protocol than torch's 2, or stores a value at a place that
+            a pickle of its length cannot need.
+    """
+    value: Any
+    for code, value, _ in pickletools.genops(content):
+        if code.proto > 2 or (code.name in ("PUT", "BINPUT", "LONG_BINPUT") and value > len(content)):
+            raise ValueError(f"a pickle in it has {code.name} {value}, expected what torch writes")
 
 
 class _Unpickler(pickle.Unpickler):

@@ -229,10 +229,11 @@ def test_a_script_with_hooks_is_refused(here: Path, capsys: pytest.CaptureFixtur
         ("constants.pkl", b"cbuiltins\neval\n.", "names builtins.eval, expected modules"),
         ("data.pkl", b"\x80\x02}.", "its data is dict, expected a module"),
         ("data.pkl", b"junk", "cannot be read without running code from it"),
+        ("data.pkl", b"\x80\x02Nr\xff\xff\xff\x7f.", "has LONG_BINPUT 2147483647, expected"),
         ("data/0", b"\0" * 64, "outside its 16 numbers"),
         ("data/0", b"\0" * (1 << 28), "would unpack to"),
     ],
-    ids=["os.system", "eval", "dict", "junk", "short", "bomb"],
+    ids=["os.system", "eval", "dict", "junk", "place in memory", "short", "bomb"],
 )
 def test_an_archive_that_was_tampered_with_is_refused_in_a_line(
     entry: str, content: bytes, message: str, here: Path, capsys: pytest.CaptureFixture[str]
