@@ -208,6 +208,8 @@ def _torch(name: str, args: list[Any], named: Mapping[str, Any], node: ast.expr)
             return given
         case "softmax" | "log_softmax", [_Computed() as given, 1 | -1, *dtype] if dtype in ([], [None]):
             return given.after(name)
+        case "to", [_Computed() as given, 6 | 7, *_]:  # float32, float64: torch.dtype as a number
+            return given
         case "dropout" | "dropout_", [_Computed() as given, _, False]:  # not in training: nothing
             return given
     raise _Unknown(node)

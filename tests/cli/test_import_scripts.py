@@ -87,6 +87,17 @@ class Wrapped(nn.Module):
         return torch.tanh(self.last(self.drop(nn.functional.relu(self.first(obs)))))
 
 
+class Cast(nn.Module):
+    """A network that makes sure of its input's type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = perceptron(nn.ReLU())
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.model(obs.float())
+
+
 class Multiplied(nn.Module):
     """Linear layers as older versions of torch traced them."""
 
@@ -109,9 +120,10 @@ class Multiplied(nn.Module):
         perceptron(nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), end=nn.Tanh()),
         nn.Linear(OBS, 90),
         Wrapped(),
+        Cast(),
         Multiplied(),
     ],
-    ids=["bare", "softmax", "log_softmax", "tanh", "one layer", "wrapped", "multiplied"],
+    ids=["bare", "softmax", "log_softmax", "tanh", "one layer", "wrapped", "cast", "multiplied"],
 )
 def test_scripts_of_linear_layers_with_relu_are_imported(model: nn.Module, how: str, here: Path) -> None:
     model.eval()
