@@ -13,12 +13,6 @@ TICKS_PER_SECOND: Final = 120
 
 TICK_SECONDS: Final = 1.0 / TICKS_PER_SECOND
 
-TOUCH_GAP_SECONDS: Final = 0.25
-"""Where touches are counted, contacts of a car with the ball that follow sooner are still the same touch [our
-choice: a ball that is carried or pushed bounces on the car]."""
-
-TOUCH_GAP_TICKS: Final = round(TOUCH_GAP_SECONDS * TICKS_PER_SECOND)
-
 TICK_SKIP: Final = 8
 """Ticks that a single control row is held where nobody says otherwise: RLGym's `RepeatAction` [RG]."""
 

@@ -22,6 +22,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arenas
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.touches import TOUCH_GAP_TICKS, is_new_touch
 
 TICK_SKIP = 8
 TABLE = LookupTableAction.make_lookup_table()
@@ -111,8 +112,6 @@ class Match:
         seed: Seed of kickoff spots and of the players' resets.
     """
 
-    TOUCH_GAP = TICKS_PER_SECOND // 4  # ticks: contacts closer together are one touch
-
     def __init__(self, players: tuple[Player, Player], team_size: int, seed: int) -> None:
         self.players = players
         self.team_size = team_size
@@ -122,7 +121,7 @@ class Match:
         self.scored = False
         self.state = MatchState(team_size, team_size)
         self._random = random.Random(seed)
-        self._last_touch = [-self.TOUCH_GAP] * (2 * team_size)
+        self._last_touch = [-TOUCH_GAP_TICKS] * (2 * team_size)
         self.arena, self.cars = make_arena(self.teams)
         self.arena.set_goal_score_callback(self._on_goal)
 
@@ -174,7 +173,7 @@ class Match:
         for row, touched in enumerate(self.reader._touches):
             if touched:
                 self.phase = Phase.ACTIVE
-                self.result.touches[row] += self.ticks - self._last_touch[row] >= self.TOUCH_GAP
+                self.result.touches[row] += is_new_touch(self.ticks - self._last_touch[row])
                 self._last_touch[row] = self.ticks
 
     def _respawn(self) -> None:

@@ -16,10 +16,11 @@ from rlbot import flat
 from rlbot.interface import SocketRelay
 from rlbot.managers import MatchManager
 
-from rlgym_bridge.game import PLAYING_PHASES, TOUCH_GAP_SECONDS, Phase
+from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.pilot import Faults
 from rlgym_bridge.server import BotResult, ConfigError, MatchResult, ServerError
+from rlgym_bridge.touches import is_new_touch
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")
 _LOG.setLevel(logging.WARNING)  # the relay tells of every connection
@@ -168,7 +169,8 @@ class _Watch:
                 car.boost_used += max(0.0, car.boost - player.boost)
                 touch = player.latest_touch
                 if touch is not None and touch.game_seconds != car.touch_seconds:
-                    car.touches += touch.game_seconds - car.touch_seconds >= TOUCH_GAP_SECONDS
+                    since = touch.game_seconds - car.touch_seconds
+                    car.touches += is_new_touch(round(since * TICKS_PER_SECOND))
                     car.touch_seconds = touch.game_seconds
             car.boost = player.boost
         if before is None or _score(before) != _score(packet):

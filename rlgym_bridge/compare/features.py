@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.compare.delay import latencies
-from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND, TOUCH_GAP_SECONDS
+from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.recording.match import AgentTrack, InputTrack, MatchRecording
+from rlgym_bridge.touches import is_new_touch
 
 PIECE_SECONDS: Final = 10.0
 """Length of a piece: longer than a car's moves hang together, short enough that a match has many."""
@@ -50,6 +51,7 @@ def pieces_of(recording: MatchRecording) -> Pieces:
     state = recording.state
     score = state.score.astype(int)
     seats = {row: track for track in recording.agents.values() for row in set(track.inputs.row.tolist())}
+    touches = _touches(recording)
     latencies = {row: _latency(recording, track.inputs, row) for row, track in seats.items() if row >= 0}
     for piece in rows:
         minutes = (piece.stop - piece.start) / TICKS_PER_SECOND / _MINUTE
@@ -79,7 +81,7 @@ def pieces_of(recording: MatchRecording) -> Pieces:
                     means.setdefault(f"{agent} {control} held, share", []).append(pressed)
             used = np.clip(-np.diff(boost), 0, None)
             numbers = {
-                "touches/min": _touches(state.car_ball_touches[piece, car] > 0) / minutes,
+                "touches/min": int(touches[piece, car].sum()) / minutes,
                 "in the air, share": float((state.car_on_ground[piece, car] < 1).mean()),
                 "boost used/min": float(used[used < 5].sum()) / minutes,
             }
@@ -94,22 +96,31 @@ def pieces_of(recording: MatchRecording) -> Pieces:
 
 def _pieces(recording: MatchRecording) -> Iterator[slice]:
     """Yield stretches of play, cut into pieces."""
-    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
     size, least = int(PIECE_SECONDS * TICKS_PER_SECOND), int(_LEAST_SECONDS * TICKS_PER_SECOND)
-    ends = np.flatnonzero(np.diff(playing.astype(np.int8), prepend=0, append=0))
-    for start, stop in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True):
-        for first in range(start, stop, size):
-            last = min(first + size, stop)
+    for play in _plays(recording):
+        for first in range(play.start, play.stop, size):
+            last = min(first + size, play.stop)
             if last - first >= least:
                 yield slice(first, last)
 
 
-def _touches(touched: np.ndarray) -> int:
-    """Count touches as `match` does: contacts that lie apart."""
-    ticks = np.flatnonzero(touched)
-    if not len(ticks):
-        return 0
-    return 1 + int((np.diff(ticks) > TOUCH_GAP_SECONDS * TICKS_PER_SECOND).sum())
+def _plays(recording: MatchRecording) -> list[slice]:
+    """Return the rows of each stretch of play."""
+    playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
+    ends = np.flatnonzero(np.diff(playing.astype(np.int8), prepend=0, append=0)).tolist()
+    return [slice(start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _touches(recording: MatchRecording) -> np.ndarray:
+    """Return in which rows of play each car began a touch, `(rows, cars)` bool."""
+    contacts = recording.state.car_ball_touches > 0
+    begun = np.zeros(contacts.shape, bool)
+    for play in _plays(recording):
+        for car in range(contacts.shape[1]):
+            rows = play.start + np.flatnonzero(contacts[play, car])
+            begun[rows[:1], car] = True
+            begun[rows[1:], car] = is_new_touch(np.diff(recording.tick[rows]))
+    return begun
 
 
 def _latency(recording: MatchRecording, sent: InputTrack, car: int) -> float:

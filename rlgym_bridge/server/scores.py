@@ -4,7 +4,8 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import TICKS_PER_SECOND, TOUCH_GAP_TICKS
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.touches import is_new_touch
 
 _OWN_GOAL_TICKS: Final = 4 * TICKS_PER_SECOND
 """A goal after a defender's touch still counts for an attacker who touched the ball this shortly
@@ -21,7 +22,7 @@ class Scores:
 
     Attributes:
         infos: `flat.ScoreInfo` of each slot.
-        touches: Ball touches of each slot; contacts within `TOUCH_GAP_SECONDS` count once.
+        touches: Ball touches of each slot; see `is_new_touch`.
     """
 
     def __init__(self, teams: list[int]) -> None:
@@ -53,7 +54,7 @@ class Scores:
     def touch(self, slot: int, frame: int) -> None:
         """Count a contact of a car with the ball, shown first by packet `frame`."""
         last = self._last_touch[slot]
-        if last < 0 or frame - last >= TOUCH_GAP_TICKS:
+        if last < 0 or is_new_touch(frame - last):
             self.touches[slot] += 1
         self._last_touch[slot] = frame
         self._last_toucher = slot

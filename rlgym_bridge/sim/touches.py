@@ -1,14 +1,14 @@
-"""When a contact of a car with the ball is a new touch, for many matches at once."""
+"""Counts touches in many matches at once."""
 
 from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.game import TOUCH_GAP_TICKS
+from rlgym_bridge.touches import TOUCH_GAP_TICKS, is_new_touch
 
 
 class TouchCounter:
-    """Tells new touches from those that go on: contacts within `TOUCH_GAP_SECONDS` are one.
+    """Tells new touches from those that go on, see `is_new_touch`.
 
     Args:
         matches, cars: Shape of what is counted.
@@ -28,7 +28,7 @@ class TouchCounter:
             `(matches, cars)` bool.
         """
         self._since += ticks
-        begun: np.ndarray = contacts & (self._since >= TOUCH_GAP_TICKS)
+        begun: np.ndarray = contacts & is_new_touch(self._since)
         self._since[contacts] = 0
         return begun
 
