@@ -64,6 +64,12 @@ class ComponentSpec:
             )
         return cls(where, args, nested)
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Names of the modules that it and what is nested in it come from."""
+        nested = () if self.nested is None else self.nested.modules
+        return (self.path.partition(":")[0], *nested)
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         nested = None if self.nested is None else self.nested.to_json()

@@ -41,13 +41,26 @@ def policy_path(given: str) -> str:
 
     Anything else is returned as it is.
     """
+    run = None if (Path(given) / MANIFEST_FILE).is_file() else run_of(given)
+    newest = None if run is None else newest_checkpoint(run)
+    return given if newest is None else str(newest)
+
+
+def run_of(given: str | Path) -> Path | None:
+    """Return the folder of the training run that a path belongs to.
+
+    Args:
+        given: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints.
+
+    Returns:
+        None for anything else; a run has a checkpoint at least.
+    """
     path = Path(given).absolute()
     for run in (path, path.parent, path.parent.parent):
-        if path in (run, run / CHECKPOINTS, run / CHECKPOINTS / LATEST):
-            newest = None if (path / MANIFEST_FILE).is_file() else newest_checkpoint(run)
-            if newest is not None:
-                return str(newest)
-    return given
+        folder, found = run / CHECKPOINTS, all_checkpoints(run)
+        if found and path in (run, folder, folder / LATEST, *found):
+            return run
+    return None
 
 
 def write_files(folder: Path, data: bytes, text: str) -> None:

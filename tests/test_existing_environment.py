@@ -87,7 +87,7 @@ def settings(here: Path, **changes: Any) -> Settings:
 def test_rlgym_tools_components_and_shared_info_train_and_play(here: Path) -> None:
     checkpoint = train(settings(here), quiet=True).checkpoint
     train(settings(here, steps=300), resume=True, quiet=True)
-    words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "tools_env"]
+    words = ["--blue", str(checkpoint), "--orange", "chaser"]
     assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q"]) == 0
 
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.policy_files import policy_path
 from rlgym_bridge.server.packer import field_info
 from tests.engines.worlds import serving
 from tests.live.test_agent import CONFIG, Always, at, brain, sent
@@ -82,21 +84,79 @@ def test_the_example_of_training_from_recorded_states_trains(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
-def test_the_example_of_a_bot_of_ones_own_trains(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of README's bot of one's own, after `python -m training my.toml --out runs/mine`."""
+    folder = tmp_path_factory.mktemp("own")
     (config,) = re.findall(r"```toml\n# my.toml\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "my.toml").write_text(
-        "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 200\n" + config
-    )
+    few = "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 300\ncheckpoint_every = 100\n"
+    (folder / "my.toml").write_text(few + config)
     for name in ("my_bot", "my_parts"):
         (module,) = re.findall(rf"```python\n# {name}.py\n(.*?)```", README, re.DOTALL)
-        (tmp_path / f"{name}.py").write_text(module)
-    command = [sys.executable, "-m", "training", str(tmp_path / "my.toml"), "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "run" / "checkpoints" / "latest").exists()
-    assert "1v1 of my_bot: 114 numbers, categorical actions (90,)" in done.stderr
-    words = ["training.evaluate", "run", "chaser", "--matches", "2", "--seconds", "5", "--processes", "1"]
-    played = [sys.executable, "-m", *words, "--allow-modules", "my_parts"]
+        (folder / f"{name}.py").write_text(module)
+    said = of_module(folder, "training my.toml --out runs/mine")
+    assert "1v1 of my_bot: 114 numbers, categorical actions (90,)" in said
+    of_module(folder, f"{MATCH} --blue runs/mine --seconds 20 --record match.mcap")
+    return folder
+
+
+MATCH = "rlgym_bridge.cli match --orange chaser --pace lockstep --max-overtime 0"
+SHORT = "--seconds 5 --matches 2 --processes 1"
+
+
+def of_module(folder: Path, words: str, code: int = 0) -> str:
+    """Run `python -m` of some words in a folder; return what it said."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(played, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", *words.split()], capture_output=True, text=True, check=False, cwd=folder,
+        env=environment, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"training.evaluate runs/mine chaser {SHORT}",
+        f"training.evaluate chaser runs/mine/checkpoints/latest {SHORT}",
+        f"training.worlds runs/mine chaser {SHORT}",
+        f"training.ratings runs/mine --most 2 {SHORT}",
+        "training.average runs/mine --out average",
+        "training.imitate match.mcap --run runs/mine --epochs 1 --layers 8 --out runs/clone",
+        "rlgym_bridge.cli parity --policy runs/mine --ticks 2000",
+    ],
+    ids=lambda words: " ".join(words.split()[:2]),
+)
+def test_the_next_commands_take_the_run_of_a_bot_of_ones_own_as_it_is(words: str, own: Path) -> None:
+    of_module(own, words)
+
+
+def test_episodes_are_made_of_what_the_run_of_a_bot_of_ones_own_has_played(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rlgym_bridge.rllib import episodes_from_recording
+    from rlgym_bridge.runs import run_modules
+
+    monkeypatch.syspath_prepend(own)
+    assert episodes_from_recording(own / "match.mcap", allow_modules=run_modules(own / "runs" / "mine"))
+    with pytest.raises(ValueError, match="importing it would run code of my_parts"):
+        episodes_from_recording(own / "match.mcap")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (f"training.evaluate bare chaser {SHORT}", 2),
+        (f"{MATCH} --blue bare --seconds 2", 1),
+        ("rlgym_bridge.cli parity --policy bare", 2),
+        ("training.imitate match.mcap --out clone", 2),
+    ],
+    ids=lambda words: str(words).partition(" ")[0],
+)
+def test_a_policy_folder_by_itself_is_still_asked_about(words: str, code: int, own: Path) -> None:
+    run = own / "runs" / "mine"
+    shutil.copytree(policy_path(str(run)), own / "bare", dirs_exist_ok=True)
+    shutil.copy(run / "run.toml", own / "bare")  # a policy folder is no run, whatever lies in it
+    said = of_module(own, words, code)
+    assert "--allow-modules my_parts" in said

@@ -2,11 +2,14 @@
 
 import argparse
 import functools
+import itertools
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from rlgym_bridge.runs import run_modules
 
 Command = Callable[..., int]
 
@@ -26,14 +29,21 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
     parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M", help="a module that the folders may name"
-    )
+        "--allow-modules", action="append", default=[], metavar="M",
+        help="a module that policy folders may name; a run may name its own",
+    )  # fmt: skip
     parser.add_argument("--json", type=writable, metavar="FILE", help="write the result to this file")
 
 
-def how(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what `evaluate` and its like are told of these options."""
-    return {name: getattr(options, name) for name in ("seconds", "seed", "processes", "allow_modules")}
+def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
+    """Return what `evaluate` and its like are told of these options.
+
+    Args:
+        options: Those of `add_options`.
+        named: What plays, as the user named it: the modules of runs are allowed.
+    """
+    found = {name: getattr(options, name) for name in ("seconds", "seed", "processes")}
+    return found | {"allow_modules": [*options.allow_modules, *itertools.chain(*map(run_modules, named))]}
 
 
 def write_json(options: argparse.Namespace, result: Any) -> None:

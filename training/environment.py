@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components import Components, component_factory
+from rlgym_bridge.components import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
 from training.config import ConfigError, Settings, hitbox_number
@@ -54,6 +54,12 @@ class Task:
         if self._module is None:
             return {"env": self.name}
         return {"obs": self._module.obs(self._settings), "parser": self._module.parser(self._settings)}
+
+    def modules(self) -> list[str]:
+        """Return the names of its own module and of those that its policy folders name, without `TRUSTED`."""
+        specs = [one for one in self.named().values() if isinstance(one, ComponentSpec)]
+        names = [name for spec in specs for name in spec.modules if name.partition(".")[0] not in TRUSTED]
+        return list(dict.fromkeys([self.module, *names]))
 
     def obs_and_parser(self) -> Components:
         """Return builder, parser and provider of shared info, as a policy folder names them.

@@ -207,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         team_size=options.team_size,
         selection=options.selection,
         action_delay=options.action_delay,
-        **how(options),
+        **how(options, options.a, options.b),
     )
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute

@@ -1,9 +1,11 @@
 """`python -m training.imitate RECORDING...`: a policy that does what recorded matches show."""
 
 import argparse
+import itertools
 import sys
 from collections.abc import Sequence
 
+from rlgym_bridge.runs import RUN_FILE, run_modules
 from training.command import errors_said, writable, write_json
 from training.imitation import Imitation, imitate
 
@@ -50,6 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seed", type=int, default=0, metavar="S", help="of network and batches (default: 0)"
     )
     parser.add_argument(
+        "--run", action="append", default=[], metavar="RUN",
+        help="folder of a training run that recorded bots play: they may name its modules; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
         "--allow-modules", action="append", default=[], metavar="M",
         help="a module that the recorded policies may name components of",
     )  # fmt: skip
@@ -58,8 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     how = {
         name: getattr(options, name)
-        for name in ("commanded", "held_out", "layers", "epochs", "learning_rate", "seed", "allow_modules")
+        for name in ("commanded", "held_out", "layers", "epochs", "learning_rate", "seed")
     }
+    how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
     try:
         say = _nothing if options.quiet else print
         found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
@@ -70,6 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.quiet:
         _say(options.out, found)
     return 0
+
+
+def _modules_of(run: str) -> tuple[str, ...]:
+    modules = run_modules(run)
+    if not modules:
+        raise ValueError(
+            f"--run {run} is no folder of a training run with a {RUN_FILE}, expected one; or name the "
+            "modules of the recorded policies with --allow-modules"
+        )
+    return modules
 
 
 def _say(out: str, found: Imitation) -> None:

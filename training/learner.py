@@ -65,6 +65,7 @@ class Learner:
         parameters: Of both.
         optimizer: Of both.
         learned: `(matches, cars)` bool, the seats of each collector that are learned from.
+        modules: Names of those that the settings and the policy name.
         steps: Agent steps learned from.
         scale: Of observations, where they are normalised.
         snapshots: Older versions of the policy, and how strong they are.
@@ -93,6 +94,7 @@ class Learner:
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
         self.learned = learned_seats(settings)
+        self.modules = self._task.modules()
         if settings.rival:  # can it be played?
             Rival(settings, self._task, rival_sides(settings))
         self.steps = 0

@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.most < 2:
         raise ValueError(f"--most is {options.most}, expected 2 or more")
     players = [*checkpoints(options.run, options.most), CHASER]
-    ratings = rate(players, options.matches, team_size=options.team_size, **how(options))
+    ratings = rate(players, options.matches, team_size=options.team_size, **how(options, options.run))
     print(f"{'checkpoint':>14}  rating  deviation  at least")
     for one in ratings:
         print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from rlgym_bridge.brains import brain_of
 from rlgym_bridge.calls import works_in_batches
+from rlgym_bridge.runs import run_modules
 from rlgym_bridge.state import MatchState
 from training.config import ConfigError, Settings
 from training.environment import Task
@@ -38,7 +39,7 @@ class Rival:
     def __init__(self, settings: Settings, task: Task, sides: np.ndarray) -> None:
         name, ours = settings.rival, task.obs_and_parser()
         try:
-            brain = brain_of(name, [task.module.partition(".")[0]])
+            brain = brain_of(name, [task.module.partition(".")[0], *run_modules(name)])
             theirs = brain.components()
         except (OSError, ValueError) as error:
             raise ConfigError(f'rival is "{name}", which cannot be played: {error}') from error

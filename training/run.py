@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from rlgym_bridge.policy_files import newest_checkpoint
+from rlgym_bridge.runs import write_run_modules
 from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings
 from training.learner import OLDER, Learner
@@ -120,6 +121,7 @@ def run(
         engine_of(learner) as engine,
         Progress(settings, learner.steps, quiet) as progress,
     ):
+        write_run_modules(Path(settings.out), learner.modules)
         progress.begin(learner.about(engine.count), changed)
         restart = True
         while learner.steps < settings.steps and not stop:

@@ -13,6 +13,7 @@ from rlgym_bridge.brains import CHASER
 from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
 from rlgym_bridge.manifest import Manifest
 from rlgym_bridge.policy_files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.runs import run_modules
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
 
@@ -43,7 +44,8 @@ def with_line_up(
             `psyonix:SKILL`; None keeps blue's cars.
         orange: Likewise.
         real_game: Whether humans and Psyonix bots can play.
-        allow_modules: Modules that policy folders may import components from.
+        allow_modules: Modules that policy folders may import components from, besides those of a run that is
+            named.
 
     Raises:
         ConfigError: A BOT is nothing that can be played.
@@ -53,8 +55,9 @@ def with_line_up(
     for team, given in ((BLUE, blue), (ORANGE, orange)):
         if given is not None:
             bots = [policy_path(bot) for bot in given]
+            allowed = [(*allow_modules, *_modules(bot)) for bot in given]
             players = [player for player in players if player.team != team]
-            players += [_player(bot, team, real_game, allow_modules) for bot in bots]
+            players += [_player(bot, team, real_game, its) for bot, its in zip(bots, allowed, strict=True)]
             named += bots
     match.player_configurations = sorted(players, key=lambda player: player.team)
     sizes = tuple(sum(player.team == team for player in players) for team in (BLUE, ORANGE))
@@ -126,6 +129,13 @@ def _car_of(policy: str) -> flat.PlayerLoadout | None:
     hitbox = _manifest(policy).hitbox
     bodies = {HITBOXES[number].name: body for body, number in HITBOX_OF_BODY.items()}
     return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=bodies[hitbox])
+
+
+def _modules(bot: str) -> tuple[str, ...]:
+    try:
+        return run_modules(bot)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"BOT {bot!r}: {error}") from error
 
 
 def _manifest(policy: str) -> Manifest:

@@ -16,6 +16,7 @@ from rlgym_bridge.components import Components, ComponentSpec, component_factory
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.policy import load_policy
 from rlgym_bridge.policy_files import policy_path
+from rlgym_bridge.runs import run_modules
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_code import told
 
@@ -88,7 +89,8 @@ def _components(options: argparse.Namespace) -> tuple[Callable[[], Components], 
     if options.parser is not None and (options.env or options.policy):
         raise ConfigError("--parser goes with --obs; an environment or a policy has a parser of its own")
     if options.policy is not None:
-        loaded = load_policy(policy_path(options.policy), allow_modules=options.allow_modules)
+        allowed = (*options.allow_modules, *run_modules(options.policy))
+        loaded = load_policy(policy_path(options.policy), allow_modules=allowed)
         manifest = loaded.manifest
         box = [one.name for one in HITBOXES].index(manifest.hitbox)
         return loaded.components, options.tick_skip or manifest.tick_skip, box

@@ -1,0 +1,98 @@
+"""The folder of a training run is trusted with the modules of its settings, a policy folder with none."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.runs import RUN_FILE, run_modules, write_run_modules
+from tests.policy_folders import save
+from training.config import checked
+from training.environment import Task
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with two checkpoints, of which the file `latest` names the first."""
+    run = tmp_path / "run"
+    for steps in ("5", "10"):
+        save(run / "checkpoints" / steps)
+    (run / "checkpoints" / "latest").write_text("5\n")
+    write_run_modules(run, ["my_bot", "my_parts"])
+    return run
+
+
+@pytest.mark.parametrize("name", ["", "checkpoints", "checkpoints/latest", "checkpoints/5", "checkpoints/10"])
+def test_whatever_is_named_of_a_run_is_trusted_with_its_modules(name: str, run: Path) -> None:
+    assert run_modules(run / name) == run_modules(str(run / name)) == ("my_bot", "my_parts")
+
+
+def test_a_policy_folder_is_trusted_with_nothing_whatever_lies_in_it_or_beside_it(run: Path) -> None:
+    policy = run.parent / "policy"
+    shutil.copytree(run / "checkpoints" / "5", policy)
+    assert run_modules(policy) == ()
+    shutil.copytree(run, policy, dirs_exist_ok=True)
+    assert (policy / RUN_FILE).exists() and run_modules(policy) == ()
+    assert run_modules(policy / "checkpoints" / "5") == ()  # in a policy folder, not in a run
+    shutil.copytree(policy, run / "averaged")
+    assert run_modules(run / "averaged") == ()
+
+
+@pytest.mark.parametrize("name", ["chaser", "nothing/there", "run/checkpoints/7", "run/progress.csv"])
+def test_what_is_no_run_is_trusted_with_nothing(name: str, run: Path) -> None:
+    assert run_modules(run.parent / name) == ()
+
+
+def test_a_run_of_before_the_file_was_written_is_trusted_with_nothing(run: Path) -> None:
+    (run / RUN_FILE).unlink()
+    assert run_modules(run) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("modules =", "run.toml cannot be read"),
+        ("modules = 'os'", "modules is 'os', expected a list of names"),
+    ],
+)
+def test_a_broken_file_of_a_run_is_named(
+    text: str, message: str, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / RUN_FILE).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        run_modules(run)
+    assert main(["match", "--blue", str(run), "--orange", "chaser"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
+    stranger = "my_parts:SpeedObs"
+    for checkpoint in (run / "checkpoints").glob("*/policy.json"):
+        text = checkpoint.read_text().replace("rlgym_bridge.observations:DefaultObs", stranger)
+        checkpoint.write_text(text)
+        for folder in (run, run / "checkpoints", checkpoint.parent):
+            (folder / "my_parts.py").write_text("raise SystemExit('it was run')")
+    command = [sys.executable, "-m", "training.evaluate", str(run), "chaser", "--matches", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert f"my_parts (for {stranger}) cannot be imported" in done.stderr
+
+
+def test_a_run_names_the_modules_of_its_settings_and_of_what_its_policies_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "named_parts.py").write_text(
+        "from rlgym_bridge.actions import LookupTableAction\n\n\nclass Mine(LookupTableAction):\n    pass\n"
+    )
+    (tmp_path / "named_bot.py").write_text(
+        "from rlgym_bridge.actions import RepeatAction\nfrom rlgym_bridge.components import ComponentSpec\n"
+        "from training.components import *\nimport named_parts\n\n\n"
+        "def parser(settings):\n"
+        "    return ComponentSpec.of(RepeatAction, ComponentSpec.of(named_parts.Mine), repeats=8)\n"
+    )
+    assert Task(checked({"components": "named_bot"})).modules() == ["named_bot", "named_parts"]
+    assert Task(checked({})).modules() == ["training.components"]
