@@ -4,7 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.processes import guard
 from tests.watched import watching
+
+
+def pytest_sessionstart() -> None:
+    """Have all processes that tests start end with this one."""
+    guard()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
 from rlgym_bridge.sim.reader import ArenaReader, read_arena
 from rlgym_bridge.state import MatchState, derive
 from tests.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
+from tests.support.processes import run_to_end
 
 SHARE_WON = {DriveAtBall: 0.70, StandStill: 0.95}
 FIRST_SEED = 10_000  # none of these was used to tune the policy
@@ -249,5 +249,5 @@ def test_one_car_of_a_team_goes_and_the_others_stand_off() -> None:
 
 def test_it_needs_neither_the_simulator_nor_the_game() -> None:
     program = "import sys, rlgym_bridge.chaser; print({'rlbot', 'RocketSim'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_to_end([sys.executable, "-c", program], check=True)
     assert done.stdout.strip() == "set()"

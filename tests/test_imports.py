@@ -1,13 +1,13 @@
 """Data flows one way, and the two ends of the wire share nothing but constants."""
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import rlgym_bridge
+from tests.support.processes import run_to_end
 
 ROOT = Path(rlgym_bridge.__file__).parent
 
@@ -68,5 +68,5 @@ def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
         "import sys; sys.modules['torch'] = sys.modules['RocketSim'] = None;"
         "from rlgym_bridge.brains import brain_of; brain_of('chaser').components()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_to_end([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from tests.live.test_agent import CONFIG, Always, at, brain, sent
 from tests.live.test_decoder import player
 from tests.recorded_matches import record
 from tests.server.helpers import go_on, kicked_off, place_of
+from tests.support.processes import run_to_end
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -80,7 +80,7 @@ def test_the_example_of_training_from_recorded_states_trains(tmp_path: Path) -> 
     )
     command = [sys.executable, "-m", "training", "my.toml", "--out", "run", "-q"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    done = run_to_end(command, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
 
 
@@ -107,10 +107,7 @@ SHORT = "--seconds 5 --matches 2 --processes 1"
 def of_module(folder: Path, words: str, code: int = 0) -> str:
     """Run `python -m` of some words in a folder; return what it said."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-m", *words.split()], capture_output=True, text=True, check=False, cwd=folder,
-        env=environment, timeout=240,
-    )  # fmt: skip
+    done = run_to_end([sys.executable, "-m", *words.split()], cwd=folder, env=environment)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

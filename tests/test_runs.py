@@ -1,7 +1,6 @@
 """The folder of a training run is trusted with the modules of its settings, a policy folder with none."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.runs import RUN_FILE, run_modules, write_run_modules
 from tests.policy_folders import save
+from tests.support.processes import run_to_end
 from training.config import checked
 from training.environment import Task
 
@@ -76,7 +76,7 @@ def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
         for folder in (run, run / "checkpoints", checkpoint.parent):
             (folder / "my_parts.py").write_text("raise SystemExit('it was run')")
     command = [sys.executable, "-m", "training.evaluate", str(run), "chaser", "--matches", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = run_to_end(command, seconds=120)
     assert done.returncode == 2
     assert f"my_parts (for {stranger}) cannot be imported" in done.stderr
 

@@ -20,6 +20,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from tests.benchmarks.env import ours
+from tests.support.processes import guard
 
 _ARENAS = (1, 4, 16, 64, 128, 256)
 _SIZES = (1, 2, 3)
@@ -69,6 +70,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="medians of so many (default: 3)")
     parser.add_argument("--folder", type=Path, default=Path("docs"))
     options = parser.parse_args()
+    guard()
     found = measure(options.seconds, options.rounds)
     packages = ("rocketsim", "rlgym-rocket-league", "numpy")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)

@@ -8,7 +8,6 @@ episode.
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,9 +18,11 @@ import safetensors.numpy
 from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
 from tests.recorded_matches import POLICY, record
+from tests.support.processes import run_to_end
 
 _SEEDS = 3
 _PLAYED = 3  # matches
+_LONGEST = 7200.0  # s, of an imitation or a match
 _WORLD = ("--latency", "2", "--drop", "5")
 _T = 4.303  # Student's, 95 %, two degrees of freedom
 
@@ -83,7 +84,7 @@ def _imitated(files: list[Path], words: list[str], result: Path) -> dict[str, An
     """Clone, unless an interrupted run has done so."""
     if not result.exists():
         command = [sys.executable, "-m", "training.imitate", *map(str, files), *words, "-q"]
-        subprocess.run([*command, "--json", str(result)], check=True)
+        run_to_end([*command, "--json", str(result)], check=True, seconds=_LONGEST)
     found: dict[str, Any] = json.loads(result.read_text())
     return found
 
@@ -95,7 +96,8 @@ def _plays(policy: Path, folder: Path) -> str:
         command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", str(policy)]
         command += ["--orange", "chaser"]
         command += [*_WORLD, "--pace", "lockstep", "--seconds", "300", "--max-overtime", "0", "-q"]
-        subprocess.run([*command, "--seed", str(100 + seed), "--json", str(result)], check=True, cwd=folder)
+        command += ["--seed", str(100 + seed), "--json", str(result)]
+        run_to_end(command, check=True, cwd=folder, seconds=_LONGEST)
         score = json.loads(result.read_text())["score"]
         goals = [sum(pair) for pair in zip(goals, score, strict=True)]
     return f"{goals[0]} : {goals[1]} against Chaser in {_PLAYED} matches of five minutes"

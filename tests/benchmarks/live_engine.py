@@ -1,9 +1,7 @@
 """RLGym over a match in lockstep, beside RLGym over its own engine: equal environments and actions."""
 
-import socket
 import statistics
 import subprocess
-import sys
 import time
 from typing import Any
 
@@ -17,6 +15,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from rlgym_bridge.live.engine import LiveEngine
+from tests.support.servers import match_server
 
 
 def steps_a_second(engine: Any, seconds: float) -> float:
@@ -39,18 +38,12 @@ def steps_a_second(engine: Any, seconds: float) -> float:
 def live_engine(rounds: int, seconds: float = 4.0) -> dict[str, Any]:
     """Run both in turns; medians."""
     values, peers = [], []
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "rlgym_bridge.cli", "server", str(port), "--pace", "lockstep"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        assert server.stdout is not None
-        server.stdout.readline()  # it listens
+    with match_server(stderr=subprocess.DEVNULL) as port:
         engine, peer = LiveEngine((1, 1), ("127.0.0.1", port)), RocketSimEngine[Any]()
         for _ in range(rounds):
             values.append(steps_a_second(engine, seconds))
             peers.append(steps_a_second(peer, seconds))
         engine.close()
-        server.terminate()
     value, peer_value = statistics.median(values), statistics.median(peers)
     return {
         "value": value,

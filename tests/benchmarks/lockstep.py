@@ -3,9 +3,9 @@
 import select
 import socket
 import statistics
-import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from typing import Any
 
 from rlbot import flat
@@ -13,9 +13,11 @@ from rlbot import flat
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
 from tests.parity.world import make_match
+from tests.support.processes import child
 
 _SECONDS = 40.0  # of game time
 _ECHOES = 5000
+_SILENCE = 60.0  # s without an answer after which an echo is given up
 
 _ECHO = """
 import socket, sys
@@ -63,10 +65,14 @@ def _echo(team_size: int) -> float:
     data = len(packet).to_bytes(2, "big") + packet
     answer = flat.InterfacePacket(flat.PlayerInput(0, flat.ControllerState(throttle=1.0))).pack()
     answer = len(answer).to_bytes(2, "big") + answer
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.settimeout(_SILENCE)
         words = [str(listener.getsockname()[1]), answer.hex(), str(len(data))]
-        clients = [subprocess.Popen([sys.executable, "-c", _ECHO, *words]) for _ in range(2 * team_size)]
-        peers = [listener.accept()[0] for _ in clients]
+        peers = []
+        for _ in range(2 * team_size):
+            stack.enter_context(child([sys.executable, "-c", _ECHO, *words]))
+            peers.append(stack.enter_context(listener.accept()[0]))
         for peer in peers:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         began = time.perf_counter()
@@ -75,12 +81,11 @@ def _echo(team_size: int) -> float:
                 peer.sendall(data)
             waiting = list(peers)
             while waiting:
-                for peer in select.select(waiting, (), ())[0]:
+                ready = select.select(waiting, (), (), _SILENCE)[0]
+                if not ready:
+                    raise TimeoutError(f"an echo did not answer for {_SILENCE:g} s")
+                for peer in ready:
                     peer.recv(len(answer))
                     waiting.remove(peer)
         seconds = time.perf_counter() - began
-        for peer in peers:
-            peer.close()
-        for client in clients:
-            client.wait()
     return _ECHOES / seconds

@@ -8,15 +8,15 @@ import csv
 import dataclasses
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.runner import Skipped
+from tests.support.processes import run_to_end
 from training.config import Settings, as_toml
 
 _ROOT = Path(__file__).parents[2]
@@ -36,10 +36,6 @@ BATCH = _COLLECTORS * _MATCHES * _STEPS * 2  # agent steps of an iteration, of e
 _PROCESSES = 8  # of the peer, one match each
 _WARM_UP = 3  # iterations that do not count
 _OURS, _THEIRS = 40, 10  # iterations that do: about as long as each other
-
-
-class Skipped(RuntimeError):
-    """The peer cannot be run here; the message says why."""
 
 
 def ppo_vs_rlgym_learn(rounds: int) -> dict[str, Any]:
@@ -142,20 +138,17 @@ def _run(command: list[str], folder: Path, packages: Path) -> str:
         "OMP_WAIT_POLICY": "passive",
     }
     words, terminal = folder / "words", os.openpty()
-    with words.open("w") as out:
-        program = subprocess.Popen(
-            command, stdin=terminal[1], stdout=out, stderr=out, cwd=folder, env=env, start_new_session=True
-        )
-        try:
-            code = program.wait(_RUN_SECONDS)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(program.pid, signal.SIGKILL)
-            program.wait()
-            for end in terminal:
-                os.close(end)
+    try:
+        with words.open("w") as out:
+            code = run_to_end(
+                command, seconds=_RUN_SECONDS, stdin=terminal[1], stdout=out, stderr=out, cwd=folder, env=env,
+                start_new_session=True,
+            ).returncode  # fmt: skip
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        for end in terminal:
+            os.close(end)
     said = words.read_text(errors="replace")[-2000:]
     if code != 0:
         how = f"takes more than {_RUN_SECONDS:.0f} s" if code is None else f"ends with exit code {code}"
@@ -184,9 +177,7 @@ def _install() -> None:
     pip = [str(_python()), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
     for command in ([sys.executable, "-m", "venv", "--clear", str(_PEER)], [*pip, *_PACKAGES]):
         try:
-            subprocess.run(
-                command, env=env, check=True, timeout=_INSTALL_SECONDS, capture_output=True, text=True
-            )
+            run_to_end(command, env=env, check=True, seconds=_INSTALL_SECONDS)
         except subprocess.CalledProcessError as error:
             said = (error.stderr or error.stdout)[-500:]
             raise Skipped(f"rlgym-learn cannot be installed: {said}") from error

@@ -8,7 +8,6 @@ it: every packet, every input, every eighth tick a decision. Nothing else runs i
 
 import json
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +29,7 @@ from rlgym_bridge.recording.match import read_match
 from rlgym_bridge.recording.mcap_file import read_contents
 from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.state import MatchState
+from tests.support.processes import run_to_end
 
 _TICK_SKIP = 8
 
@@ -102,7 +102,7 @@ def whole_match(seconds: float, record: Path | None) -> dict[str, Any]:
         words += ["--max-overtime", "0", "-q", "--json", str(told)]
         words += ["--record", str(record)] if record else []
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-m", "rlgym_bridge.cli", *words], check=True)
+        run_to_end([sys.executable, "-m", "rlgym_bridge.cli", *words], check=True, seconds=2 * seconds + 120)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         match = json.loads(told.read_text())
     found = {bot["name"]: bot["reply_ms"] for bot in match["bots"]}

@@ -8,13 +8,13 @@ import dataclasses
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.ppo import BATCH, settings_of, speed_of
+from tests.support.processes import run_to_end
 from training.config import as_toml
 
 _ROOT = Path(__file__).parents[2]
@@ -78,8 +78,6 @@ def _rlgym(seed: int) -> float:
 
 def _run(command: list[str]) -> None:
     env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(_ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
-    done = subprocess.run(
-        command, cwd=_ROOT, env=env, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS
-    )
+    done = run_to_end(command, cwd=_ROOT, env=env, seconds=_RUN_SECONDS)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")

@@ -13,6 +13,8 @@ import pytest
 
 from rlgym_bridge.dialect import POINTS
 from tests.live.test_exact import network_folder
+from tests.support.processes import child, run_to_end
+from tests.support.servers import match_server
 
 ROOT = Path(__file__).parents[2]
 CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -20,14 +22,11 @@ CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.ge
 
 
 def bridge(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, "-m", "tests.cli.checked", *map(str, words)],
         cwd=cwd,
         env={**CHECKED, **environment},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
+        seconds=200,
     )
 
 
@@ -113,29 +112,11 @@ def test_without_the_real_game_the_command_says_what_is_missing() -> None:
 
 
 def test_a_match_can_be_played_on_a_server_that_stands_in_rlbotservers_place(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    words = [
-        sys.executable,
-        "-m",
-        "rlgym_bridge.cli",
-        "server",
-        port,
-        "--pace",
-        "lockstep",
-        "--seconds",
-        "10",
-    ]
-    with subprocess.Popen([*words, "--max-overtime", "0"], stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        assert port in server.stdout.readline()
-        try:
-            done = bridge(
-                "match", ROOT / "rlbot.cfg", "--server", "rlbot", "--json", tmp_path / "out.json",
-                cwd=tmp_path, RLBOT_SERVER_PORT=port,
-            )  # fmt: skip
-        finally:
-            server.terminate()
+    with match_server("--seconds", "10", "--max-overtime", "0") as port:
+        done = bridge(
+            "match", ROOT / "rlbot.cfg", "--server", "rlbot", "--json", tmp_path / "out.json",
+            cwd=tmp_path, RLBOT_SERVER_PORT=str(port),
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["ticks"] > 1200 and len(result["bots"]) == 2
@@ -230,14 +211,10 @@ def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     words = ["match", str(ROOT / "rlbot.cfg"), "--json", str(tmp_path / "out.json")]
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.cli.checked", *words],
-        cwd=tmp_path,
-        env=CHECKED,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as match:
+    with child(
+        [sys.executable, "-m", "tests.cli.checked", *words], cwd=tmp_path, env=CHECKED,
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    ) as match:  # fmt: skip
         assert match.stdout is not None
         assert "0 : 0" in match.stdout.readline()
         bots = psutil.Process(match.pid).children(recursive=True)
@@ -246,11 +223,11 @@ def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
             os.killpg(match.pid, number)
         else:
             match.send_signal(number)
-        out = match.stdout.read()
-    assert match.returncode == 1
+        out, _ = match.communicate(timeout=60)
+        assert match.returncode == 1
+        assert not any(bot.is_running() and bot.status() != psutil.STATUS_ZOMBIE for bot in bots)
     assert "stopped" in out and "touches" in out and "left before the end" not in out
     assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
-    assert not any(bot.is_running() and bot.status() != psutil.STATUS_ZOMBIE for bot in bots)
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_the_match() -> None:

@@ -13,6 +13,7 @@ from rlgym_bridge.cli.options import check_outputs, write_json
 from rlgym_bridge.probe import Report
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.server import ConfigError
+from tests.support.processes import child, run_to_end
 
 FULL = Path("/dev/full")
 PLAIN = """import signal, sys
@@ -43,9 +44,9 @@ def test_a_result_that_cannot_be_written_at_the_end_is_shown_and_the_file_named(
 @posix
 def test_a_match_whose_json_cannot_be_written_shows_its_result_and_ends_with_2(tmp_path: Path) -> None:
     words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
-    done = subprocess.run(
+    done = run_to_end(
         [sys.executable, "-m", "rlgym_bridge.cli", *words, "--max-overtime", "0", "--json", str(FULL)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+        cwd=tmp_path, seconds=100,
     )  # fmt: skip
     assert done.returncode == 2
     assert "No space left on device: '/dev/full'" in done.stderr and "Traceback" not in done.stderr
@@ -99,10 +100,7 @@ def test_ctrl_c_while_the_program_is_still_loading_says_stopped(tmp_path: Path) 
         "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time\ntime.sleep(9)\n"
     )
     search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", PLAIN],
-        env={**os.environ, "PYTHONPATH": search}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = run_to_end([sys.executable, "-c", PLAIN], env={**os.environ, "PYTHONPATH": search}, seconds=60)
     assert (done.returncode, done.stderr) == (1, "stopped\n")
 
 
@@ -136,8 +134,8 @@ console = console_of(Namespace(quiet=False))
 for _ in range(10_000):
     console.print("a line that nobody reads")
 sys.exit(7)"""
-    done = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert done.stdout is not None and done.stderr is not None
-    done.stdout.close()
-    assert done.stderr.read() == b""
-    assert done.wait(60) == 7
+    with child([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 7

@@ -2,10 +2,8 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -13,20 +11,19 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
+from tests.support.processes import run_to_end
+from tests.support.servers import match_server
 
 ROOT = Path(__file__).parents[2]
 
 
 def probe(*words: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     search = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, "-m", "rlgym_bridge.cli", "probe", *map(str, words)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": search, "COLUMNS": "200", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        seconds=120,
     )
 
 
@@ -69,35 +66,15 @@ def test_without_out_the_probe_prints_what_it_would_write_and_leaves_no_file(tmp
 
 
 def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    search = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    server = subprocess.Popen(
-        [sys.executable, "-m", "rlgym_bridge.cli", "server", str(port), "--pace", "lockstep", "-q",
-         "--dialect", "clock=whole", "--dialect", "idle_frames=repeated", "--latency", "1"],
-        env={**os.environ, "PYTHONPATH": search}, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        for _ in range(200):
-            with socket.socket() as attempt:
-                attempt.settimeout(0.1)
-                if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        done = probe(
-            "--server", "rlbot", "-q", "--out", "dialect.toml", cwd=tmp_path, RLBOT_SERVER_PORT=str(port)
-        )  # fmt: skip
+    spoken = ["--dialect", "clock=whole", "--dialect", "idle_frames=repeated", "--latency", "1"]
+    with match_server(*spoken) as port:
+        words = ["--server", "rlbot", "-q", "--out", "dialect.toml"]
+        done = probe(*words, cwd=tmp_path, RLBOT_SERVER_PORT=str(port))
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout == ""
-        assert (
-            Dialect.read(tmp_path / "dialect.toml")
-            == Dialect({"clock": "whole", "idle_frames": "repeated"}).complete()
-        )
-        assert "input_latency = 1 " in (tmp_path / "dialect.toml").read_text()
-    finally:
-        server.terminate()
-        server.communicate(timeout=20)
+    settled = Dialect({"clock": "whole", "idle_frames": "repeated"}).complete()
+    assert Dialect.read(tmp_path / "dialect.toml") == settled
+    assert "input_latency = 1 " in (tmp_path / "dialect.toml").read_text()
 
 
 def test_where_no_rlbotserver_is_the_probe_says_what_is_missing_and_leaves_no_file(tmp_path: Path) -> None:

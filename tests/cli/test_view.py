@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.view import viewer
+from tests.support.processes import child
 
 SIGNALS = """import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -58,18 +59,17 @@ def test_a_table_is_shown_too(tmp_path: Path) -> None:
 
 
 def test_the_browser_is_served_on_this_machine_alone_until_ctrl_c(match: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SIGNALS, "view", str(match), "--web"],
+    with child(
+        [sys.executable, "-c", SIGNALS, "view", match, "--web"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=without_display(),
-    )  # fmt: skip
-    try:
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         said = process.stdout.readline()
         found = re.fullmatch(r"look at (http://127\.0\.0\.1:\d+/)\?url=(http://127\.0\.0\.1:\d+/.*)\n", said)
         assert found, said
-        with urllib.request.urlopen(found[1]) as page:
+        with urllib.request.urlopen(found[1], timeout=10) as page:
             assert b"<html" in page.read()
-        with urllib.request.urlopen(found[2]) as file:
+        with urllib.request.urlopen(found[2], timeout=10) as file:
             assert file.headers["Access-Control-Allow-Origin"] == found[1].rstrip("/")
             assert file.read(3) == b"RRF"
         process.send_signal(signal.SIGINT)
@@ -77,10 +77,7 @@ def test_the_browser_is_served_on_this_machine_alone_until_ctrl_c(match: Path) -
         assert process.returncode == 0, errors
         assert "Traceback" not in errors
         with pytest.raises(OSError, match="refused"):
-            urllib.request.urlopen(found[1])
-    finally:
-        process.kill()
-        process.wait()
+            urllib.request.urlopen(found[1], timeout=10)
 
 
 def without_display() -> dict[str, str]:

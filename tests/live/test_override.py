@@ -84,7 +84,7 @@ def test_an_override_on_chaser_is_shown_what_only_the_simulation_knows(
     server = FakeServer()
     monkeypatch.setenv("RLBOT_SERVER_PORT", str(server.port))
     thread = threading.Thread(
-        target=play, args=("chaser",), kwargs={"agent_id": "tests/agent", "override": override}
+        target=play, args=("chaser",), kwargs={"agent_id": "tests/agent", "override": override}, daemon=True
     )
     thread.start()
     server.handshake()

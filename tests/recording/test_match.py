@@ -40,6 +40,7 @@ from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 from tests.policy_folders import OBS_1V1, make_module, random_weights
 from tests.recorded_matches import POLICY, record
+from tests.support.processes import child
 
 MATCH: dict[str, Any] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
 
@@ -303,19 +304,20 @@ def test_a_match_whose_recording_fails_shows_its_result_and_ends_with_1(
 def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
                "--pace", "lockstep", "-q", "--record", "match.mcap"]  # fmt: skip
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+    with child(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60.0
         file = tmp_path / "match.mcap"
         while time.monotonic() < deadline and not (file.is_file() and file.stat().st_size > 400_000):
             time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
-    found = read_match(file, shadow=False)
-    assert len(found.tick) > 1000 and (np.diff(found.tick) == 1).all()
-    cut, beside = found.notes
-    assert "was its recorder killed" in cut
-    assert "lies in match.0.part.mcap, match.1.part.mcap, each a recording by itself" in beside
-    for part in tmp_path.glob("*.part.mcap"):
-        assert len(read_match(part, shadow=False).tick) > 500
+        process.wait(20)
+        found = read_match(file, shadow=False)
+        assert len(found.tick) > 1000 and (np.diff(found.tick) == 1).all()
+        cut, beside = found.notes
+        assert "was its recorder killed" in cut
+        assert "lies in match.0.part.mcap, match.1.part.mcap, each a recording by itself" in beside
+        for part in tmp_path.glob("*.part.mcap"):
+            assert len(read_match(part, shadow=False).tick) > 500
 
 
 def damaged(file: Path, tmp_path: Path, name: str) -> Path:

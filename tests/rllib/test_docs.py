@@ -2,12 +2,12 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from rlgym_bridge.policy import load_policy
 from tests.recorded_matches import record
+from tests.support.processes import run_to_end
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "rllib.md").read_text(encoding="utf-8")
@@ -22,13 +22,10 @@ def run(code: str, folder: Path) -> str:
     """Run a program as a user would, in a process of its own."""
     (folder / "example.py").write_text(code)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
-    done = subprocess.run(
+    done = run_to_end(
         [sys.executable, "example.py"],
         cwd=folder,
         env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

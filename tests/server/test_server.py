@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,6 +19,7 @@ from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
 from tests.server.helpers import HERE, match_of, player
+from tests.support.processes import run_to_end
 
 
 @pytest.fixture(autouse=True)
@@ -93,10 +93,7 @@ print(json.dumps([sha.hexdigest(), result.ticks, sum(bot.demolitions for bot in 
 def play_elsewhere(seed):
     root = HERE.parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(seed)], cwd=root, env=environment, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    done = run_to_end([sys.executable, "-c", RUN, str(seed)], cwd=root, env=environment, seconds=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -257,7 +254,7 @@ def test_who_stops_the_match_owes_no_answer_to_its_last_packet():
     )
     results = []
     with lockstep() as server:
-        thread = threading.Thread(target=lambda: results.append(server.play(match)))
+        thread = threading.Thread(target=lambda: results.append(server.play(match)), daemon=True)
         thread.start()
         seats = Seats((server.host, server.port), agents, patience=10.0)
         for _ in range(5):
@@ -290,7 +287,7 @@ def serving(caplog):
     """A server that serves for ever in a thread of its own."""
     caplog.set_level(logging.INFO)
     with lockstep(seconds=2.0, max_kickoff=2.0, max_overtime=0.1) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         manager = MatchManager()
         manager.connect_and_run(

@@ -17,8 +17,8 @@ from tests.server.raw import agent, connect, settle
 def pair():
     """A server's session and the client's socket at its other end."""
     listener = listen("127.0.0.1", 0)
-    client = socket.create_connection(listener.getsockname())
-    listener.setblocking(True)
+    client = socket.create_connection(listener.getsockname(), timeout=5.0)
+    listener.settimeout(5.0)
     connection, _ = listener.accept()
     listener.close()
     return Session(connection, "client"), client

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines, SlowInputs
 from tests.server.helpers import controls, go_on, kicked_off, match_of, player, put_ball, seats, to_phase
 from tests.server.raw import agent, connect, settle
+from tests.support.processes import run_to_end
 
 
 @pytest.fixture(autouse=True)
@@ -330,10 +330,10 @@ def test_two_seeded_lockstep_runs_with_lost_packets_and_latency_send_the_same_pa
     [(["--drop", "10", "--burst", "3", "--latency", "2"], 0.3), (["--fps", "60"], 0.5)],
 )
 def test_two_chaser_processes_play_to_the_end_in_an_imperfect_world(tmp_path, world, share):
-    done = subprocess.run(
+    done = run_to_end(
         [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
          "--pace", "lockstep", "--seconds", "20", "--max-overtime", "5", *world, "-q", "--json", "out.json"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, seconds=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "out.json").read_text())

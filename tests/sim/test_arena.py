@@ -1,7 +1,6 @@
 """Arenas that play the same match twice, and the way from RocketSim to the state and back."""
 
 import hashlib
-import subprocess
 import sys
 
 import numpy as np
@@ -15,6 +14,7 @@ from rlgym_bridge.sim.arena import _is_pinned, make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.state import MatchState
 from tests.live.reference import FreshEngine
+from tests.support.processes import run_to_end
 
 TEAMS = [[0, 1], [0, 0, 1, 1], [0, 0, 0, 1, 1, 1], [0] * 4 + [1] * 4, [0, 0, 1], [1], []]
 
@@ -97,10 +97,7 @@ def test_another_process_plays_the_same_match() -> None:
         "from tests.sim.test_arena import *; arena, _ = make_arena([]);"
         "print(drive(arena, write_arena(arena, kickoff(2)), 600, seed=3))"
     )
-    runs = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        for _ in range(3)
-    ]
+    runs = [run_to_end([sys.executable, "-c", code], check=True).stdout for _ in range(3)]
     assert len(set(runs)) == 1
 
 
@@ -109,7 +106,7 @@ def test_rlgyms_engine_may_have_loaded_the_meshes_before() -> None:
         "from rlgym.rocket_league.sim import RocketSimEngine; RocketSimEngine();"
         "from rlgym_bridge.sim.arena import make_arena; make_arena([0, 1])"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_to_end([sys.executable, "-c", code], check=True)
 
 
 def test_the_reader_sees_what_rlgyms_engine_sees() -> None:

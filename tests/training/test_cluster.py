@@ -63,7 +63,7 @@ class Attacked(OnCluster):
         self.runners.append(len(pids))
         if len(self.done) == KILLED_IN - 1:
             process = psutil.Process(pids[0])
-            threading.Thread(target=self._kill, args=(process, process.cpu_times().user)).start()
+            threading.Thread(target=self._kill, args=(process, process.cpu_times().user), daemon=True).start()
         self.done.append(super().iterate(older))
         return self.done[-1]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.policy import load_policy
+from tests.support.processes import child, run_to_end
 
 STAND_IN = """
 components = "tests.training.stand_in"
@@ -26,7 +27,7 @@ def command(*arguments: object) -> list[str]:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120, check=False)
+    return run_to_end(command(*arguments), seconds=120)
 
 
 def config(tmp_path: Path, text: str) -> Path:
@@ -53,16 +54,16 @@ def test_256_steps_in_the_simulator_leave_a_policy_that_loads(tmp_path: Path) ->
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_all_processes_saves_and_ends_well(number: signal.Signals, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    process = subprocess.Popen(
-        command(config(tmp_path, STAND_IN), "--out", out),
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    progress, deadline = out / "progress.csv", time.monotonic() + 60
-    while not (progress.exists() and progress.read_text().count("\n") > 3) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for _ in range(2):  # an impatient second time must not cost the checkpoint
-        os.killpg(process.pid, number)
-    _, errors = process.communicate(timeout=60)
+    words = command(config(tmp_path, STAND_IN), "--out", out)
+    with child(words, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        progress, deadline = out / "progress.csv", time.monotonic() + 60
+        while (
+            not (progress.exists() and progress.read_text().count("\n") > 3) and time.monotonic() < deadline
+        ):
+            time.sleep(0.05)
+        for _ in range(2):  # an impatient second time must not cost the checkpoint
+            os.killpg(process.pid, number)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     steps = (out / "checkpoints" / "latest").read_text().strip()
     assert progress.read_text().splitlines()[-1].split(",")[0] == steps
@@ -89,10 +90,8 @@ def test_a_reward_that_is_no_number_ends_with_1_and_keeps_the_last_checkpoint(tm
     )
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
     code += "import runpy; runpy.run_module('training', run_name='__main__', alter_sys=True)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(file), "--out", str(tmp_path / "run"), "-q"],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    words = [str(file), "--out", str(tmp_path / "run"), "-q"]
+    done = run_to_end([sys.executable, "-c", code, *words], seconds=120)
     assert done.returncode == 1, done.stderr
     assert "the reward of car 1 in match 2 of collector 0 is nan at step 7 of the rollout" in done.stderr
     assert f"the last good checkpoint is {tmp_path / 'run' / 'checkpoints' / '256'}" in done.stderr

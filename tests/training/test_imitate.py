@@ -1,7 +1,6 @@
 """Cloning what bots did in recorded matches, from the command line to a folder that plays."""
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from rlgym_bridge.recording.match import read_match
 from rlgym_bridge.recording.played import played
 from tests.benchmarks.imitation import retimed
 from tests.recorded_matches import POLICY, record
+from tests.support.processes import run_to_end
 from training import imitation
 from training.imitate import main
 from training.imitation import _held_out, imitate
@@ -131,9 +131,7 @@ def test_a_policy_that_is_there_stays(
 )
 def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> None:
     hidden = f"import sys; sys.modules['ray'] = None; {code}"
-    done = subprocess.run(
-        [sys.executable, "-c", hidden], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = run_to_end([sys.executable, "-c", hidden], cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert 'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]"' in done.stderr
     assert not list(tmp_path.iterdir())

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 
 from rlgym_bridge.policy import load_policy
 from rlgym_bridge.policy_files import newest_checkpoint
+from tests.support.processes import run_to_end
 from tests.training.test_ppo import SMALL, column, stand_in
 from training.collector import CollectorDied
 from training.config import ConfigError, Settings, checked
@@ -222,8 +222,10 @@ def test_an_address_where_there_is_no_cluster_is_named(tmp_path: Path) -> None:
             "run",
         ]
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        done = run_to_end(
+            command,
+            cwd=tmp_path,
+            env=environment,
         )
     assert done.returncode == 2
     assert f'no Ray cluster can be joined at "{address}"' in done.stderr
@@ -240,7 +242,7 @@ import numpy as np
 policy = load_policy({str(newest_checkpoint(tmp_path / "run"))!r}, ["tests"])
 print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).shape)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_to_end([sys.executable, "-c", code])
     assert done.stdout == "(1, 1)\n", done.stderr
 
 

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import numpy as np
@@ -17,6 +16,7 @@ from rlgym_bridge.view.camera import MIRROR, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import write_rrd  # noqa: E402
 from tests.compare.planted import play  # noqa: E402
+from tests.support.processes import run_to_end  # noqa: E402
 from tests.view.scenes import BALL, made_up  # noqa: E402
 
 
@@ -266,5 +266,5 @@ def test_pads_of_a_match_in_which_none_was_taken_are_bright(written):
 def test_the_viewer_is_told_to_take_the_layout_and_none_of_its_own(tmp_path):
     write_rrd(play(seconds=8), tmp_path / "match.rrd")
     words = [sys.executable, "-m", "rerun_cli", "rrd", "print", str(tmp_path / "match.rrd")]
-    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    printed = run_to_end(words, check=True).stdout
     assert "BlueprintActivationCommand" in printed and "make_active: true" in printed

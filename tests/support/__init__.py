@@ -1,0 +1,1 @@
+"""What tests and benchmarks share that is no part of the package."""

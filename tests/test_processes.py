@@ -1,0 +1,178 @@
+"""Processes that tests and benchmarks start end with the block, with the time, and with their owner."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.benchmarks import live_engine
+from tests.benchmarks.runner import run_all
+from tests.support import processes
+from tests.support.processes import child, guard, marked, run_to_end
+
+ROOT = Path(__file__).parents[1]
+ASLEEP = "import time; print('asleep', flush=True); time.sleep(600)"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {ASLEEP}"
+PARENT = f"""
+import subprocess, sys
+alone = {{}} if sys.platform == "win32" else {{"start_new_session": True}}
+subprocess.Popen([sys.executable, "-c", {ASLEEP!r}], **alone)
+"""
+"""Starts a process in a session of its own, and ends before it."""
+
+Started = Callable[[], set[psutil.Process]]
+STARTERS = ("subprocess.Popen", "subprocess.run", "subprocess.call", "subprocess.check_output", "os.system")
+
+
+@pytest.fixture
+def started() -> Started:
+    """Returns a function that returns what a test has started and still runs."""
+    before = {*marked(guard()), *psutil.Process().children(recursive=True)}
+    return lambda: {*marked(guard()), *psutil.Process().children(recursive=True)} - before
+
+
+def gone(pids: list[int]) -> bool:
+    """Wait until none of some processes runs; tell whether that came to be."""
+    deadline = time.monotonic() + 30.0
+    while time.monotonic() < deadline:
+        alive = [pid for pid in pids if psutil.pid_exists(pid)]
+        if not any(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in alive):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("code", [ASLEEP, STUBBORN, f"{PARENT}{ASLEEP}", PARENT])
+def test_a_block_that_fails_leaves_no_process_behind(
+    code: str, started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_PATIENCE", 1.0)
+    with (
+        pytest.raises(ZeroDivisionError),
+        child([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout.readline() == "asleep\n"
+        assert started()
+        raise ZeroDivisionError
+    assert process.returncode is not None and not started()
+
+
+def test_a_program_that_ends_has_its_exit_code_and_its_words() -> None:
+    done = run_to_end([sys.executable, "-c", "input()"], stdin=subprocess.DEVNULL)
+    assert done.returncode == 1 and "EOFError" in done.stderr
+    assert run_to_end([sys.executable, "-c", "print(3)"], check=True).stdout == "3\n"
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 2"):
+        run_to_end([sys.executable, "-c", "raise SystemExit(2)"], check=True)
+
+
+@pytest.mark.parametrize("code", [ASLEEP, PARENT])
+def test_a_run_ends_with_its_time_also_where_one_that_it_started_holds_its_output(
+    code: str, started: Started
+) -> None:
+    with pytest.raises(subprocess.TimeoutExpired, match=r"timed out after 1\.5 seconds"):
+        run_to_end([sys.executable, "-c", code], seconds=1.5)
+    assert not started()
+
+
+OWNER = f"""
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import os, time
+from tests.support.processes import child, guard
+
+if __name__ == "__main__":
+    guard()
+    pool = ProcessPoolExecutor(1, get_context("spawn"))
+    worker = pool.submit(os.getpid).result()
+    with child([sys.executable, "-c", {ASLEEP!r}]) as process:
+        print(process.pid, worker, flush=True)
+        time.sleep(600)
+"""
+
+
+def test_what_an_owner_has_started_ends_with_it_when_it_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "owner.py").write_text(OWNER)
+    search = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, tmp_path / "owner.py"]
+    with child(command, stdout=subprocess.PIPE, text=True, env=search) as owner:
+        pids = [int(word) for word in owner.stdout.readline().split()]
+        assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
+        owner.kill()
+        owner.wait(20)
+        assert gone(pids)
+
+
+ODD = f"""
+import os, subprocess, sys
+from tests.benchmarks.runner import Benchmark, Skipped
+
+def fail():
+    raise ZeroDivisionError("a benchmark's mistake")
+
+def hang():
+    subprocess.run([sys.executable, "-c", {ASLEEP!r}])
+
+def skip():
+    raise Skipped("there is no peer")
+
+def work():
+    return {{"value": 2.0, "unit": "steps", "peer": "a peer", "peer_value": 1.0, "ratio": 2.0}}
+
+BENCHMARKS = {{
+    "fails": Benchmark(fail), "hangs": Benchmark(hang, 3), "dies": Benchmark(lambda: os._exit(7)),
+    "absent": Benchmark(skip), "works": Benchmark(work),
+}}
+"""
+
+
+@pytest.mark.timeout(60)
+def test_a_benchmark_that_fails_beside_its_server_ends_and_so_does_the_server(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> float:
+        raise ZeroDivisionError("a benchmark's mistake")
+
+    monkeypatch.setattr(live_engine, "steps_a_second", fail)
+    with pytest.raises(ZeroDivisionError, match="a benchmark's mistake"):
+        live_engine.live_engine(1)
+    assert not started()
+
+
+def test_of_benchmarks_that_fail_or_hang_each_is_named_and_the_others_go_on(
+    tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd_benchmarks.py").write_text(ODD)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert run_all("odd_benchmarks", [], tmp_path / "out.json") == 1
+    said = capfd.readouterr()
+    assert "fails: FAILED. ZeroDivisionError: a benchmark's mistake" in said.out
+    assert "hangs: FAILED. it took more than 3 s and was ended" in said.out
+    assert "dies: FAILED. its process ended with exit code 7" in said.out
+    assert "absent: skipped. there is no peer" in said.out
+    assert "works: 2.0 steps against 1.0 (a peer): ratio 2.00" in said.out
+    assert said.out.splitlines()[-1] == "3 failed: fails, hangs, dies"
+    assert 'raise ZeroDivisionError("a benchmark\'s mistake")' in said.err
+    assert [one["name"] for one in json.loads((tmp_path / "out.json").read_text())] == ["works"]
+    assert not started()
+    assert run_all("odd_benchmarks", ["works", "absent"], tmp_path / "out.json") == 0
+    assert run_all("odd_benchmarks", ["nothing"], tmp_path / "out.json") == 2
+
+
+def test_no_test_and_no_benchmark_starts_what_outlives_it() -> None:
+    here = Path(__file__).parent
+    for file in sorted({*here.rglob("*.py")} - {Path(processes.__file__)}):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                called, where = ast.unparse(node.func), f"{file.relative_to(here)}:{node.lineno}"
+                assert called not in STARTERS, f"{where} starts a process: see tests/support/processes.py"
+                daemon = "daemon=True" in map(ast.unparse, node.keywords)
+                assert daemon or called != "threading.Thread", f"{where} starts a thread without daemon=True"
