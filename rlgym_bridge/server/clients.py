@@ -1,11 +1,14 @@
 """The open connections: who comes, who speaks, who leaves."""
 
+import errno
 import logging
 import select
+import selectors
 import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any, Final
 
 from rlbot import flat
@@ -16,8 +19,12 @@ from rlgym_bridge.server.wire import Session, WireError, framed
 _log = logging.getLogger(__name__)
 
 _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
-_MOST_CLIENTS: Final = 256  # `select` takes file numbers below 1024 on POSIX, 512 sockets on Windows
+_MOST_CONNECTIONS: Final = 256  # Windows waits for 512 at most; a process of macOS may open 256 files
 _FAREWELL_STEP: Final = 0.02
+_NO_HANDLE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_DEAF_SECONDS: Final = 1.0  # between two attempts to accept where there is no handle
+_SELECT_BELOW: Final = 1024  # file numbers that POSIX's `select` takes
+_SHORT_SECONDS: Final = 0.02  # waits below this end when they should, not at the next millisecond
 
 
 @dataclass(eq=False)
@@ -54,7 +61,9 @@ Handler = Callable[[Client, Any], None]
 
 
 class Clients:
-    """All connections, served by one `select`.
+    """All connections, served by one selector.
+
+    At most 256 are open at a time. Those who linger after a goodbye count, and make room for newcomers.
 
     Attributes:
         everyone: The connected clients, in the order in which they came.
@@ -75,8 +84,12 @@ class Clients:
         self.audience: list[Client] = []
         self._listener = listener
         self._clients: dict[socket.socket, Client] = {}
-        self._leaving: dict[socket.socket, float] = {}  # until when
-        self._sockets: list[socket.socket] = [listener]
+        self._leaving: dict[socket.socket, float] = {}  # until when; who leaves first stands first
+        self._slow: list[Client] = []  # those that are watched for room to write
+        self._deaf_until: float | None = None  # when to accept again, where it failed
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener, EVENT_READ)
+        self._rounds = _rounds_waits(self._selector)
 
     @property
     def everyone(self) -> list[Client]:
@@ -84,8 +97,7 @@ class Clients:
         return list(self._clients.values())
 
     def refresh(self) -> None:
-        """Find out anew who listens, after a client has come, gone or got ready."""
-        self._sockets = [self._listener, *self._clients, *self._leaving]
+        """Find out anew who gets packets, after a client has come, gone or got ready."""
         self.audience = [client for client in self._clients.values() if client.ready]
 
     def broadcast(self, data: bytes) -> None:
@@ -104,20 +116,26 @@ class Clients:
 
     def pump(self, timeout: float) -> None:
         """Wait until something comes, `timeout` seconds at most, and take it in."""
-        slow = [one.session.socket for one in self.audience if one.session.waiting]
-        readable, writable, _ = select.select(self._sockets, slow, (), timeout)
-        for connection in readable:
+        slow = [one for one in self.audience if one.session.waiting]
+        if slow != self._slow:
+            self._watch_for_room(slow)
+        if self._deaf_until is not None and not self._listen_again(timeout):
+            return
+        if self._rounds and 0.0 < timeout < _SHORT_SECONDS:  # else packets leave up to 1 ms late
+            select.select((self._selector,), (), (), timeout)
+            timeout = 0.0
+        for key, events in self._selector.select(timeout):
+            connection: Any = key.fileobj
             client = self._clients.get(connection)
             if client is not None:
-                self._hear(client)
+                if events & EVENT_READ:
+                    self._hear(client)
+                if events & EVENT_WRITE:
+                    client.session.flush()
             elif connection is self._listener:
                 self._accept()
             elif connection in self._leaving:
                 self._hear_leaving(connection)
-        for connection in writable:
-            client = self._clients.get(connection)
-            if client is not None:
-                client.session.flush()
         if self._leaving:
             self._give_up_leaving()
 
@@ -129,14 +147,17 @@ class Clients:
         session.send(framed(flat.DisconnectSignal()))
         try:
             session.socket.shutdown(socket.SHUT_WR)
+            self._selector.modify(session.socket, EVENT_READ)
             self._leaving[session.socket] = time.perf_counter() + _FAREWELL_SECONDS
         except OSError:  # it has gone already
+            self._selector.unregister(session.socket)
             session.close()
         self._gone(client, reason)
 
     def see_off(self) -> None:
-        """Wait until those who were dismissed have closed, two seconds at most."""
-        while self._leaving:
+        """Wait until those who are dismissed by now have closed, two seconds at most."""
+        leaving = list(self._leaving)
+        while any(connection in self._leaving for connection in leaving):
             self.pump(_FAREWELL_STEP)
 
     def close(self) -> None:
@@ -144,20 +165,67 @@ class Clients:
         for client in self.everyone:
             self.dismiss(client, "the server closes")
         self.see_off()
+        for connection in (*self._clients, *self._leaving):  # they came meanwhile
+            connection.close()
         self._listener.close()
+        self._selector.close()
 
     def _accept(self) -> None:
         try:
             connection, address = self._listener.accept()
-        except OSError:  # gone again before it was taken
-            return
-        if len(self._clients) >= _MOST_CLIENTS:
-            _log.error("more than %d connections: client %s:%s turned away", _MOST_CLIENTS, *address[:2])
+        except OSError as error:
+            if error.errno in _NO_HANDLE:
+                self._wait_for_handle(error)
+            return  # else it has gone again before it was taken
+        if len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS and not self._make_room():
+            _log.error("more than %d connections: client %s:%s turned away", _MOST_CONNECTIONS, *address[:2])
             connection.close()
             return
-        session = Session(connection, f"client {address[0]}:{address[1]}")
+        try:
+            session = Session(connection, f"client {address[0]}:{address[1]}")
+            self._selector.register(connection, EVENT_READ)
+        except OSError:  # gone again
+            connection.close()
+            return
         self._clients[connection] = Client(session)
         self.refresh()
+
+    def _make_room(self) -> bool:
+        """Close the connection that has lingered longest after a goodbye; tell whether there was one."""
+        connection = next(iter(self._leaving), None)
+        if connection is not None:
+            self._forget_leaving(connection)
+        return connection is not None
+
+    def _wait_for_handle(self, error: OSError) -> None:
+        """Make room, or stop accepting for a while: who waits for it would wake `pump` again and again."""
+        if self._make_room():
+            return
+        _log.error(
+            "no client can be accepted: %s; expected a free handle: close clients, or allow this process "
+            "more open files. Trying again in %g s", error, _DEAF_SECONDS,
+        )  # fmt: skip
+        self._selector.unregister(self._listener)
+        self._deaf_until = time.perf_counter() + _DEAF_SECONDS
+
+    def _listen_again(self, timeout: float) -> bool:
+        """Accept again when it is time; False where there was nobody else to wait for, and that is over."""
+        assert self._deaf_until is not None
+        if time.perf_counter() > self._deaf_until:
+            self._selector.register(self._listener, EVENT_READ)
+            self._deaf_until = None
+        elif not self._selector.get_map():  # Windows does not wait for nothing
+            time.sleep(max(timeout, 0.0))
+            return False
+        return True
+
+    def _watch_for_room(self, slow: list[Client]) -> None:
+        """Watch those clients, and no others, for room to send what waits for them."""
+        for client in {*self._slow, *slow}:
+            if client.session.socket in self._clients:
+                write = EVENT_WRITE if client in slow else 0
+                self._selector.modify(client.session.socket, EVENT_READ | write)
+        self._slow = slow
 
     def _hear(self, client: Client) -> None:
         session = client.session
@@ -178,6 +246,7 @@ class Clients:
 
     def _lose(self, client: Client, reason: str) -> None:
         if self._clients.pop(client.session.socket, None) is not None:
+            self._selector.unregister(client.session.socket)
             client.session.close()
             self._gone(client, reason)
 
@@ -198,11 +267,16 @@ class Clients:
 
     def _give_up_leaving(self) -> None:
         now = time.perf_counter()
-        for connection, deadline in list(self._leaving.items()):
-            if now > deadline:
-                self._forget_leaving(connection)
+        while self._leaving and now > next(iter(self._leaving.values())):
+            self._make_room()
 
     def _forget_leaving(self, connection: socket.socket) -> None:
         del self._leaving[connection]
+        self._selector.unregister(connection)
         connection.close()
-        self.refresh()
+
+
+def _rounds_waits(selector: selectors.BaseSelector) -> bool:
+    """Tell whether a selector waits for whole milliseconds, and `select` can wait for it more finely."""
+    epoll = getattr(selectors, "EpollSelector", None)
+    return epoll is not None and isinstance(selector, epoll) and selector.fileno() < _SELECT_BELOW

@@ -1,0 +1,110 @@
+"""More visitors than the server has room for."""
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server import clients as server_clients
+from rlgym_bridge.server.wire import framed
+from tests.server.helpers import HERE
+from tests.server.raw import RawClient, connect, settle
+
+ROOT = HERE.parent.parent
+
+
+def in_its_own_process(what, **options):
+    """Start `tests.server.crowded`; skip where a process cannot be given as many open files as it needs."""
+    resource = pytest.importorskip("resource", reason="open files are limited on POSIX only")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < 4096:
+        pytest.skip(f"this user may have {hard} open files, expected 4,096")
+    words = [sys.executable, "-m", "tests.server.crowded", what]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
+
+
+@pytest.mark.parametrize("what", ["serve", "play"], ids=["before a match", "during a match"])
+def test_goodbyes_of_1200_clients_that_do_not_close_leave_the_server_at_work(what):
+    with in_its_own_process(what) as child:
+        try:
+            out, errors = child.communicate(timeout=120)
+        finally:
+            child.kill()
+    assert (out, child.returncode) == ("match ended\n", 0), errors
+
+
+def test_a_server_without_a_free_handle_waits_for_one_without_spinning():
+    with in_its_own_process("starve") as child, contextlib.ExitStack() as stack:
+        stack.callback(child.kill)
+        port = int(child.stdout.readline())
+        crowd = [RawClient(port) for _ in range(80)]
+        time.sleep(2.0)
+        for one in crowd:
+            one.socket.close()
+        RawClient(port).send(flat.StopCommand(shutdown_server=True))
+        out, errors = child.communicate(timeout=60)
+    assert child.returncode == 0, errors
+    assert int(out) < 1000  # a server that spins looks around 100,000 times a second
+    assert "no client can be accepted" in errors and "expected a free handle" in errors
+
+
+@pytest.fixture
+def room_for_four(monkeypatch):
+    monkeypatch.setattr(server_clients, "_MOST_CONNECTIONS", 4)
+
+
+def test_who_lingers_longest_after_a_goodbye_makes_room_for_a_newcomer(lobby, room_for_four):
+    lingering = [connect(lobby, flat.DisconnectSignal()) for _ in range(4)]
+    for one in lingering:
+        assert isinstance(one.receive(), flat.DisconnectSignal)
+    newcomer = connect(lobby, flat.PingRequest(cookie=3))
+    assert newcomer.receive().cookie == 3
+
+
+def test_a_client_that_reads_nothing_gets_all_of_its_messages_when_it_reads_again(lobby):
+    client = connect(lobby, flat.ConnectionSettings(""), flat.InitComplete())
+    messages = [framed(flat.MatchComm(number, 0, False, None, b"x" * 60_000)) for number in range(120)]
+    (served,) = lobby.clients.everyone
+    for message in messages:
+        lobby.send_packet(message)
+    sent = len(messages) - served.session.dropped
+    assert served.session.waiting
+    numbers = []
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(lambda: numbers.extend(client.receive().index for _ in range(sent)))
+        while not reading.done():
+            lobby.clients.pump(0.01)
+    assert reading.result() is None
+    assert numbers == list(range(sent))
+
+
+def test_one_client_too_many_is_turned_away_and_the_log_says_so(lobby, room_for_four, caplog):
+    crowd = [connect(lobby, flat.PingRequest(cookie=3)) for _ in range(4)]
+    assert [one.receive().cookie for one in crowd] == [3] * 4
+    fifth = connect(lobby)
+    assert fifth.receive() is None
+    assert "more than 4 connections" in caplog.text and "turned away" in caplog.text
+
+
+def test_those_who_come_and_say_goodbye_do_not_hold_up_the_end_of_a_match(lobby):
+    port = lobby.clients._listener.getsockname()[1]
+    strangers = [connect(lobby, flat.DisconnectSignal())]
+
+    def keep_coming():
+        while not ended.wait(0.01) and len(strangers) < 1000:
+            strangers.append(RawClient(port))
+            strangers[-1].send(flat.DisconnectSignal())
+
+    ended = threading.Event()
+    with ThreadPoolExecutor(1) as street:
+        coming = street.submit(keep_coming)
+        lobby.close_match()
+        assert not coming.done()
+        ended.set()
+        settle(lobby)
