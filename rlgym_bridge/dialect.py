@@ -14,10 +14,11 @@ each point from the packets themselves or is told by a file, `dialect.toml`, whi
 
 import difflib
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from rlgym_bridge.user_files import read_toml
 
 
 class Point(NamedTuple):
@@ -171,12 +172,7 @@ def read_input_latency(path: Path) -> int | None:
 
 def _load(path: Path) -> dict[str, Any]:
     """Read a file and check its tables and `[timing]`; `Dialect` checks the points."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors put a mark in front
-    except RecursionError:
-        raise ValueError(f"{path} is no dialect file: it is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from None
+    content = read_toml(path)
     try:
         for name in content:
             if name in POINTS:

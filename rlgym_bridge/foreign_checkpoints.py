@@ -7,7 +7,6 @@ script is followed without running it. What a file cannot tell is asked for: the
 `state_dict`, and the scaling of observations where the trainer's notes are missing.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 from rlgym_bridge.policy_files import MANIFEST_FILE
 from rlgym_bridge.torchscript_archive import is_script_archive, read_archive
 from rlgym_bridge.torchscript_layers import RefusedScript, script_layers
+from rlgym_bridge.user_files import parse_json, read_text
 
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
@@ -227,8 +227,8 @@ def _books(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        books = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        books = parse_json(read_text(file))
+    except (OSError, ValueError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
     if not isinstance(books, dict):
         raise ValueError(f"{file} holds {type(books).__name__}, expected an object with a trainer's notes")

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from rlgym_bridge.components import ComponentSpec
 from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.user_files import parse_json
 
 FORMAT: Final = 1
 """Version of the manifest and of the probe states; another one is refused."""
@@ -145,8 +146,8 @@ class Manifest:
 
 def _checked(text: str, source: str) -> dict[str, Any]:
     try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text, _refuse_constant)
+    except ValueError as error:
         raise ValueError(f"{source} is not readable as JSON: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(

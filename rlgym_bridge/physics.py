@@ -11,10 +11,11 @@ table is not read here: a file of `--fit` is a settings file of training too.
 """
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from rlgym_bridge.user_files import read_toml
 
 CONSTANTS: Final = {
     "gravity": 650.0,  # uu/s^2, downwards
@@ -50,13 +51,12 @@ def read_physics(path: str | Path) -> dict[str, Spread]:
         OSError: The file cannot be read.
         ValueError: It is no TOML, has no such table, or a constant is not as it should be; with the file.
     """
-    path = Path(path)
+    table = read_toml(Path(path))
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
         if "physics" not in table:
             raise ValueError("has no table [physics], expected one as `compare --fit` writes it")
         return parse_physics(table["physics"])
-    except (ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 

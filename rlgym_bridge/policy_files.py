@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.manifest import Manifest, PolicyMismatch
+from rlgym_bridge.user_files import read_text
 
 MANIFEST_FILE: Final = "policy.json"
 WEIGHTS_FILE: Final = "weights.safetensors"
@@ -94,11 +95,7 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
                 raise FileNotFoundError(
                     f"{folder / name} is missing; a policy folder holds {MANIFEST_FILE} and {WEIGHTS_FILE}"
                 )
-        try:
-            text = (folder / MANIFEST_FILE).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{folder / MANIFEST_FILE} is not readable as UTF-8: {error}") from error
-        manifest = Manifest.from_json(text, str(folder / MANIFEST_FILE))
+        manifest = Manifest.from_json(read_text(folder / MANIFEST_FILE), str(folder / MANIFEST_FILE))
         data = (folder / WEIGHTS_FILE).read_bytes()
         found = hashlib.sha256(data).hexdigest()
         if found == manifest.weights_sha256:

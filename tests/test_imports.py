@@ -31,7 +31,8 @@ def modules(folder: str) -> list[Path]:
 def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
-               "rlgym_bridge.touches", "rlgym_bridge.sim.arena", "rlgym_bridge.recording.writer",
+               "rlgym_bridge.touches", "rlgym_bridge.user_files", "rlgym_bridge.sim.arena",
+               "rlgym_bridge.recording.writer",
                "rlgym_bridge.recording.channels")  # fmt: skip
     assert all(name.startswith(allowed) for name in ours), ours
 

@@ -8,7 +8,6 @@ import dataclasses
 import difflib
 import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.manifest import MOST_TICKS
 from rlgym_bridge.physics import parse_physics
+from rlgym_bridge.user_files import read_toml
 
 _MOST = 10**15  # of a whole number: far more than any run has steps
 _MOST_FLOAT = 1e30
@@ -202,9 +202,9 @@ def load(*paths: Path, **changes: Any) -> Settings:
     values: dict[str, Any] = {}
     for path in paths:
         try:
-            read = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
-            raise ConfigError(f"{path} cannot be read: {error}") from error
+            read = read_toml(path)
+        except (OSError, ValueError) as error:
+            raise ConfigError(str(error)) from error
         for name, value in read.items():
             tables = isinstance(value, dict) and isinstance(values.get(name), dict)
             values[name] = values[name] | value if tables else value

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rlbot import flat
-from rlbot.config import ConfigParsingException, load_match_config
+from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
@@ -36,6 +36,8 @@ from rlgym_bridge.server import (
     World,
     read_match_file,
 )  # fmt: skip
+from rlgym_bridge.server.bot_files import catch_rlbot_errors, parsed
+from rlgym_bridge.server.source import Source
 
 _PHASES = {
     Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
@@ -161,10 +163,9 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
                 f"there is no rlbot.cfg in {Path.cwd()}; name a match file, or give --blue and --orange"
             )
     if options.server == "rlbot" and path.suffix == ".toml":
-        try:
+        parsed(Source(path))
+        with catch_rlbot_errors(path):
             return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
-        except (OSError, ValueError, ConfigParsingException) as error:
-            raise ConfigError(f"{path}: {error}") from error
     return read_match_file(path, cars_follow=bool(options.blue or options.orange))
 
 

@@ -1,6 +1,5 @@
 """What is said of a match that was played: printed, and as JSON."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.server import BotResult, MatchResult
+from rlgym_bridge.user_files import parse_json, read_text
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Told:
 def told_by(report: Path) -> Told:
     """Read a bot's report: written whenever play stops, and when it leaves."""
     try:
-        data = json.loads(report.read_text())
+        data = parse_json(read_text(report))
         return Told(int(data["lost"]), dict(data["faults"]), data["dialect_file"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return Told()
 
 

@@ -26,7 +26,6 @@ A number is a column, `{ column = 6, scale = 2, add = 1 }`, or `{ value = 3 }`, 
 trials has a table `[trial]` in place of `[time]`; see `trials.py`.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +44,7 @@ from rlgym_bridge.recording.bodies import (
     number,
 )
 from rlgym_bridge.recording.recording import Inputs
+from rlgym_bridge.user_files import read_toml
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,7 @@ def read_columns(path: Path) -> Columns:
         OSError: The file cannot be read.
         ValueError: It is no TOML; a key is unknown or missing; a value is of the wrong kind.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
-        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    values = read_toml(path)
     try:
         return _columns(path, values)
     except ValueError as error:

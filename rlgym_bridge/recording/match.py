@@ -30,6 +30,7 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.stretches import Track, jumps
 from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_files import parse_json
 
 _SECOND = 1e-9  # s in a ns
 _MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
@@ -284,7 +285,7 @@ def _agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: list[
     policy = None
     if text := contents.policies.get(agent):
         try:
-            policy = json.loads(text)
+            policy = parse_json(text)
         except ValueError as error:
             notes.append(f"the policy.json of {agent} cannot be read: {error}")
     return AgentTrack(

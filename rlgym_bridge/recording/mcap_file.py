@@ -1,6 +1,5 @@
 """What an MCAP file holds, message by message, as far as it can be read."""
 
-import json
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from mcap.stream_reader import breakup_chunk
 
 from rlgym_bridge.recording.channels import ABOUT, POLICY, PROFILE
 from rlgym_bridge.recording.writer import RecordingError
+from rlgym_bridge.user_files import parse_json
 
 MAGIC: Final = b"\x89MCAP0\r\n"
 _FRAME: Final = struct.Struct("<BQ")  # kind and length of a record, before its content
@@ -187,8 +187,8 @@ def _take(record: Metadata, found: Contents) -> None:
     if record.name == ABOUT:
         for name, text in record.metadata.items():
             try:
-                found.about[name] = json.loads(text)
-            except (ValueError, RecursionError) as error:
+                found.about[name] = parse_json(text)
+            except ValueError as error:
                 found.notes.append(f"what the recorder said of the match cannot be read: {name}: {error}")
     elif record.name.startswith(POLICY):
         found.policies[record.name.removeprefix(POLICY)] = record.metadata.get("policy.json", "")

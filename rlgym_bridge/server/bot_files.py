@@ -1,6 +1,7 @@
 """Bots and scripts as RLBot v5 describes them: `bot.toml` and `script.toml`."""
 
-import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rlbot import flat
@@ -8,6 +9,7 @@ from rlbot.config import ConfigParsingException, load_player_config, load_script
 
 from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.source import Source
+from rlgym_bridge.user_files import parse_toml
 
 
 def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.PlayerConfiguration:
@@ -25,11 +27,16 @@ def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.Pla
     Raises:
         ConfigError: The file or its loadout cannot be read, or it has no agent id.
     """
-    environment = _environment(_bot_source(path))
-    try:
+    source = _bot_source(path)
+    settings = _settings(source)
+    environment = _environment(source, settings)
+    named = settings.get("loadout_file")
+    if loadout is None and isinstance(named, str):
+        loadout = path.parent / named
+    if loadout is not None:
+        parsed(Source(loadout))  # its errors, before rlbot reads it
+    with catch_rlbot_errors(path):
         player = load_player_config(path, team, name, loadout)
-    except (OSError, tomllib.TOMLDecodeError, ConfigParsingException) as error:
-        raise ConfigError(f"{path}: {error}") from error
     if isinstance(player.variety, flat.CustomBot):
         player.variety.environment = environment
     return player
@@ -41,11 +48,10 @@ def read_script(path: Path) -> flat.ScriptConfiguration:
     Raises:
         ConfigError: The file cannot be read, or it has no agent id.
     """
-    environment = _environment(_bot_source(path))
-    try:
+    source = _bot_source(path)
+    environment = _environment(source, _settings(source))
+    with catch_rlbot_errors(path):
         script = load_script_config(path)
-    except (OSError, tomllib.TOMLDecodeError, ConfigParsingException) as error:
-        raise ConfigError(f"{path}: {error}") from error
     script.environment = environment
     return script
 
@@ -59,13 +65,18 @@ def _bot_source(path: Path) -> Source:
     return Source(path)
 
 
-def _environment(source: Source) -> list[flat.EnvironmentVariable]:
-    """Read what rlbot's own reader leaves out: `[settings.environment]`."""
+def _settings(source: Source) -> dict[str, object]:
+    """Read `[settings]`, which has an agent id."""
     settings = parsed(source).get("settings")
     if not isinstance(settings, dict):
         raise ConfigError(f"{source.path}: no [settings], expected a v5 bot.toml with agent_id")
     if not str(settings.get("agent_id", "")).strip():
         raise source.error("settings", "agent_id", "is missing, expected 'developer/bot'")
+    return settings
+
+
+def _environment(source: Source, settings: dict[str, object]) -> list[flat.EnvironmentVariable]:
+    """Return what rlbot's own reader leaves out: `[settings.environment]`."""
     variables = settings.get("environment", {})
     if not isinstance(variables, dict):
         raise source.error("settings", "environment", 'is no table, expected NAME = "value"')
@@ -79,6 +90,20 @@ def parsed(source: Source) -> dict[str, object]:
         ConfigError: It is no valid TOML; the message has line and column.
     """
     try:
-        return tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as error:
+        return parse_toml(source.text)
+    except ValueError as error:
         raise ConfigError(f"{source.path}: no valid TOML: {error}") from error
+
+
+@contextmanager
+def catch_rlbot_errors(path: Path) -> Iterator[None]:
+    """Raise a ConfigError for whatever rlbot's own reader raises for a file.
+
+    That reader hardly checks what a file holds: it raises KeyError, AttributeError and RecursionError, too.
+    """
+    try:
+        yield
+    except (OSError, ValueError, ConfigParsingException) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except Exception as error:
+        raise ConfigError(f"{path}: rlbot cannot read it: {type(error).__name__}: {error}") from None

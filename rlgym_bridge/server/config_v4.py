@@ -144,7 +144,7 @@ class _Cfg:
 
     def _whole(self, section: str, key: str, default: str, lowest: int, highest: int) -> int:
         text = self._text(section, key, default)
-        if not text.isdecimal() or not lowest <= int(text) <= highest:
+        if not text.isdecimal() or len(text) > 9 or not lowest <= int(text) <= highest:
             problem = f"is {text!r}, expected a whole number from {lowest} to {highest}"
             raise self._source.error(section, key, problem)
         return int(text)

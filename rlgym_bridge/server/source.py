@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.user_files import read_text
 
 _log = logging.getLogger(__name__)
 
@@ -23,15 +24,15 @@ class Source:
         """Read a file.
 
         Raises:
-            ConfigError: It cannot be read, or is no UTF-8 text.
+            ConfigError: It cannot be read, is too long, or is no UTF-8 text.
         """
         self.path = path
         try:
-            self.text = path.read_text(encoding="utf-8-sig")
+            self.text = read_text(path)
         except FileNotFoundError:
-            raise ConfigError(f"{path}: no such file; expected a match or bot file") from None
-        except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the path
-            raise ConfigError(f"{path}: cannot be read as text: {error}") from error
+            raise ConfigError(f"{path}: no such file; expected a match, bot or loadout file") from None
+        except (OSError, ValueError) as error:
+            raise ConfigError(str(error)) from error
 
     def line(self, section: str, key: str, occurrence: int = 0) -> int | None:
         """Find a key, None where the file does not have it.

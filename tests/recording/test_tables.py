@@ -284,7 +284,7 @@ def test_a_column_that_the_header_lacks_is_named_with_those_it_has(tmp_path: Pat
         (("[4, 5, 6]", "[4, 5, 6]\nhalf_turn = 180"), r"half_turn stands in \[ball\] without euler"),
         (("[4, 5, 6]", "[4, 5, 6]\nteam = 'blue'"), r"\[ball\] has a key team"),
         (("[time]", "header = 1\n[time]"), r"header is 1, expected true or false"),
-        (("[time]", "[time"), r"map.toml cannot be read: .*line 2"),
+        (("[time]", "[time"), r"map.toml cannot be read as TOML: .*line 2"),
     ],
 )
 def test_what_is_wrong_with_a_map_is_said_in_one_line(

@@ -183,7 +183,7 @@ def test_a_file_that_is_not_there_or_no_match_file_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"expected a match file, .toml"):
         read_match_file(tmp_path / "match.json")
     (tmp_path / "latin.toml").write_bytes(b"name = '\xff\xfe'")
-    with pytest.raises(ConfigError, match=r"latin.toml: cannot be read as text"):
+    with pytest.raises(ConfigError, match=r"latin.toml cannot be read: it is no UTF-8 text"):
         read_match_file(tmp_path / "latin.toml")
 
 

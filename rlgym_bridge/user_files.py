@@ -1,0 +1,96 @@
+"""Reads files that users and clients name: whatever stands in one, an OSError or a ValueError comes of it."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+MOST_CHARACTERS: Final = 4 << 20
+"""Longest file that is read; files of settings have a thousandth of this."""
+
+_MOST_LEVELS: Final = 100  # of tables in tables: below Python's limit, also for showing a value in a message
+_MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to show one of 15,000
+
+
+def read_text(path: Path) -> str:
+    """Read a file of UTF-8 text, with or without a mark in front as Windows' editors put it.
+
+    Raises:
+        OSError: It cannot be opened, or is not there.
+        ValueError: It is a folder or a device, is longer than `MOST_CHARACTERS`, or is no UTF-8 text.
+    """
+    try:
+        # A pipe of the shell (/dev/stdin, /dev/fd/63) is read; opening any other may wait for ever.
+        if path.exists() and not path.is_file() and not (path.is_fifo() and path.is_relative_to("/dev")):
+            raise ValueError(f"it is {'a folder' if path.is_dir() else 'no regular file'}, expected a file")
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_CHARACTERS + 1)
+        if len(text) > MOST_CHARACTERS:
+            raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} cannot be read: it is no UTF-8 text") from None
+    except ValueError as error:  # a NUL in the path is one, too
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    return text
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        OSError: As `read_text`.
+        ValueError: As `read_text` and `parse_toml`; the message has the path.
+    """
+    text = read_text(path)
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read as TOML: {error}") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what TOML says.
+
+    Raises:
+        ValueError: It is no TOML (the message has line and column), is nested more than 100 levels deep, or
+            has a whole number of more than 64 bits.
+    """
+    return _parse_checked(tomllib.loads, text)  # type: ignore[no-any-return]
+
+
+def parse_json(text: str, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Return what JSON says.
+
+    Args:
+        text: The JSON.
+        parse_constant: Called with `NaN`, `Infinity` and `-Infinity`, which are none of JSON's.
+
+    Raises:
+        ValueError: It is no JSON, is nested more than 100 levels deep, has a whole number of more than 64
+            bits, or `parse_constant` raised it.
+    """
+    return _parse_checked(lambda given: json.loads(given, parse_constant=parse_constant), text)
+
+
+def _parse_checked(parse: Callable[[str], Any], text: str) -> Any:
+    try:
+        found = parse(text)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep") from None
+    level = [found]
+    for _ in range(_MOST_LEVELS):
+        for value in level:
+            if type(value) is int and value.bit_length() > _MOST_BITS:
+                raise ValueError(f"it has a whole number of {value.bit_length()} bits, expected {_MOST_BITS}")
+        level = [inner for value in level for inner in _list_values(value)]
+        if not level:
+            return found
+    raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
+
+
+def _list_values(value: Any) -> list[Any]:
+    """Return what a table or a list holds; nothing of other values."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

@@ -1,0 +1,118 @@
+"""Files that users name, with everything in them that a reader may stumble over."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.physics import read_physics
+from rlgym_bridge.policy import load_policy
+from rlgym_bridge.recording.columns import read_columns
+from rlgym_bridge.server import read_match_file
+from rlgym_bridge.server.bot_files import read_bot, read_script
+from rlgym_bridge.user_files import MOST_CHARACTERS, parse_json, read_text, read_toml
+from tests.policy_folders import save
+from training.config import load
+
+ROOT = Path(__file__).parents[1]
+
+SPOILT = {
+    "nested tables": ("a=" + "{a=" * 3000, "nested more than 100 levels deep"),
+    "nested lists": ("a=" + "[" * 3000, "nested more than 100 levels deep"),
+    "nested names": ("a" + ".a" * 500 + "=1", "nested more than 100 levels deep"),
+    "a long number": ("a=0x1" + "0" * 9000, "a whole number of 36001 bits, expected 64"),
+    "a longer number": ("a=" + "9" * 5000, "limit"),
+    "no TOML": ("a b", "line 1"),
+    "too long": ("a=1 #" + " " * MOST_CHARACTERS, "more than 4,194,304 characters"),
+}
+
+
+def _bot(path: Path) -> object:
+    return read_bot(path, 0, "", None)
+
+
+def _loadout(path: Path) -> object:
+    bot = path.with_name("bot.toml")
+    bot.write_text(
+        '[settings]\nagent_id = "a/b"\nname = "B"\nrun_command = "x"\nloadout_file = "given.toml"\n'
+    )
+    return read_bot(bot, 0, "", None)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "match": read_match_file, "bot": _bot, "loadout": _loadout, "script": read_script,
+    "dialect": Dialect.read, "physics": read_physics, "columns": read_columns, "settings": load,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_is_no_toml_of_ours_is_named_with_what_is_wrong(
+    reader: str, spoilt: str, tmp_path: Path
+) -> None:
+    text, problem = SPOILT[spoilt]
+    (tmp_path / "given.toml").write_text(text)
+    with pytest.raises(ValueError, match=rf"given\.toml.*{problem}"):
+        READERS[reader](tmp_path / "given.toml")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_folder_and_a_file_in_another_encoding_are_named(reader: str, tmp_path: Path) -> None:
+    given = tmp_path / "given.toml"
+    given.mkdir()
+    with pytest.raises(ValueError, match=r"given\.toml cannot be read: it is a folder, expected a file"):
+        READERS[reader](given)
+    given.rmdir()
+    given.write_bytes("[a]\nb = 'é'\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"given\.toml cannot be read: it is no UTF-8 text"):
+        READERS[reader](given)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes are POSIX's here")
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ValueError, match=r"pipe\.toml cannot be read: it is no regular file"):
+        read_text(tmp_path / "pipe.toml")
+
+
+def test_a_name_that_no_file_can_have_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"cannot be read: embedded null"):
+        read_text(Path("a\0.toml"))
+    with pytest.raises(FileNotFoundError, match=r"none\.toml"):
+        read_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[" * 500 + "]" * 500, '{"a": ' * 100_000])
+def test_json_that_is_nested_too_deeply_is_a_value_error(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="nested more than 100 levels deep"):
+        parse_json(text)
+    save(tmp_path)
+    (tmp_path / "policy.json").write_text(text)
+    with pytest.raises(ValueError, match=r"policy\.json is not readable as JSON: it is nested more than 100"):
+        load_policy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "server", "problem"),
+    [
+        ("a=" + "{a=" * 3000, "sim", "no valid TOML: it is nested more than 100 levels deep"),
+        ("a=" + "{a=" * 3000, "rlbot", "no valid TOML: it is nested more than 100 levels deep"),
+        ("[match]\ngame_mode = 3", "rlbot", "rlbot cannot read it: AttributeError: "),
+    ],
+)
+def test_the_match_command_says_in_one_line_what_is_wrong_with_a_match_file(
+    text: str, server: str, problem: str, tmp_path: Path
+) -> None:
+    (tmp_path / "given.toml").write_text(text)
+    words = [sys.executable, "-m", "rlgym_bridge.cli", "match", "given.toml", "--server", server]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: given.toml: {problem}")
