@@ -239,8 +239,14 @@ class Clients:
             if session.socket not in self._clients:
                 return  # dismissed by the message before: what follows does not count
             handler = self.handlers.get(type(message))
-            if handler is not None:
+            if handler is None:
+                continue
+            try:
                 handler(client, message)
+            except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
+                _log.exception("%s sent a %s that cannot be dealt with", session.name, type(message).__name__)
+                self._lose(client, "its message could not be dealt with")
+                return
         if session.broken:
             self._lose(client, "the connection was closed")
 

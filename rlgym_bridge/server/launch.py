@@ -54,11 +54,14 @@ class BotProcess:
 
     @property
     def log_tail(self) -> str:
-        """Return the last lines it has printed."""
-        with self.log_path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
+        """Return the last lines it has printed; why not, where they cannot be read."""
+        try:
+            with self.log_path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _TAIL_BYTES))
+                text = file.read().decode("utf-8", "replace")
+        except OSError as error:
+            return f"(cannot be read: {error})"
         return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
     def watch_family(self) -> None:

@@ -12,7 +12,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.writer import Recorder
 from rlgym_bridge.server.config import read_match_file
-from rlgym_bridge.server.errors import ConfigError, MatchCalledOff
+from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.hosting import HostedMatch, Settings
 from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
@@ -145,32 +145,29 @@ class MatchServer:
             order, lobby.order = lobby.order, None
             if order.shut_down:
                 return
-            configuration = self._configuration(order)
-            if configuration is not None:
-                self._serve(configuration)
+            try:
+                self._serve(order)
+            except Exception:  # a mistake of ours costs a match, not the server: the traceback tells of it
+                _log.exception("the match was called off by an error that nobody expected")
 
-    def _configuration(self, order: Order) -> flat.MatchConfiguration | None:
-        """Return the match that is asked for; errors are logged, clients are not told."""
-        if not isinstance(order.start, str):
-            return order.start
+    def _serve(self, order: Order) -> None:
+        """Play the match that is asked for, if any; errors are logged, clients are not told."""
+        match = order.start
+        if match is None:
+            return
         try:
-            return read_match_file(order.start)
-        except (ConfigError, ValueError, OSError) as error:
-            _log.error("cannot start the match: %s", error)
-            return None
-
-    def _serve(self, configuration: flat.MatchConfiguration) -> None:
-        # Bots that came before their match are sent home, as RLBot's core does.
-        self._lobby.close_match()
-        try:
-            hosted = HostedMatch(self._lobby, self._settings, configuration)
-        except (ConfigError, ValueError, OSError) as error:
+            if isinstance(match, str):
+                match = read_match_file(match)
+            # Bots that came before their match are sent home, as RLBot's core does.
+            self._lobby.close_match()
+            hosted = HostedMatch(self._lobby, self._settings, match)
+        except (ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
             return
         try:
             hosted.gather(patient=True)
             hosted.run(forever=True)
-        except (MatchCalledOff, ValueError, OSError) as error:  # what a client sends never ends the server
+        except (MatchCalledOff, ValueError, OSError) as error:
             _log.error("the match was called off: %s", error)
         finally:
             result = hosted.end()

@@ -18,6 +18,7 @@ from rlgym_bridge.client.players import own_players
 from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
+from rlgym_bridge.server.hosting import HostedMatch
 from tests.server.helpers import HERE, match_of, player
 from tests.support.processes import run_to_end
 
@@ -339,6 +340,32 @@ def test_a_match_that_cannot_be_played_is_logged_and_the_server_stays(serving, c
     human = flat.MatchConfiguration(player_configurations=[flat.PlayerConfiguration(flat.Human(), 0)])
     serving.start_match(human, wait_for_start=False, ensure_server_started=False)
     wait_for(lambda: "player 0 is a human" in caplog.text)
+    start(serving, match_of(player(0)), "Bot")
+
+
+def test_a_match_file_that_is_nested_too_deeply_is_named_and_the_server_stays(serving, caplog, tmp_path):
+    file = tmp_path / "nested.toml"
+    file.write_text("a=" + "{a=" * 3000)
+    serving.start_match(file, wait_for_start=False, ensure_server_started=False)
+    wait_for(lambda: "nested.toml: no valid TOML: it is nested more than 100 levels deep" in caplog.text)
+    start(serving, match_of(player(0)), "Bot")
+
+
+@pytest.mark.parametrize("place", ["__init__", "gather", "run", "end"])
+def test_an_error_that_nobody_expected_costs_a_match_and_not_the_server(place, serving, caplog, monkeypatch):
+    original = getattr(HostedMatch, place)
+
+    def failing(self, *words, **named):
+        monkeypatch.setattr(HostedMatch, place, original)
+        original(self, *words, **named)
+        raise ZeroDivisionError(f"planted in {place}")
+
+    monkeypatch.setattr(HostedMatch, place, failing)
+    serving.start_match(match_of(player(0)), wait_for_start=False, ensure_server_started=False)
+    wait_for(lambda: serving.packet is not None or "planted" in caplog.text)
+    serving.stop_match()
+    wait_for(lambda: f"ZeroDivisionError: planted in {place}" in caplog.text)
+    serving.packet = None
     start(serving, match_of(player(0)), "Bot")
 
 

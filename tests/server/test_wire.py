@@ -186,6 +186,19 @@ def test_undecodable_bytes_cost_a_client_its_connection_and_the_others_nothing(l
         pass
 
 
+def test_a_message_that_the_server_stumbles_over_costs_its_client_the_connection_and_is_logged(lobby, caplog):
+    lobby.open_match(seat_players(match_of(player(0), player(1), enable_state_setting=True)))
+    lobby.take_state = lambda state: 1 / 0
+    good, bad = (connect(lobby, agent(), flat.InitComplete()) for _ in range(2))
+    bad.send(flat.DesiredGameState(), flat.DesiredGameState())
+    settle(lobby)
+    assert [account.ready for account in lobby.accounts] == [True, False]
+    assert caplog.text.count("sent a DesiredGameState that cannot be dealt with") == 1
+    assert "ZeroDivisionError" in caplog.text
+    lobby.send_packet(framed(flat.GamePacket()))
+    assert [type(good.receive()).__name__ for _ in range(4)][-1] == "GamePacket"
+
+
 def test_a_ping_is_answered_with_its_cookie_and_unknown_messages_are_ignored(lobby):
     client = connect(lobby, flat.ConsoleCommand(command="x"), flat.RemoveRenderGroup(3))
     client.send(flat.PingRequest(cookie=77))
