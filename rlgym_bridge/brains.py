@@ -44,4 +44,5 @@ def brain_of(policy: str | Path, allow_modules: Sequence[str] = (), selection: s
         components=loaded.components,
         tick_skip=manifest.tick_skip,
         timing=Timing(manifest.action_delay, manifest.input_latency),
+        team_sizes=manifest.team_sizes,
     )

@@ -37,6 +37,7 @@ class Brain:
         timing: Action delay and input latency.
         shadow: Whether a simulation follows a live match to tell wheels, auto-flips and bumps exactly; None:
             where RocketSim is installed. Counting alone estimates them, in half the time.
+        team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
     """
 
     policy: Callable[[], Policy]
@@ -44,6 +45,7 @@ class Brain:
     tick_skip: int = 8
     timing: Timing = field(default_factory=Timing)
     shadow: bool | None = None
+    team_sizes: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass

@@ -1,6 +1,7 @@
-"""What a policy takes and gives, and the shapes of its tensors."""
+"""What a policy takes and gives, the shapes of its tensors, and the matches that it fits."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -51,3 +52,19 @@ class PolicyShape:
     def numbers(self) -> int:
         """Length of a row."""
         return sum(math.prod(shape) for shape in self.tensors.values())
+
+
+def explain_misfit(team_sizes: Sequence[tuple[int, int]], match: tuple[int, int]) -> str | None:
+    """Say why a policy cannot play a match of some team sizes; None where it can, on either side.
+
+    Args:
+        team_sizes: (blue, orange) of the matches it was trained for.
+        match: (blue, orange) of the match.
+    """
+    if match in team_sizes or match[::-1] in team_sizes:
+        return None
+    trained = ", ".join(f"{blue}v{orange}" for blue, orange in team_sizes)
+    return (
+        f"was trained for {trained}, this match is {match[0]}v{match[1]}; change the number of cars, or save "
+        f"the policy with these team_sizes too if its observation fits both"
+    )

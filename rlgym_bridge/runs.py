@@ -7,12 +7,12 @@ are (the current folder, PYTHONPATH), never in the folder of a run or a policy.
 
 import json
 import os
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy_files import MANIFEST_FILE, run_of
+from rlgym_bridge.user_files import read_toml
 
 RUN_FILE: Final = "run.toml"
 _ABOUT: Final = (
@@ -50,10 +50,7 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
     if run is None or (run / MANIFEST_FILE).exists() or not (run / RUN_FILE).is_file():
         return ()
     file = run / RUN_FILE
-    try:
-        modules = tomllib.loads(file.read_text(encoding="utf-8")).get("modules")
-    except ValueError as error:  # TOML's and UTF-8's errors are ValueErrors
-        raise ValueError(f"{file} cannot be read: {error}") from error
+    modules = read_toml(file).get("modules")
     if not isinstance(modules, list) or not all(isinstance(one, str) for one in modules):
         raise ValueError(f"{file}: modules is {modules!r}, expected a list of names of modules")
     return tuple(modules)

@@ -13,6 +13,7 @@ from rlgym_bridge.brains import CHASER
 from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
 from rlgym_bridge.manifest import Manifest
 from rlgym_bridge.policy_files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy_shape import explain_misfit
 from rlgym_bridge.runs import run_modules
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
@@ -60,24 +61,13 @@ def with_line_up(
             players += [_player(bot, team, real_game, its) for bot, its in zip(bots, allowed, strict=True)]
             named += bots
     match.player_configurations = sorted(players, key=lambda player: player.team)
-    sizes = tuple(sum(player.team == team for player in players) for team in (BLUE, ORANGE))
-    for bot in named:
-        _check_team_sizes(bot, sizes)
+    blue_cars, orange_cars = (sum(player.team == team for player in players) for team in (BLUE, ORANGE))
+    for bot in named:  # a bot.toml's process does so itself, when it hears of the match
+        if (Path(bot) / MANIFEST_FILE).is_file():
+            problem = explain_misfit(_manifest(bot).team_sizes, (blue_cars, orange_cars))
+            if problem is not None:
+                raise ConfigError(f"BOT {bot!r} {problem}")
     return match
-
-
-def _check_team_sizes(bot: str, sizes: tuple[int, ...]) -> None:
-    """Refuse a policy folder in a match of team sizes that it was not trained for."""
-    if not (Path(bot) / MANIFEST_FILE).is_file():
-        return
-    manifest = _manifest(bot)
-    known = {pair for blue, orange in manifest.team_sizes for pair in ((blue, orange), (orange, blue))}
-    if sizes not in known:
-        trained = ", ".join(f"{blue}v{orange}" for blue, orange in manifest.team_sizes)
-        raise ConfigError(
-            f"BOT {bot!r} was trained for {trained}, this match is {sizes[0]}v{sizes[1]}; change the "
-            f"number of bots, or save the policy with these team_sizes too if its observation fits both"
-        )
 
 
 def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping[str, str]]) -> None:

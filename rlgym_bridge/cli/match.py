@@ -16,7 +16,7 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
-from rlgym_bridge.cli.outcome import print_result, summary, told_by
+from rlgym_bridge.cli.outcome import find_refusal, print_result, summary, told_by
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.recorded import RecordedMatch
 from rlgym_bridge.dialect import Dialect
@@ -125,10 +125,16 @@ def run(options: argparse.Namespace) -> int:
             )
             try:
                 if real_game:
-                    result = play_real_match(configuration, console)
+                    result = play_real_match(
+                        configuration, console, lambda: find_refusal(configuration, reports)
+                    )
                 else:
                     recorder = recorded.recorder(options, world, dialect, constants)
                     result = _play(configuration, options, world, dialect, constants, console, recorder)
+            except (MatchCalledOff, ServerError) as error:
+                if (refused := find_refusal(configuration, reports)) is not None:
+                    raise ConfigError(f"the match was called off: {refused}") from error
+                raise
             finally:
                 recorded.finish()
             told = [told_by(path) for path in reports]

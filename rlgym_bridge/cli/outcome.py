@@ -1,7 +1,7 @@
 """What is said of a match that was played: printed, and as JSON."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rlbot import flat
 
 from rlgym_bridge.server import BotResult, MatchResult
 from rlgym_bridge.user_files import parse_json, read_text
@@ -22,20 +23,36 @@ class Told:
         lost: Packets it never answered; None for a bot that does not say.
         faults: What went wrong in it, by kind: how often.
         dialect_file: The `dialect.toml` that it was told the server's dialect by, if any.
+        refused: Why it will not play this match, None where it does.
     """
 
     lost: int | None = None
     faults: Mapping[str, int] = field(default_factory=dict)
     dialect_file: str | None = None
+    refused: str | None = None
 
 
 def told_by(report: Path) -> Told:
     """Read a bot's report: written whenever play stops, and when it leaves."""
     try:
         data = parse_json(read_text(report))
-        return Told(int(data["lost"]), dict(data["faults"]), data["dialect_file"])
+        return Told(int(data["lost"]), dict(data["faults"]), data["dialect_file"], data.get("refused"))
     except (OSError, ValueError, KeyError, TypeError):
         return Told()
+
+
+def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
+    """Return which bot will not play a match, and why; None where all play.
+
+    Args:
+        match: The match.
+        reports: The file of each player's report.
+    """
+    for player, report in zip(match.player_configurations, reports, strict=True):
+        refused = told_by(report).refused
+        if refused is not None:
+            return f"{getattr(player.variety, 'name', '')!r} {refused}"
+    return None
 
 
 def summary(result: MatchResult, told: list[Told], recording: Path | None) -> dict[str, Any]:

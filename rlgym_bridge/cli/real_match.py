@@ -6,8 +6,10 @@ like ours measures and RLBotServer does not.
 
 import logging
 import math
+import selectors
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,7 +21,7 @@ from rlbot.managers import MatchManager
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.pilot import Faults
-from rlgym_bridge.server import BotResult, ConfigError, MatchResult, ServerError
+from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, ServerError
 from rlgym_bridge.touches import is_new_touch
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")
@@ -27,6 +29,8 @@ _LOG.setLevel(logging.WARNING)  # the relay tells of every connection
 
 START_SECONDS = 180.0
 """In which the real game has to start, load the map and send something."""
+
+_ASK_SECONDS = 1.0  # between two looks whether a bot will not play
 
 
 @dataclass
@@ -39,18 +43,22 @@ class _Watched:
     boost_used: float = 0.0
 
 
-def play_real_match(configuration: flat.MatchConfiguration, console: Console) -> MatchResult:
+def play_real_match(
+    configuration: flat.MatchConfiguration, console: Console, refusal: Callable[[], str | None]
+) -> MatchResult:
     """Play a match on a running or installed RLBotServer.
 
     Args:
         configuration: The match; RLBotServer launches its bots.
         console: Where the score is shown when it changes.
+        refusal: Asked about once a second until play begins: why a bot will not play, None where all do.
 
     Returns:
         The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
 
     Raises:
         ConfigError: The address in the environment is none.
+        MatchCalledOff: A bot will not play; RLBotServer would wait for it for ever.
         ServerError: No RLBotServer can be found, it sends no packets, or the connection breaks.
     """
     ip, port = running_server()
@@ -66,11 +74,13 @@ def play_real_match(configuration: flat.MatchConfiguration, console: Console) ->
         )
         relay.start_match(configuration)
         relay.send_msg(flat.InitComplete())
-        watch = _Watch(console)
-        watch.follow(relay)
-        with suppress(OSError):  # the match is over: a server that is gone by now has nothing to add
-            relay.stop_match()
-            relay.send_msg(flat.DisconnectSignal())
+        watch = _Watch(console, refusal)
+        try:
+            watch.follow(relay)
+        except MatchCalledOff:
+            _stop(relay)
+            raise
+        _stop(relay)
     except TimeoutError as error:
         raise ServerError(
             f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
@@ -84,6 +94,12 @@ def play_real_match(configuration: flat.MatchConfiguration, console: Console) ->
         if relay.socket is not None:
             relay.socket.close()
     return watch.result(configuration, time.perf_counter() - began)
+
+
+def _stop(relay: SocketRelay) -> None:
+    with suppress(OSError):  # the match is over: a server that is gone by now has nothing to add
+        relay.stop_match()
+        relay.send_msg(flat.DisconnectSignal())
 
 
 def running_server() -> tuple[str, int]:
@@ -117,8 +133,9 @@ def running_server() -> tuple[str, int]:
 class _Watch:
     """Follows a match packet by packet."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, refusal: Callable[[], str | None]) -> None:
         self._console = console
+        self._refusal = refusal
         self._packet: flat.GamePacket | None = None
         self._cars: dict[int, _Watched] = {}
         self._first_frame: int | None = None
@@ -131,27 +148,39 @@ class _Watch:
 
         Raises:
             EOFError: The server closed the connection, or said goodbye.
+            MatchCalledOff: A bot will not play, and play has not begun.
             TimeoutError: No packet came for `START_SECONDS`, whatever else did.
         """
         assert relay.socket is not None  # connected
         relay.socket.settimeout(START_SECONDS)
-        heard = time.monotonic()
-        while True:
-            if time.monotonic() - heard > START_SECONDS:
-                raise TimeoutError
-            header = _exactly(relay.socket, 2)
-            payload = _exactly(relay.socket, int.from_bytes(header, "big"))
-            try:
-                message = flat.CorePacket.unpack(payload).message
-            except flat.InvalidFlatbuffer as error:
-                self._faults.add("undecodable message", f"{len(payload)} bytes: {error}")
-                continue
-            if isinstance(message, flat.DisconnectSignal):
-                raise EOFError("it said goodbye")
-            if isinstance(message, flat.GamePacket):
-                heard = time.monotonic()
-                if self._take(message):
-                    return
+        heard = asked = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(relay.socket, selectors.EVENT_READ)
+            while True:
+                now = time.monotonic()
+                if now - heard > START_SECONDS:
+                    raise TimeoutError
+                if now - asked >= _ASK_SECONDS and not self._was_active:
+                    asked = now
+                    if (refused := self._refusal()) is not None:
+                        raise MatchCalledOff(refused)
+                message = self._receive(relay.socket) if selector.select(_ASK_SECONDS) else None
+                if isinstance(message, flat.GamePacket):
+                    heard = time.monotonic()
+                    if self._take(message):
+                        return
+
+    def _receive(self, connection: socket.socket) -> object:
+        """Return the next message; None for one that cannot be decoded."""
+        payload = _exactly(connection, int.from_bytes(_exactly(connection, 2), "big"))
+        try:
+            message = flat.CorePacket.unpack(payload).message
+        except flat.InvalidFlatbuffer as error:
+            self._faults.add("undecodable message", f"{len(payload)} bytes: {error}")
+            return None
+        if isinstance(message, flat.DisconnectSignal):
+            raise EOFError("it said goodbye")
+        return message
 
     def _take(self, packet: flat.GamePacket) -> bool:
         """Count one packet; tell whether the match is over."""

@@ -15,7 +15,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain
 from rlgym_bridge.live.pilot import Faults, Override
 from rlgym_bridge.live.report import Report
-from rlgym_bridge.live.session import Session
+from rlgym_bridge.live.session import Refused, Session
 from rlgym_bridge.live.tape import tape_of
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
@@ -85,7 +85,8 @@ class Agent:
         A server that goes away without a word is waited for, 30 s.
 
         Returns:
-            0 when the server said goodbye, 1 when it could not be reached (again).
+            0 when the server said goodbye, 1 when it could not be reached (again), 2 when it has a match
+            that the policy does not play.
         """
         try:
             return self._run()
@@ -110,7 +111,13 @@ class Agent:
                 )  # fmt: skip
                 report.write()
                 return 1
-            goodbye = session.run()
+            try:
+                goodbye = session.run()
+            except Refused as error:
+                report.refused = str(error)
+                _LOG.error("%s will not play: its policy %s", report.agent_id, error)
+                report.write()
+                return 2
             report.write()
             if goodbye:
                 return 0

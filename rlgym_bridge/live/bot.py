@@ -56,7 +56,8 @@ def play(
         folder: The bot's folder; the current one is, where RLBot started the bot. None: it has none.
 
     Returns:
-        The exit code: 0 after a goodbye, 1 without a server, 2 when the policy cannot be played.
+        The exit code: 0 after a goodbye, 1 without a server, 2 when the policy cannot be played, or not in
+        a match of these team sizes.
     """
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr

@@ -22,6 +22,7 @@ class Report:
         lost: Packets without an answer of their own, before one that had it.
         disconnects: Connections that ended without a goodbye.
         dialect_file: The file that told the bot of the server, None where there was none.
+        refused: Why the bot will not play the match, None where it does.
     """
 
     def __init__(self, agent_id: str, faults: Faults) -> None:
@@ -32,6 +33,7 @@ class Report:
         self.lost = 0
         self.disconnects = 0
         self.dialect_file: str | None = None
+        self.refused: str | None = None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""

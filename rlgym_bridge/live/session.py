@@ -13,15 +13,20 @@ from rlbot.interface import SocketRelay
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.episode import Brain
-from rlgym_bridge.game import PLAYING_PHASES
+from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES
 from rlgym_bridge.live import overlay
 from rlgym_bridge.live.inputs import player_input
 from rlgym_bridge.live.pilot import Override, Pilot
 from rlgym_bridge.live.report import Report
 from rlgym_bridge.live.tape import Tape
+from rlgym_bridge.policy_shape import explain_misfit
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 _CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds
+
+
+class Refused(Exception):
+    """The bot will not play the match that the server has; the message says why."""
 
 
 class Session:
@@ -94,7 +99,11 @@ class Session:
         )
 
     def run(self) -> bool:
-        """Take in messages and answer packets until the connection ends; tell whether by a goodbye."""
+        """Take in messages and answer packets until the connection ends; tell whether by a goodbye.
+
+        Raises:
+            Refused: The policy does not play matches of these team sizes.
+        """
         gc.collect()
         gc.freeze()  # what lives now lives on: later collections need not look at it
         try:
@@ -198,6 +207,7 @@ class Session:
         """Make the pilot and tell the server, once all three parts of the handshake are there."""
         if self._pilot or self._field is None or self._config is None or self._team is None:
             return
+        self._check_team_sizes(self._config)
         ids = [one.identifier for one in self._team.controllables]
         self._pilot = Pilot(
             self._brain, self._field, self._config, ids,
@@ -211,6 +221,16 @@ class Session:
                 ", ".join(estimates),
             )
         self._relay.send_msg(flat.InitComplete())
+
+    def _check_team_sizes(self, config: flat.MatchConfiguration) -> None:
+        """Refuse a match of other sizes before it begins: no decision could be taken in it."""
+        trained = self._brain.team_sizes
+        teams = [player.team for player in config.player_configurations]
+        if trained is None or not teams:  # it plays in all of them, or nothing is known of this one
+            return
+        problem = explain_misfit(trained, (teams.count(BLUE), teams.count(ORANGE)))
+        if problem is not None:
+            raise Refused(problem)
 
     def _answer(self) -> None:
         """Send one input for each car of ours, for the newest packet."""

@@ -236,6 +236,44 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_match() -> None:
     assert "started" not in done.stderr
 
 
+TWO_AGAINST_TWO = "".join(
+    f'[[cars]]\nteam = "{team}"\nconfig_file = "{(ROOT / "bot" / name).as_posix()}"\n'
+    for team in ("blue", "orange")
+    for name in ("chaser.bot.toml", "bot.toml")
+)
+
+
+@pytest.mark.parametrize("pace", ["lockstep", "realtime"])
+def test_a_bot_toml_whose_policy_does_not_fit_the_match_calls_it_off_before_it_begins(
+    pace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "match.toml").write_text(TWO_AGAINST_TWO)
+    done = bridge(
+        "match", "match.toml", "--pace", pace, "--record", "match.mcap", "--json", "out.json", cwd=tmp_path
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert "'Bridge' was trained for 1v1, this match is 2v2" in error
+    assert "Traceback" not in done.stderr and "0 : 0" not in done.stdout
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path) -> None:
+    (tmp_path / "match.toml").write_text(TWO_AGAINST_TWO)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = [sys.executable, "-m", "rlgym_bridge.cli", "server", port, "--pace", "lockstep"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert port in server.stdout.readline()
+            done = bridge("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=port)
+        finally:
+            server.terminate()
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "'Bridge' was trained for 1v1, this match is 2v2" in done.stderr
+
+
 def test_a_policy_for_another_team_size_is_refused_by_name(tmp_path: Path) -> None:
     folder = network_folder(tmp_path / "policy", team_size=1)
     done = bridge("match", "--blue", folder, folder, "--orange", "chaser", "chaser")

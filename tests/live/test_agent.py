@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +286,38 @@ def test_an_empty_team_info_is_survived(connected: Any) -> None:
     assert isinstance(server.read(), flat.InitComplete)
     assert isinstance(server.read(), flat.PlayerInput)
     assert agent.report.faults.counts["no car"] == 1
+
+
+def cars(*teams: int) -> flat.MatchConfiguration:
+    """Return a match of bots in these teams, after a human in blue."""
+    bots = [flat.PlayerConfiguration(flat.CustomBot("B", "", "", None, "a/b"), team) for team in teams]
+    human = flat.PlayerConfiguration(flat.Human(), 0)
+    return flat.MatchConfiguration(player_configurations=[human, *bots], mutators=flat.MutatorSettings())
+
+
+@pytest.mark.parametrize(
+    ("teams", "fits"), [((1,), True), ((1, 1), True), ((0, 1), True), ((0, 1, 1), False), ((), False)]
+)
+def test_a_match_of_other_team_sizes_than_the_policys_is_refused_at_the_handshake(
+    teams: Sequence[int], fits: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = FakeServer()
+    monkeypatch.setenv("RLBOT_SERVER_PORT", str(server.port))
+    agent = Agent(replace(brain(Always()), team_sizes=((1, 1), (2, 1))), agent_id="tests/agent")
+    with ThreadPoolExecutor(1) as pool, server.listener:
+        running = pool.submit(agent.run)
+        server.accept()
+        server.send(cars(*teams), flat.ControllableTeamInfo(1, [flat.ControllableInfo(1, 7)]), field_info())
+        with server.peer:
+            if fits:
+                assert isinstance(server.read(), flat.InitComplete)
+                server.send(flat.DisconnectSignal())
+            assert running.result(10) == (0 if fits else 2)
+    assert (agent.report.refused is None) is fits
+    if not fits:
+        message = f"was trained for 1v1, 2v1, this match is {1 + teams.count(0)}v{teams.count(1)}; change"
+        assert message in str(agent.report.refused)
+        assert len([record for record in caplog.records if message in record.message]) == 1
 
 
 def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) -> None:

@@ -1,0 +1,24 @@
+"""What the shipped bot.toml files say of their bots."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from rlgym_bridge.policy_files import read_files
+
+BOT = Path(__file__).parents[1] / "bot"
+
+
+def tags(name: str) -> set[str]:
+    details: dict[str, Any] = tomllib.loads((BOT / name).read_text(encoding="utf-8"))["details"]
+    return set(details["tags"])
+
+
+def test_the_tags_of_the_trained_bot_are_the_team_sizes_that_its_policy_plays() -> None:
+    sizes = read_files(BOT / "policy")[0].team_sizes
+    expected = {"1v1" if max(pair) == 1 else "teamplay" for pair in sizes}
+    assert tags("bot.toml") == expected
+
+
+def test_chaser_plays_in_every_team() -> None:
+    assert tags("chaser.bot.toml") == {"1v1", "teamplay"}
