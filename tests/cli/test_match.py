@@ -263,13 +263,10 @@ def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path) -> Non
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     words = [sys.executable, "-m", "rlgym_bridge.cli", "server", port, "--pace", "lockstep"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path, text=True) as server:
-        try:
-            assert server.stdout is not None
-            assert port in server.stdout.readline()
-            done = bridge("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=port)
-        finally:
-            server.terminate()
+    with child(words, stdout=subprocess.PIPE, cwd=tmp_path, text=True) as server:
+        assert server.stdout is not None
+        assert port in server.stdout.readline()
+        done = bridge("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=port)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "'Bridge' was trained for 1v1, this match is 2v2" in done.stderr
 
