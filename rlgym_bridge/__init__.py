@@ -1,1 +1,101 @@
-"""Train a Rocket League bot in RocketSim, play it in real matches, see the difference."""
+"""Train a Rocket League bot in RocketSim, play it in real matches, see the difference.
+
+What a bot maker needs is imported from here; each name loads its module when it is first used:
+
+    from rlgym_bridge import LookupTableAction, RelativeObs, RepeatAction, VectorEnv
+    from rlgym_bridge import conditions, mutators, rewards
+
+Policy folders name components by these paths too, so that modules may move.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:  # what type checkers and editors see
+    from rlgym_bridge import conditions, mutators, rewards
+    from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
+    from rlgym_bridge.clock import Clock
+    from rlgym_bridge.compare.comparison import compare_recordings
+    from rlgym_bridge.components import ComponentSpec
+    from rlgym_bridge.live.bot import play
+    from rlgym_bridge.live.engine import LiveEngine
+    from rlgym_bridge.observations import DefaultObs
+    from rlgym_bridge.policy import Policy, load_policy, save_policy
+    from rlgym_bridge.recording.open import open_recording
+    from rlgym_bridge.relative_obs import RelativeObs
+    from rlgym_bridge.server import MatchServer
+    from rlgym_bridge.sim.engine import SimEngine
+    from rlgym_bridge.sim.vector_env import VectorEnv
+    from rlgym_bridge.state import MatchState
+
+_HOMES: Final = {
+    "Clock": "clock",
+    "ComponentSpec": "components",
+    "ContinuousAction": "actions",
+    "DefaultObs": "observations",
+    "LiveEngine": "live.engine",
+    "LookupTableAction": "actions",
+    "MatchServer": "server",
+    "MatchState": "state",
+    "MultiDiscreteAction": "actions",
+    "Policy": "policy",
+    "RelativeObs": "relative_obs",
+    "RepeatAction": "actions",
+    "SimEngine": "sim.engine",
+    "VectorEnv": "sim.vector_env",
+    "compare_recordings": "compare.comparison",
+    "load_policy": "policy",
+    "open_recording": "recording.open",
+    "play": "live.bot",
+    "save_policy": "policy",
+}
+"""The module in which each name lies."""
+
+_MODULES: Final = {"conditions": "conditions", "mutators": "mutators", "rewards": "rewards"}
+"""Modules that are imported by name, and where each lies."""
+
+__all__ = [
+    "Clock",
+    "ComponentSpec",
+    "ContinuousAction",
+    "DefaultObs",
+    "LiveEngine",
+    "LookupTableAction",
+    "MatchServer",
+    "MatchState",
+    "MultiDiscreteAction",
+    "Policy",
+    "RelativeObs",
+    "RepeatAction",
+    "SimEngine",
+    "VectorEnv",
+    "compare_recordings",
+    "conditions",
+    "load_policy",
+    "mutators",
+    "open_recording",
+    "play",
+    "rewards",
+    "save_policy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the public face when it is first asked for (PEP 562).
+
+    Raises:
+        AttributeError: There is no such name.
+    """
+    if name in _MODULES:
+        value: Any = import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,7 @@
 """Components by name, and those of an environment.
 
-A policy folder names its components; only modules the user trusts are imported for it.
+A policy folder names its components; only modules the user trusts are imported for it. Ours are named by
+the package's public face, so that their modules may move.
 """
 
 import importlib
@@ -20,6 +21,7 @@ from rlgym.api import (
     StateMutator,
 )  # fmt: skip
 
+import rlgym_bridge
 from rlgym_bridge.ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.signatures import check_signatures
 from rlgym_bridge.user_code import told
@@ -27,13 +29,23 @@ from rlgym_bridge.user_code import told
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that a policy folder may always name components of."""
 
+_FORMER_PATHS: Final = {
+    "rlgym_bridge.actions:ContinuousAction": "rlgym_bridge:ContinuousAction",
+    "rlgym_bridge.actions:LookupTableAction": "rlgym_bridge:LookupTableAction",
+    "rlgym_bridge.actions:MultiDiscreteAction": "rlgym_bridge:MultiDiscreteAction",
+    "rlgym_bridge.actions:RepeatAction": "rlgym_bridge:RepeatAction",
+    "rlgym_bridge.observations:DefaultObs": "rlgym_bridge:DefaultObs",
+    "rlgym_bridge.relative_obs:RelativeObs": "rlgym_bridge:RelativeObs",
+}
+"""What policy folders called our components before there was a public face; they go on loading."""
+
 
 @dataclass(frozen=True)
 class ComponentSpec:
     """A component by name, so that a file can hold it.
 
     Attributes:
-        path: `"module:Class"`.
+        path: `"module:Class"`; a former path of ours is replaced with the public one.
         args: Keyword arguments; JSON values only.
         nested: A component given as the first argument, as `RepeatAction` takes a parser.
     """
@@ -41,6 +53,10 @@ class ComponentSpec:
     path: str
     args: Mapping[str, Any] = field(default_factory=dict)
     nested: "ComponentSpec | None" = None
+
+    def __post_init__(self) -> None:
+        """Take the public path in place of a former one."""
+        object.__setattr__(self, "path", _FORMER_PATHS.get(self.path, self.path))
 
     @classmethod
     def of(cls, component: type, nested: "ComponentSpec | None" = None, **args: Any) -> "ComponentSpec":
@@ -50,6 +66,10 @@ class ComponentSpec:
             ValueError: The class cannot be imported by name, or an argument is no JSON value.
         """
         where = f"{component.__module__}:{component.__qualname__}"
+        if component.__qualname__ in rlgym_bridge.__all__ and component is getattr(
+            rlgym_bridge, component.__qualname__
+        ):
+            where = f"rlgym_bridge:{component.__qualname__}"
         if component.__module__ == "__main__" or "." in component.__qualname__:
             raise ValueError(
                 f"{where} cannot be imported by name; put the class at the top level of a module"

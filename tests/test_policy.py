@@ -67,9 +67,9 @@ def test_the_manifest_has_the_keys_that_other_programs_read(tmp_path):
         "versions", "training", "weights_sha256",
     ]  # fmt: skip
     assert data["parser"] == {
-        "class": "rlgym_bridge.actions:RepeatAction",
+        "class": "rlgym_bridge:RepeatAction",
         "args": {"repeats": 8},
-        "nested": {"class": "rlgym_bridge.actions:LookupTableAction", "args": {}, "nested": None},
+        "nested": {"class": "rlgym_bridge:LookupTableAction", "args": {}, "nested": None},
     }
 
 

@@ -121,7 +121,7 @@ def test_a_module_the_user_did_not_name_is_never_imported(tmp_path, monkeypatch,
         ("os:system", "may|would run code of os"),
         ("rlgym_bridgex:A", "would run code of rlgym_bridgex"),
         ("rlgym_bridge.game:Hitbox", "expected a subclass of rlgym.api.ObsBuilder"),
-        ("rlgym_bridge.actions:LookupTableAction", "expected a subclass of rlgym.api.ObsBuilder"),
+        ("rlgym_bridge:LookupTableAction", "expected a subclass of rlgym.api.ObsBuilder"),
         ("rlgym_bridge.policy:np.load", "is no name of the form"),
         ("rlgym_bridge..game:A", "is no name of the form"),
     ],
@@ -135,7 +135,7 @@ def test_a_name_that_is_no_component_is_refused(tmp_path, path, reason):
 
 def test_arguments_the_component_does_not_take_are_refused(tmp_path):
     save(tmp_path)
-    edit(tmp_path, obs={"class": "rlgym_bridge.observations:DefaultObs", "args": {"padding": 3}})
+    edit(tmp_path, obs={"class": "rlgym_bridge:DefaultObs", "args": {"padding": 3}})
     with pytest.raises(ValueError, match=r"DefaultObs cannot be made with \{'padding': 3\}"):
         load_policy(tmp_path)
 

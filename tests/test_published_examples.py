@@ -196,7 +196,7 @@ def test_real_numbers_beyond_the_stick_reach_a_foreign_parser_clipped(here: Path
     from rlgym_bridge.calls import control_rows
     from rlgym_bridge.probe_states import probe_states
 
-    names = ("rlgym_bridge.observations:DefaultObs", "published_parts:ContinuousAction")
+    names = ("rlgym_bridge:DefaultObs", "published_parts:ContinuousAction")
     parser = component_factory(*map(ComponentSpec, names), None, None)().parser
     actions = np.full((1, 2, 8), 3.0, np.float32)
     rows = control_rows(parser, actions, (0, 1), probe_states(1, 1, 0)[0])

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.compare.against import LEVEL, against
-from rlgym_bridge.compare.comparison import Comparison, compare
+from rlgym_bridge.compare.comparison import Comparison, compare_recordings
 from rlgym_bridge.compare.drift import WINDOWS
 from rlgym_bridge.compare.fit import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
             return _against(options, console)
         recordings = [open_recording(file, options.columns) for file in options.files]
         with console.status(f"RocketSim goes where {plural(len(recordings), 'recording')} went ..."):
-            found = compare(*recordings, windows=options.windows)
+            found = compare_recordings(*recordings, windows=options.windows)
     except Exception as error:
         print(f"error: {told(error)}", file=sys.stderr)
         return 2

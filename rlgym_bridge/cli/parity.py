@@ -20,7 +20,7 @@ from rlgym_bridge.runs import run_modules
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_code import told
 
-_OBS, _PARSER = "rlgym_bridge.observations:DefaultObs", "rlgym_bridge.actions:LookupTableAction"
+_OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"
 
 
 def add_to(commands: Any) -> None:

@@ -162,7 +162,7 @@ class Comparison:
         }  # fmt: skip
 
 
-def compare(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
+def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     """Put RocketSim where recordings are, over and over, and measure where the two part.
 
     Every recording gets its own clock and lag; the errors of all are put together.

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-# One thread for numpy's matrix products, before numpy is loaded: a bot's are small, and threads that
-# wait for each other on the game's cores cost milliseconds.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.brains import brain_of
 from rlgym_bridge.dialect import Dialect, read_input_latency
@@ -26,6 +23,7 @@ DIALECT_VARIABLE = "RLGYM_BRIDGE_DIALECT"
 DIALECT_FILE = "dialect.toml"
 """Read from the bot's folder, where it is there; `rlgym-bridge probe --out` writes it."""
 
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 _LOG = logging.getLogger("rlgym_bridge")
 
 
@@ -62,6 +60,7 @@ def play(
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
+    _limit_threads()
     try:
         selection = os.environ.get(SELECTION_VARIABLE) or None
         brain, dialect = brain_of(policy, allow_modules, selection), None
@@ -79,6 +78,15 @@ def play(
         return 2
     agent.report.dialect_file = None if file is None else str(file)
     return agent.run()
+
+
+def _limit_threads() -> None:
+    """Leave one thread to numpy's matrix products, unless the environment says how many.
+
+    A bot's products are small: threads that wait for each other on the game's cores cost milliseconds.
+    """
+    if not any(name in os.environ for name in _THREAD_VARIABLES):
+        threadpool_limits(1, user_api="blas")
 
 
 def _dialect_file(folder: str | Path | None) -> Path | None:

@@ -19,8 +19,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from mcap.writer import Writer
-
 from rlgym_bridge.recording.channels import ABOUT, ENCODINGS, PROFILE, log_time
 
 _LOG = logging.getLogger(__name__)
@@ -194,6 +192,9 @@ class Recorder:
                 raise RecordingError(f"{self.path} is there already, expected a new file")
             self._written.append(self.path)
             self._channels: dict[str, int] = {}
+            # Here, since a bot that records nothing does without mcap and what it brings.
+            from mcap.writer import Writer
+
             self._writer = Writer(self._stream, CHUNK_BYTES)  # type: ignore[arg-type]
             self._writer.start(PROFILE)
         except OSError as error:

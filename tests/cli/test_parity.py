@@ -34,9 +34,9 @@ def names_of(tmp_path: Path, *words: str) -> list[str]:
 
 
 @pytest.mark.parametrize("words", [
-    (), ("--team-size", "3"), ("--obs", "rlgym_bridge.relative_obs:RelativeObs"),
-    ("--obs", RLGYM_OBS, "--parser", RLGYM_PARSER), ("--parser", "rlgym_bridge.actions:ContinuousAction"),
-    ("--parser", "rlgym_bridge.actions:MultiDiscreteAction"),
+    (), ("--team-size", "3"), ("--obs", "rlgym_bridge:RelativeObs"),
+    ("--obs", RLGYM_OBS, "--parser", RLGYM_PARSER), ("--parser", "rlgym_bridge:ContinuousAction"),
+    ("--parser", "rlgym_bridge:MultiDiscreteAction"),
 ], ids=lambda words: " ".join(one.rpartition(":")[2] for one in words) or "default")  # fmt: skip
 def test_a_clean_run_finds_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
     assert names_of(tmp_path, *words) == []

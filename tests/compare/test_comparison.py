@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.comparison import Comparison, compare
+from rlgym_bridge.compare.comparison import Comparison, compare_recordings
 from rlgym_bridge.compare.fit import fitted_constants
 from rlgym_bridge.compare.verdict import Situation, Verdict
 from rlgym_bridge.compare.windows import BALL_AIR, CAR_GROUND, HORIZONS
@@ -33,11 +33,11 @@ WINDOWS = 48
 
 @cache
 def _clean() -> Comparison:
-    return compare(as_table(play(seconds=SECONDS)), windows=WINDOWS)
+    return compare_recordings(as_table(play(seconds=SECONDS)), windows=WINDOWS)
 
 
 def _compared(recording: Recording) -> Comparison:
-    return compare(recording, windows=WINDOWS)
+    return compare_recordings(recording, windows=WINDOWS)
 
 
 def _at(comparison: Comparison, name: str, horizon: int = 120) -> Situation:
@@ -125,7 +125,7 @@ def test_the_ball_of_a_replay_agrees_once_its_ticks_are_known():
 
 
 def test_several_recordings_are_put_together():
-    found = compare(*(as_replay(play(seed, SECONDS)) for seed in (0, 1)), windows=WINDOWS)
+    found = compare_recordings(*(as_replay(play(seed, SECONDS)) for seed in (0, 1)), windows=WINDOWS)
     assert len(found.fits) == 2
     assert [gap.name for gap in found.gaps] == ["tick offset"]
     assert "2 recordings" in found.gaps[0].text
@@ -144,23 +144,25 @@ def test_how_cars_turn_is_taken_from_their_orientation_where_it_was_not_recorded
 
 def test_no_recording_is_refused():
     with pytest.raises(ValueError, match="got no recording"):
-        compare()
+        compare_recordings()
 
 
 def test_a_recording_too_short_to_compare_is_refused_by_name():
     with pytest.raises(ValueError, match="match 0: nothing is shown for long enough"):
-        compare(rows_of(as_table(play(seconds=SECONDS)), np.arange(1)))
+        compare_recordings(rows_of(as_table(play(seconds=SECONDS)), np.arange(1)))
 
 
 def test_too_little_says_that_it_tells_nothing():
-    found = compare(rows_of(as_table(play(seconds=SECONDS)), np.arange(60)), windows=WINDOWS)
+    found = compare_recordings(rows_of(as_table(play(seconds=SECONDS)), np.arange(60)), windows=WINDOWS)
     assert found.tells_nothing and found.sizes == []
 
 
 def test_windows_that_overlap_prove_no_gap():
     rows = np.arange(520)  # four seconds hold no eight windows of a second
     match = as_table(rows_of(play(seconds=SECONDS, mutate=heavier), rows))
-    by_horizon = {row.horizon_ticks: row for row in compare(match).situations if row.name == "ball"}
+    by_horizon = {
+        row.horizon_ticks: row for row in compare_recordings(match).situations if row.name == "ball"
+    }
     assert by_horizon[120].windows >= 8 > by_horizon[120].apart
     assert by_horizon[120].verdict is Verdict.FEW
 
@@ -170,7 +172,7 @@ def test_windows_that_overlap_prove_no_gap():
 def test_twenty_clean_matches_raise_at_most_one_false_alarm():
     alarms = []
     for seed in range(20):
-        found = compare(as_table(play(seed + 1000, 40.0)))
+        found = compare_recordings(as_table(play(seed + 1000, 40.0)))
         wrong = {row.verdict for row in found.situations} - {Verdict.AGREES, Verdict.FEW}
         if found.gaps or wrong:
             alarms.append((seed, [gap.text for gap in found.gaps], wrong))
@@ -179,14 +181,14 @@ def test_twenty_clean_matches_raise_at_most_one_false_alarm():
 
 def test_a_recording_counts_once() -> None:
     with pytest.raises(ValueError, match=r"match 0 was given twice, expected each recording once"):
-        compare(play(seconds=16), play(seconds=16))
+        compare_recordings(play(seconds=16), play(seconds=16))
 
 
 def test_a_control_that_is_wrong_makes_no_constant_of_the_car() -> None:
     recording = as_table(play(seconds=24))
     recording = replace(recording, state=recording.state.copy())
     recording.state.car_controls[..., CONTROL_NAMES.index("boost")] = 1.0
-    found = compare(recording, windows=80)
+    found = compare_recordings(recording, windows=80)
     assert "boost" in [gap.name for gap in found.gaps if gap.kind is Verdict.MISSING]
     assert not [gap for gap in found.gaps if gap.kind is Verdict.PHYSICS]
     assert not [name for name in fitted_constants(found) if name.startswith(("boost", "jump"))]

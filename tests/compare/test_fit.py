@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.compare.comparison import compare
+from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.fit import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
@@ -22,14 +22,14 @@ JUMPS = {"jump_immediate_force": 1.03, "jump_accel": 0.96, "boost_accel_air": 0.
 def test_every_constant_is_recovered_though_all_of_them_are_off() -> None:
     planted = PLANTED | JUMPS
     match = play(seconds=32, mutate=lambda config: scale_constants(config, planted))
-    found = fitted_constants(compare(as_table(match), windows=120))
+    found = fitted_constants(compare_recordings(as_table(match), windows=120))
     assert {name: one.value for name, one in found.items()} == pytest.approx(planted, abs=0.002)
     for one in found.values():
         assert one.high - one.low < 0.02
 
 
 def test_nothing_is_corrected_where_nothing_was_planted() -> None:
-    found = compare(sent(as_table(play(seconds=16)), 3), windows=48)
+    found = compare_recordings(sent(as_table(play(seconds=16)), 3), windows=48)
     assert {one.value for one in fitted_constants(found).values()} == {1.0}
     settings = tomllib.loads(fit_as_toml(found))
     assert (settings["action_delay"], settings["input_latency"]) == ([3, 3], 3)
@@ -37,7 +37,7 @@ def test_nothing_is_corrected_where_nothing_was_planted() -> None:
 
 def test_cars_whose_inputs_are_not_all_there_tell_of_no_constant() -> None:
     match = play(seconds=24, mutate=lambda config: scale_constants(config, PLANTED))
-    found = fitted_constants(compare(without(as_table(match), "handbrake"), windows=48))
+    found = fitted_constants(compare_recordings(without(as_table(match), "handbrake"), windows=48))
     assert not {"boost_accel_ground", "boost_accel_air", "jump_accel"} & set(found)
     assert found["ball_drag"].value == pytest.approx(1.02, abs=0.002)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import RocketSim as rsim
 
-from rlgym_bridge.compare.comparison import compare
+from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.missing import _one_by_one
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.recording.open import open_recording
@@ -62,7 +62,7 @@ def _trials(folder: Path, inputs: str) -> Recording:
 
 
 def test_trials_of_rocketsim_agree_with_it(tmp_path: Path) -> None:
-    found = compare(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
+    found = compare_recordings(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
     assert found.agrees and not found.gaps
     verdicts = {row.verdict for row in found.situations if row.name == "car" and row.horizon_ticks >= 60}
     assert verdicts == {Verdict.AGREES}
@@ -72,7 +72,7 @@ def test_trials_of_rocketsim_agree_with_it(tmp_path: Path) -> None:
     ("inputs", "lacking"), [("always = { throttle = 1 }", "steer"), ("always = { steer = 0.6 }", "throttle")]
 )
 def test_an_input_that_trials_do_not_name_is_missing(inputs: str, lacking: str, tmp_path: Path) -> None:
-    found = compare(_trials(tmp_path, inputs))
+    found = compare_recordings(_trials(tmp_path, inputs))
     assert [gap.name for gap in found.gaps if gap.kind is Verdict.MISSING] == [lacking]
     assert not found.agrees and not found.tells_nothing
 
@@ -83,5 +83,5 @@ def test_where_one_input_is_missing_no_other_is_blamed() -> None:
 
 
 def test_trials_do_not_overlap(tmp_path: Path) -> None:
-    found = compare(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
+    found = compare_recordings(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
     assert all(row.apart == row.windows for row in found.situations)

@@ -260,7 +260,7 @@ def test_a_goal_ends_episodes_of_many_choices_too(clean: MatchRecording) -> None
         assert track.policy is not None
         track.policy["distribution"] = "multi_categorical"
         track.policy["parser"]["nested"] = {
-            "class": "rlgym_bridge.actions:MultiDiscreteAction", "args": {}, "nested": None,
+            "class": "rlgym_bridge:MultiDiscreteAction", "args": {}, "nested": None,
         }  # fmt: skip
         track.decisions = [
             one._replace(actions=np.ones((1, 8), np.float32)) if one.actions.shape[1] else one
