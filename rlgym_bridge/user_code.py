@@ -5,8 +5,20 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-_OURS: Final = str(Path(__file__).parent)
+_OURS: Final = tuple(str(Path(__file__).parents[1] / name) for name in ("rlgym_bridge", "training"))
 _INSTALLED: Final = ("site-packages", "<frozen", sysconfig.get_path("stdlib"))
+
+
+def is_ours(error: BaseException) -> bool:
+    """Tell whether an error was raised by this project, in words that stand by themselves.
+
+    Args:
+        error: Caught, with its traceback.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    here = bool(frames) and frames[-1].filename.startswith(_OURS)
+    plain = isinstance(error, (ValueError, OSError, ImportError, RuntimeError, EOFError))
+    return here and (plain or type(error).__module__.partition(".")[0] in ("rlgym_bridge", "training"))
 
 
 def told(error: BaseException) -> str:
@@ -21,8 +33,7 @@ def told(error: BaseException) -> str:
         one for one in frames
         if not one.filename.startswith(_OURS) and not any(word in one.filename for word in _INSTALLED)
     ]  # fmt: skip
-    raised_here = bool(frames) and frames[-1].filename.startswith(_OURS)
-    if raised_here and isinstance(error, (ValueError, OSError, ImportError)):
+    if is_ours(error):
         return text
     if not own and isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import safetensors.numpy
 
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.manifest import SELECTIONS, Manifest
 from rlgym_bridge.policy_files import MANIFEST_FILE, all_checkpoints, read_files, write_files
-from training.command import errors_said
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
@@ -69,12 +70,9 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     return manifest
 
 
-@errors_said
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m training.average", description="The mean of a run's newest checkpoints, as a policy."
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "The mean of a run's newest checkpoints, as a policy."
     parser.add_argument(
         "folders", metavar="RUN", type=Path, nargs="+",
         help="folder of a training run; or policy folders of one run, the newest last",
@@ -84,7 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="policy folder to write")
     parser.add_argument("--selection", choices=SELECTIONS, help="of the actions (default: as it was)")
-    options = parser.parse_args(arguments)
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
     folders = options.folders
     if len(folders) == 1:
         every = all_checkpoints(folders[0])
@@ -92,8 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.out.absolute() in [folder.absolute() for folder in folders]:
         raise ValueError(f"--out {options.out} is one of the policies to average, expected another folder")
     average(folders, options.out, options.selection)
-    print(f"{options.out}: the mean of {', '.join(folder.name for folder in folders)}")
-    return 0
+    names = [folder.name for folder in folders]
+    say(f"{options.out}: the mean of {', '.join(names)}")
+    return 0 if shared.write_json(options.json, {"out": str(options.out), "average_of": names}) else 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge average`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("average", arguments, "python -m training.average")
 
 
 if __name__ == "__main__":

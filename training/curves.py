@@ -17,7 +17,8 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from training.command import errors_said
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
 from training.table import read_table
 
 _SHOWN = {
@@ -95,31 +96,46 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     plt.close(figure)
 
 
-@errors_said
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m training.curves", description="How runs learned, in a picture and a few numbers."
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "How runs learned, in a picture and a few numbers."
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="folder of a training run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: curves.png in the first run")
     parser.add_argument(
         "--touches", type=float, default=5.0, metavar="N",
         help="a car and minute, to say when a run reached them (default: %(default)g)",
     )  # fmt: skip
-    options = parser.parse_args(arguments)
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
     curves = [read_curve(run) for run in options.runs]
     picture = options.out or options.runs[0] / "curves.png"
     draw(curves, picture)
-    print(picture)
+    say(str(picture))
     heads = f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}"
-    print(f"{heads}   {options.touches:g} touches at")
+    say(f"{heads}   {options.touches:g} touches at")
+    rows = []
     for curve in sorted(curves, key=lambda one: float(one.columns[_TOUCHES][-1])):
         touches, goals, rating = (curve.columns[name][-1] for name in _SHOWN)
         reached = curve.steps_to(options.touches)
         when = f"{reached:,.0f} steps" if np.isfinite(reached) else "never"
-        print(f"{curve.name:>16} {curve.steps[-1]:13,.0f} {touches:8.1f} {goals:6.2f} {rating:7.1f}   {when}")
-    return 0
+        say(f"{curve.name:>16} {curve.steps[-1]:13,.0f} {touches:8.1f} {goals:6.2f} {rating:7.1f}   {when}")
+        last = {name: float(curve.columns[name][-1]) for name in _SHOWN}
+        numbers = {name: value if np.isfinite(value) else None for name, value in last.items()}
+        steps_to = float(reached) if np.isfinite(reached) else None
+        rows.append(
+            {"run": curve.name, "steps": int(curve.steps[-1]), **numbers, "steps_to_touches": steps_to}
+        )
+    return 0 if shared.write_json(options.json, rows) else 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge curves`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("curves", arguments, "python -m training.curves")
 
 
 if __name__ == "__main__":

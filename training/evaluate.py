@@ -15,8 +15,10 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy_files import policy_path
-from training.command import add_options, errors_said, how, write_json
+from training.command import add_options, how
 from training.matches import Scores, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
@@ -177,12 +179,9 @@ def _delays(text: str) -> list[int]:
     return delays * 2 if len(delays) == 1 else delays
 
 
-@errors_said
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 where something broke, 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m training.evaluate", description="Which policy is better, and how sure that is."
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Which policy is better, and how sure that is."
     parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
     parser.add_argument("b", metavar="B", help="the same")
     add_options(parser, 200, "half from each side")
@@ -198,7 +197,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("--sample", "sample", "draw actions"),
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
     a, b = policy_path(options.a), policy_path(options.b)
     found = evaluate(
         a,
@@ -212,20 +216,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute
     chosen = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")
-    print(f"{a} against {b}, {found.matches} matches of {options.seconds:g} s{chosen}")
-    print(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
-    print(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
-    print(f"  touches per car and minute {touches[0]:.1f} and {touches[1]:.1f}")
-    print(
-        f"  actions acted {found.delays[0]} and {found.delays[1]} ticks after the state they were decided on"
-    )
+    say(f"{a} against {b}, {found.matches} matches of {options.seconds:g} s{chosen}")
+    say(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
+    say(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
+    say(f"  touches per car and minute {touches[0]:.1f} and {touches[1]:.1f}")
+    say(f"  actions acted {found.delays[0]} and {found.delays[1]} ticks after the state they were decided on")
     result = {
         "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
         "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,
         "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
     }  # fmt: skip
-    write_json(options, result)
-    return 0
+    return 0 if shared.write_json(options.json, result) else 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge evaluate`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("evaluate", arguments, "python -m training.evaluate")
 
 
 if __name__ == "__main__":

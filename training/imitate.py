@@ -3,21 +3,19 @@
 import argparse
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.runs import RUN_FILE, run_modules
-from training.command import errors_said, writable, write_json
 from training.imitation import Imitation, imitate
 
 
-@errors_said
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m training.imitate",
-        description="Clone what bots did in recorded matches: a policy that does in every state what the "
-        "game applied for them.",
-        epilog="exit status: 0 cloned, 1 something broke, 2 bad usage or input",
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = (
+        "Clone what bots did in recorded matches: a policy that does in every state what the game applied "
+        "for them."
     )
     parser.add_argument(
         "files", nargs="+", metavar="RECORDING", help="of rlgym-bridge match --record (.mcap)"
@@ -59,24 +57,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--allow-modules", action="append", default=[], metavar="M",
         help="a module that the recorded policies may name components of",
     )  # fmt: skip
-    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but errors")
-    parser.add_argument("--json", type=writable, metavar="FILE", help="write the result to this file")
-    options = parser.parse_args(arguments)
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
     how = {
         name: getattr(options, name)
         for name in ("commanded", "held_out", "layers", "epochs", "learning_rate", "seed")
     }
     how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
-    try:
-        say = _nothing if options.quiet else print
-        found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
-    except ImportError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    write_json(options, found.to_json())
-    if not options.quiet:
-        _say(options.out, found)
-    return 0
+    found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
+    written = shared.write_json(options.json, found.to_json())
+    _tell(options.out, found, say)
+    return 0 if written else 2
 
 
 def _modules_of(run: str) -> tuple[str, ...]:
@@ -89,36 +85,37 @@ def _modules_of(run: str) -> tuple[str, ...]:
     return modules
 
 
-def _say(out: str, found: Imitation) -> None:
+def _tell(out: str, found: Imitation, say: Callable[[str], None]) -> None:
     learned = "which it learned" if found.corrected else "and it learned what was commanded"
-    print(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
+    say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     if found.differing:
-        print(f"for {found.differing:,} of them the game applied another action than commanded, {learned}")
+        say(f"for {found.differing:,} of them the game applied another action than commanded, {learned}")
     elif found.held_out:
-        print("for all of them the game applied the action that was commanded")
+        say("for all of them the game applied the action that was commanded")
     if found.untold:
         out_of = "left out" if found.corrected else "not tried"
-        print(f"for {found.untold:,} the recording does not tell what was applied; they are {out_of}")
+        say(f"for {found.untold:,} the recording does not tell what was applied; they are {out_of}")
     if not found.held_out:
-        print("of no decision that was held out the recording tells what was applied, so it was not tried")
+        say("of no decision that was held out the recording tells what was applied, so it was not tried")
         return
     if found.error == found.error:  # not nan
-        print(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
+        say(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
         return
-    print(
+    say(
         f"it does what the game applied in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "
         f"of {found.held_out:,} others"
     )
-    print(
+    say(
         f"(of the others what was commanded in {found.accuracy_commanded:.1%}; the commonest action alone "
         f"would be right in {found.commonest:.1%})"
     )
     if not found.accuracy > found.commonest:
-        print("that is no better than doing the same all the time: record more matches")
+        say("that is no better than doing the same all the time: record more matches")
 
 
-def _nothing(line: str) -> None:
-    """Say nothing."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge imitate`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("imitate", arguments, "python -m training.imitate")
 
 
 if __name__ == "__main__":

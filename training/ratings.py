@@ -15,8 +15,10 @@ from random import Random
 from openskill.models import PlackettLuce
 
 from rlgym_bridge.brains import CHASER
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy_files import CHECKPOINTS, all_checkpoints
-from training.command import add_options, errors_said, how, write_json
+from training.command import add_options, how
 from training.evaluate import evaluate
 
 
@@ -101,29 +103,36 @@ def checkpoints(run: Path, most: int) -> list[str]:
     return [str(one) for one in found]
 
 
-@errors_said
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 where something broke, 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m training.ratings", description="Rate the checkpoints of a run, beside Chaser."
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Rate the checkpoints of a run, beside Chaser."
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of a training run")
     add_options(parser, 20, "of each pair")
     parser.add_argument(
         "--most", type=int, default=10, metavar="N", help="checkpoints (default: %(default)s)"
     )
     parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: the run's)")
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
     if options.most < 2:
         raise ValueError(f"--most is {options.most}, expected 2 or more")
     players = [*checkpoints(options.run, options.most), CHASER]
     ratings = rate(players, options.matches, team_size=options.team_size, **how(options, options.run))
-    print(f"{'checkpoint':>14}  rating  deviation  at least")
+    say(f"{'checkpoint':>14}  rating  deviation  at least")
     for one in ratings:
-        print(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")
-    print("everybody starts at 25; at least: rating less three deviations")
-    write_json(options, [{"name": r.name, "mean": r.mean, "deviation": r.deviation} for r in ratings])
-    return 0
+        say(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")
+    say("everybody starts at 25; at least: rating less three deviations")
+    rows = [{"name": one.name, "mean": one.mean, "deviation": one.deviation} for one in ratings]
+    return 0 if shared.write_json(options.json, rows) else 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge ratings`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("ratings", arguments, "python -m training.ratings")
 
 
 if __name__ == "__main__":

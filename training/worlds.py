@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy_files import policy_path
-from training.command import add_options, errors_said, how, write_json
+from training.command import add_options, how
 from training.evaluate import Evaluation, evaluate
 
 _RESAMPLES = 10_000
@@ -114,17 +116,18 @@ def _server_match(
         return found
 
 
-@errors_said
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 where a match failed, 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m training.worlds",
-        description="Whether a policy plays over the match server as it did in training, 1v1.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Whether a policy plays over the match server as it did in training, 1v1."
     parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
     parser.add_argument("b", metavar="B", help="the same")
     add_options(parser, 200, "half from each side")
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
     a, b = policy_path(options.a), policy_path(options.b)
     played = how(options, options.a, options.b)
     training = evaluate(a, b, options.matches, team_size=1, **played)
@@ -132,16 +135,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found, (lows, highs) = ratios(server, training)
     columns = (rates(training), rates(server), found, lows, highs)
     names = ("goals of A", "goals of B", "touches of A", "touches of B")
-    print(f"A {a}, B {b}: {options.matches} matches of {options.seconds:g} s in each world")
-    print(f"{'for each minute of play':24}training   server   ratio   95 %")
+    say(f"A {a}, B {b}: {options.matches} matches of {options.seconds:g} s in each world")
+    say(f"{'for each minute of play':24}training   server   ratio   95 %")
     for name, here, there, ratio, low, high in zip(names, *columns, strict=True):
         share = f"{ratio:7.2f}   {low:.2f} to {high:.2f}" if np.isfinite(ratio) else "      -"
-        print(f"{name:24}{here:8.2f} {there:8.2f} {share}")
-    print(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
+        say(f"{name:24}{here:8.2f} {there:8.2f} {share}")
+    say(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
     keys = ("training", "server", "ratio", "low", "high")
     rows = [dict(zip(keys, map(float, row), strict=True)) for row in zip(*columns, strict=True)]
-    write_json(options, {"matches": options.matches, "a_minute": dict(zip(names, rows, strict=True))})
-    return 0
+    result = {"matches": options.matches, "a_minute": dict(zip(names, rows, strict=True))}
+    return 0 if shared.write_json(options.json, result) else 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge sim-vs-server`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("sim-vs-server", arguments, "python -m training.worlds")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,23 @@
-"""The command line: one file per command, each with `add_to` (its options) and `run`."""
+"""The command line: `rlgym-bridge COMMAND`, and `python -m training` for the commands that train.
+
+    commands (names, modules) -> add_to(parser) -> options -> run(options) -> exit code
+
+Each command's module has `add_to`, its options, and `run`. Help, errors, Ctrl-C and exit codes are dealt with
+here, for all of them.
+"""
 
 import argparse
+import difflib
 import logging
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from rlgym_bridge.cli.commands import COMMANDS, overview
+from rlgym_bridge.user_code import is_ours, told
+
+_STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,34 +27,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after the program's name; those of this process when None.
 
     Returns:
-        The exit code: 0 fine, 1 a failure was found, 2 bad usage or input.
+        The exit code: 0 fine, 1 a failure was found or Ctrl-C ended it, 2 bad usage or input.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help"):
+        print(overview(), file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
+    name = words[0]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        print(
+            f"error: there is no command {name!r}, {hint}expected one of {', '.join(COMMANDS)}",
+            file=sys.stderr,
+        )
+        return 2
+    return run_command(name, words[1:], f"rlgym-bridge {name}")
+
+
+def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Run one command.
+
+    Args:
+        name: Of the command.
+        arguments: The words after it; those of this process when None.
+        program: What its help calls it.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: argparse's, for `--help` and for options that do not exist.
     """
     try:
-        return _run(arguments)
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        command: Any = import_module(COMMANDS[name].module)
+        parser = argparse.ArgumentParser(prog=program)
+        command.add_to(parser)
+        status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"
+        parser.epilog = status if parser.epilog is None else f"{parser.epilog}\n\n{status}"
+        options = parser.parse_args(arguments)
+        logging.basicConfig(
+            level=logging.WARNING if options.quiet else logging.INFO,
+            format="%(levelname)s %(name)s: %(message)s",
+            stream=sys.stderr,
+        )
+        return _guarded(command, options)
+    except KeyboardInterrupt as error:
+        print(": ".join(["stopped", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 1
-    except OSError as error:  # what commands read and write, they see to; this is what they print
-        print(f"error: {error}", file=sys.stderr)
-        return 2
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    # Here and not above: loading them takes a second, in which Ctrl-C may come.
-    from rlgym_bridge.cli import compare, import_bot, inspect, match, parity, probe, server, timing, view
-
-    parser = argparse.ArgumentParser(
-        prog="rlgym-bridge",
-        description="Play RLGym-trained bots in RLBot v5 matches, with or without the game.",
-        epilog="exit status: 0 fine, 1 a failure was found, 2 bad usage or input",
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (match, server, probe, parity, timing, inspect, view, compare, import_bot):
-        command.add_to(commands)
-    options = parser.parse_args(arguments)
-    logging.basicConfig(
-        level=logging.WARNING if options.quiet else logging.INFO,
-        format="%(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    return int(options.run(options))
+def _guarded(command: Any, options: argparse.Namespace) -> int:
+    """Run a command; 1 where something broke that was in order, 2 for what the user or a user's code did."""
+    try:
+        return int(command.run(options))
+    except (Exception, SystemExit) as error:  # whatever components of one's own raise
+        notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+        ours = is_ours(error)
+        print(f"error: {str(error).strip() if ours else told(error)}{notes}", file=sys.stderr)
+        return 1 if ours and isinstance(error, RuntimeError) else 2

@@ -1,10 +1,9 @@
 """`rlgym-bridge compare`: where simulator and recorded game part, and whether it is physics."""
 
 import argparse
-import sys
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,7 +21,6 @@ from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import HORIZONS
 from rlgym_bridge.recording.match import read_match
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.user_code import told
 
 _SECOND = 120  # ticks
 _WIDTH = 110  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
@@ -32,15 +30,15 @@ _LOOK = {
 }  # fmt: skip
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "compare",
-        help="where simulator and recorded game part, and whether it is physics",
-        description="Put RocketSim in the recorded state over and over, let it go with the recorded inputs, "
-        "and measure how far the two part. The clock, the input lag and the tick offset are fitted first. "
-        "With --against, see instead whether two sets of matches were played alike. Exit status: 0 they "
-        "agree, 1 they do not, 2 bad usage or input.",
+STATUS: Final = "0 they agree, 1 they do not, 2 bad usage or input"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = (
+        "Put RocketSim in the recorded state over and over, let it go with the recorded inputs, and "
+        "measure how far the two part. The clock, the input lag and the tick offset are fitted first. "
+        "With --against, see instead whether two sets of matches were played alike."
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help=".mcap, .replay, or tables with --columns"
@@ -61,27 +59,22 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots, one page")
     shared.add_output_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, compare, and print."""
     console = shared.console_of(options)
-    try:
-        if options.fit is not None and options.fit.suffix != ".toml":
-            raise ValueError(f"--fit is {options.fit}, expected a file to write, whose name ends with .toml")
-        read = [*options.files, *(options.against or ()), options.columns]
-        shared.check_outputs(options.json, options.html, options.fit, inputs=read)
-        if options.windows < 1:
-            raise ValueError(f"--windows is {options.windows}, expected 1 or more")
-        if options.against is not None:
-            return _against(options, console)
-        recordings = [open_recording(file, options.columns) for file in options.files]
-        with console.status(f"RocketSim goes where {plural(len(recordings), 'recording')} went ..."):
-            found = compare_recordings(*recordings, windows=options.windows)
-    except Exception as error:
-        print(f"error: {told(error)}", file=sys.stderr)
-        return 2
+    if options.fit is not None and options.fit.suffix != ".toml":
+        raise ValueError(f"--fit is {options.fit}, expected a file to write, whose name ends with .toml")
+    read = [*options.files, *(options.against or ()), options.columns]
+    shared.check_outputs(options.json, options.html, options.fit, inputs=read)
+    if options.windows < 1:
+        raise ValueError(f"--windows is {options.windows}, expected 1 or more")
+    if options.against is not None:
+        return _against(options, console)
+    recordings = [open_recording(file, options.columns) for file in options.files]
+    with console.status(f"RocketSim goes where {plural(len(recordings), 'recording')} went ..."):
+        found = compare_recordings(*recordings, windows=options.windows)
     # Written before anything is printed: a reader of the output may leave.
     written = shared.write_json(options.json, found.as_json())
     if options.fit is not None:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.components import Components, component_factory, environment
@@ -13,19 +13,16 @@ from rlgym_bridge.foreign_checkpoints import ForeignNetwork, read_checkpoint
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.manifest import SELECTIONS, Normalisation
 from rlgym_bridge.policy import save_policy
-from rlgym_bridge.user_code import told
 
 _RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "import",
-        help="make a policy folder of a bot that was trained elsewhere",
-        description="Make a policy folder of a checkpoint of rlgym-ppo or rlgym-learn, a TorchScript file or "
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = (
+        "Make a policy folder of a checkpoint of rlgym-ppo or rlgym-learn, a TorchScript file or "
         "a state_dict, and of the environment it was trained in. Layer sizes, team sizes, tick skip, delay "
-        "and hitbox are read off the two.",
+        "and hitbox are read off the two."
     )
     parser.add_argument(
         "checkpoint", type=Path, metavar="CHECKPOINT",
@@ -52,37 +49,32 @@ def add_to(commands: Any) -> None:
         help="a PPO_POLICY.pt without BOOK_KEEPING_VARS.json was trained with standardize_obs=False",
     )  # fmt: skip
     shared.add_output_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, save, and say what came of it."""
     sys.path.insert(0, str(Path.cwd()))  # the module of one's own lies here, as with `python -m`
-    try:
-        shared.check_outputs(options.json, None, None)
-        network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
-        components = component_factory(None, None, options.env, allow=None)()
-        teams, hitbox = _cars(options.env)
-        scale = None if network.scale is None else _normalisation(network)
-        manifest = save_policy(
-            options.out,
-            network.weights,
-            distribution=_distribution(network, components, sorted(teams)[0]),
-            team_sizes=sorted(teams),
-            env=options.env,
-            tick_skip=options.tick_skip,
-            selection=options.selection,
-            obs_normalisation=scale,
-            hitbox=hitbox,
-            training={
-                "trainer": network.trainer,
-                "checkpoint": network.source.parent.name,
-                "steps": network.steps,
-            },
-        )
-    except (Exception, SystemExit) as error:  # whatever an environment of one's own raises
-        print(f"error: {told(error)}", file=sys.stderr)
-        return 2
+    shared.check_outputs(options.json, None, None)
+    network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
+    components = component_factory(None, None, options.env, allow=None)()
+    teams, hitbox = _cars(options.env)
+    scale = None if network.scale is None else _normalisation(network)
+    manifest = save_policy(
+        options.out,
+        network.weights,
+        distribution=_distribution(network, components, sorted(teams)[0]),
+        team_sizes=sorted(teams),
+        env=options.env,
+        tick_skip=options.tick_skip,
+        selection=options.selection,
+        obs_normalisation=scale,
+        hitbox=hitbox,
+        training={
+            "trainer": network.trainer,
+            "checkpoint": network.source.parent.name,
+            "steps": network.steps,
+        },
+    )
     module = options.env.partition(":")[0]
     found = {
         "source": str(network.source),

@@ -1,9 +1,8 @@
 """`rlgym-bridge inspect`: what a recording holds."""
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
@@ -16,43 +15,32 @@ from rlgym_bridge.recording.export import write_csv, write_parquet
 from rlgym_bridge.recording.match import AgentTrack, MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.user_code import told
+
+STATUS: Final = "0 read, 2 it cannot be read"
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "inspect",
-        help="what a recording holds",
-        description="Print what is in a recording: a match of ours (.mcap), a replay, or a table. Exit "
-        "status: 0 read, 2 it cannot be read.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Print what is in a recording: a match of ours (.mcap), a replay, or a table."
     parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
     shared.add_columns_option(parser)
     parser.add_argument("--csv", type=Path, metavar="OUT", help="write every row and field as CSV")
     parser.add_argument("--parquet", type=Path, metavar="OUT", help="write them as Parquet")
     shared.add_output_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, print, and export."""
     console = shared.console_of(options)
-    try:
-        shared.check_outputs(
-            options.json, options.csv, options.parquet, inputs=[options.file, options.columns]
-        )
-        recording = open_recording(options.file, options.columns)
-        found = summary(recording)
-        if options.csv is not None:
-            with shared.naming(options.csv):
-                write_csv(recording, options.csv)
-        if options.parquet is not None:
-            with shared.naming(options.parquet):
-                write_parquet(recording, options.parquet)
-    except Exception as error:
-        print(f"error: {told(error)}", file=sys.stderr)
-        return 2
+    shared.check_outputs(options.json, options.csv, options.parquet, inputs=[options.file, options.columns])
+    recording = open_recording(options.file, options.columns)
+    found = summary(recording)
+    if options.csv is not None:
+        with shared.naming(options.csv):
+            write_csv(recording, options.csv)
+    if options.parquet is not None:
+        with shared.naming(options.parquet):
+            write_parquet(recording, options.parquet)
     _print(console, recording, found)
     for path in (options.csv, options.parquet):
         if path is not None:

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -45,13 +44,9 @@ _PHASES = {
 }  # fmt: skip
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "match",
-        help="play a match",
-        description="Play a match between RLBot v5 bots, on the embedded server or in the real game.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Play a match between RLBot v5 bots, on the embedded server or in the real game."
     parser.add_argument(
         "config", nargs="?", type=Path, help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg)"
     )
@@ -87,63 +82,53 @@ def add_to(commands: Any) -> None:
         help="policies draw their actions (default: as the policy folder says)",
     )  # fmt: skip
     shared.add_output_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
     console = shared.console_of(options)
-    try:
-        shared.check_outputs(options.json)
-        real_game = options.server == "rlbot"
-        world = shared.world_of(options)
-        if real_game and world != World():
-            raise ConfigError(
-                "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
-                "none of them with --server rlbot: the real game is as it is"
-            )
-        if real_game and options.physics is not None:
-            raise ConfigError(
-                f"--physics is {options.physics}, expected none with --server rlbot: the game has its own"
-            )
-        constants = shared.physics_of(options)
-        if real_game and (options.seconds is not None or options.max_overtime != 300.0):
-            raise ConfigError(
-                "--seconds and --max-overtime end matches of the embedded server, expected neither with "
-                "--server rlbot: there the match file says how long is played ([mutators] match_length)"
-            )
-        dialect = _dialect_of(options)
-        configuration = with_line_up(
-            _match_of(options), options.blue, options.orange, real_game, options.allow_modules
+    shared.check_outputs(options.json)
+    real_game = options.server == "rlbot"
+    world = shared.world_of(options)
+    if real_game and world != World():
+        raise ConfigError(
+            "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
+            "none of them with --server rlbot: the real game is as it is"
         )
-        with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
-            players = range(len(configuration.player_configurations))
-            reports = [Path(folder) / f"{i}.json" for i in players]
-            recorded = RecordedMatch(options.record)
-            with_environment(
-                configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
-            )
-            try:
-                if real_game:
-                    result = play_real_match(
-                        configuration, console, lambda: find_refusal(configuration, reports)
-                    )
-                else:
-                    recorder = recorded.recorder(options, world, dialect, constants)
-                    result = _play(configuration, options, world, dialect, constants, console, recorder)
-            except (MatchCalledOff, ServerError) as error:
-                if (refused := find_refusal(configuration, reports)) is not None:
-                    raise ConfigError(f"the match was called off: {refused}") from error
-                raise
-            finally:
-                recorded.finish()
-            told = [told_by(path) for path in reports]
-    except (ConfigError, ServerError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except MatchCalledOff as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    if real_game and options.physics is not None:
+        raise ConfigError(
+            f"--physics is {options.physics}, expected none with --server rlbot: the game has its own"
+        )
+    constants = shared.physics_of(options)
+    if real_game and (options.seconds is not None or options.max_overtime != 300.0):
+        raise ConfigError(
+            "--seconds and --max-overtime end matches of the embedded server, expected neither with "
+            "--server rlbot: there the match file says how long is played ([mutators] match_length)"
+        )
+    dialect = _dialect_of(options)
+    configuration = with_line_up(
+        _match_of(options), options.blue, options.orange, real_game, options.allow_modules
+    )
+    with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
+        players = range(len(configuration.player_configurations))
+        reports = [Path(folder) / f"{i}.json" for i in players]
+        recorded = RecordedMatch(options.record)
+        with_environment(
+            configuration, [_environment(options, reports[i]) | recorded.environment(i) for i in players]
+        )
+        try:
+            if real_game:
+                result = play_real_match(configuration, console, lambda: find_refusal(configuration, reports))
+            else:
+                recorder = recorded.recorder(options, world, dialect, constants)
+                result = _play(configuration, options, world, dialect, constants, console, recorder)
+        except (MatchCalledOff, ServerError) as error:
+            if (refused := find_refusal(configuration, reports)) is not None:
+                raise ConfigError(f"the match was called off: {refused}") from error
+            raise
+        finally:
+            recorded.finish()
+        told = [told_by(path) for path in reports]
     written = shared.write_json(options.json, summary(result, told, recorded.file))
     print_result(console, result, told)
     if recorded.failed is not None:

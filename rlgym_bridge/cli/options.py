@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,12 @@ def console_of(options: argparse.Namespace) -> Console:
     return _Console(stderr=False, quiet=options.quiet, highlight=False)
 
 
+def printer(options: argparse.Namespace) -> Callable[[str], None]:
+    """Return what prints a line as it is; with `--quiet` it prints nothing."""
+    console = console_of(options)
+    return lambda line: console.print(line, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at Ctrl-C and when the process is asked to end; a second time ends it at once.
@@ -270,6 +276,6 @@ def write(path: Path | None, text: str) -> bool:
     return True
 
 
-def write_json(path: Path | None, result: Mapping[str, Any]) -> bool:
+def write_json(path: Path | None, result: Mapping[str, Any] | Sequence[Any]) -> bool:
     """Write a result where `--json` says; see `write`."""
     return write(path, json.dumps(result, indent=2) + "\n")

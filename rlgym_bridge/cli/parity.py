@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,20 +18,19 @@ from rlgym_bridge.policy import load_policy
 from rlgym_bridge.policy_files import policy_path
 from rlgym_bridge.runs import run_modules
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.user_code import told
 
 _OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "parity",
-        help="does a bot see and do the same in the simulator and in a match?",
-        description="Show the same match to the same components twice, as the simulator's state and as "
-        "packets, and compare every number they make of it; compare control rows on both ways out; and look "
-        "whether orange is shown what blue is. Exit status: 0 nothing differs, 1 something does, 2 bad "
-        "usage.",
+STATUS: Final = "0 nothing differs, 1 something does, 2 bad usage"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = (
+        "Show the same match to the same components twice, as the simulator's state and as packets, "
+        "and compare every number they make of it; compare control rows on both ways out; and look "
+        "whether orange is shown what blue is."
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--policy", metavar="FOLDER", help="the components of a policy folder, or of a run")
@@ -51,28 +50,23 @@ def add_to(commands: Any) -> None:
         help="that an action has to last (default: the policy's)",
     )
     shared.add_output_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and print what differs."""
     sys.path.insert(0, str(Path.cwd()))  # modules of one's own lie here, as with `python -m`
     console = shared.console_of(options)
-    try:
-        shared.check_outputs(options.json)
-        if options.ticks < 1:
-            raise ConfigError(f"--ticks is {options.ticks}, expected 1 or more")
-        if options.seed < 0:
-            raise ConfigError(f"--seed is {options.seed}, expected 0 or more")
-        if options.tick_skip is not None and not 1 <= options.tick_skip <= options.ticks:
-            raise ConfigError(f"--tick-skip is {options.tick_skip}, expected 1 to {options.ticks} (--ticks)")
-        components, tick_skip, hitbox = _components(options)
-        found = compare(
-            components, options.team_size, options.ticks, options.seed, tick_skip=tick_skip, hitbox=hitbox
-        )
-    except (Exception, SystemExit) as error:  # whatever components of one's own raise
-        print(f"error: {told(error)}", file=sys.stderr)
-        return 2
+    shared.check_outputs(options.json)
+    if options.ticks < 1:
+        raise ConfigError(f"--ticks is {options.ticks}, expected 1 or more")
+    if options.seed < 0:
+        raise ConfigError(f"--seed is {options.seed}, expected 0 or more")
+    if options.tick_skip is not None and not 1 <= options.tick_skip <= options.ticks:
+        raise ConfigError(f"--tick-skip is {options.tick_skip}, expected 1 to {options.ticks} (--ticks)")
+    components, tick_skip, hitbox = _components(options)
+    found = compare(
+        components, options.team_size, options.ticks, options.seed, tick_skip=tick_skip, hitbox=hitbox
+    )
     _print(console, found)
     if not found.compared:
         print(

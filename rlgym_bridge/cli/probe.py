@@ -1,11 +1,10 @@
 """`rlgym-bridge probe`: which dialect a server speaks."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,22 +16,22 @@ from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.players import agents_of, with_own_ids
 from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.probe import Probe, Report
-from rlgym_bridge.probe.client import LogError, Players, match_of_two
-from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError, World
+from rlgym_bridge.probe.client import Players, match_of_two
+from rlgym_bridge.server import ConfigError, MatchServer, World
 
 _SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
 _GAME_SECONDS = 300.0  # likewise
 _SIM_PATIENCE = 20.0  # s for each step of the handshake
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "probe",
-        help="find out which dialect a server speaks",
-        description="Play about a minute with two cars of its own and read from the packets how the server "
-        "speaks where the documents of the protocol disagree. Exit status: 0 all is settled, 1 something is "
-        "not, 2 bad usage or no server.",
+STATUS: Final = "0 all is settled, 1 something is not, 2 bad usage or no server"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = (
+        "Play about a minute with two cars of its own and read from the packets how the server speaks "
+        "where the documents of the protocol disagree."
     )
     parser.add_argument(
         "--server",
@@ -58,19 +57,14 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     shared.add_dialect_option(parser)
     shared.add_output_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask the server, print and perhaps write what it said."""
     console = shared.console_of(options)
-    try:
-        shared.check_outputs(options.json, options.out, options.log)
-        with _log_to(options.log) as log:
-            report, where = _ask(options, log)
-    except (ConfigError, ServerError, MatchCalledOff, NoServer, LogError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    shared.check_outputs(options.json, options.out, options.log)
+    with _log_to(options.log) as log:
+        report, where = _ask(options, log)
     text = report.toml(where)
     kept = shared.write(options.out, text)
     written = shared.write_json(options.json, report.as_json()) and kept

@@ -1,20 +1,14 @@
 """`rlgym-bridge server`: RLBotServer's place, without the game."""
 
 import argparse
-import sys
-from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.server import ConfigError, MatchServer, ServerError
+from rlgym_bridge.server import MatchServer
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "server",
-        help="take RLBotServer's place, without the game",
-        description="Speak RLBot v5 in front of RocketSim: match managers start matches, bots connect.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Speak RLBot v5 in front of RocketSim: match managers start matches, bots connect."
     parser.add_argument(
         "port", nargs="?", type=shared.port, default=23234, help="TCP port (default: %(default)s)"
     )
@@ -25,26 +19,21 @@ def add_to(commands: Any) -> None:
     shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
     shared.add_output_options(parser, json=False)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until a client asks to shut down."""
-    try:
-        server = MatchServer(
-            options.host,
-            options.port,
-            pace=options.pace,
-            seed=options.seed,
-            seconds=options.seconds,
-            max_overtime=options.max_overtime,
-            world=shared.world_of(options),
-            dialect=shared.dialect_of(options),
-            constants=shared.physics_of(options),
-        )
-    except (ConfigError, ServerError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    server = MatchServer(
+        options.host,
+        options.port,
+        pace=options.pace,
+        seed=options.seed,
+        seconds=options.seconds,
+        max_overtime=options.max_overtime,
+        world=shared.world_of(options),
+        dialect=shared.dialect_of(options),
+        constants=shared.physics_of(options),
+    )
     with server, shared.stopped_by_signals(server.stop):
         if not options.quiet:
             print(

@@ -1,32 +1,31 @@
 """`rlgym-bridge view`: a recording in Rerun's viewer."""
 
 import argparse
-import sys
 import tempfile
 import threading
 import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.user_code import told
 
 _WAIT_SECONDS = 0.2
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "view",
-        help="look at a recording in Rerun",
-        description="Show a recording in Rerun: field, cars, ball, boost pads, what the policies chose, and "
-        "curves over time. It opens in Rerun's window, or where there is no display is served to browsers "
-        "on this machine; Ctrl-C ends it. Exit status: 0 shown or written, 2 it cannot be.",
+STATUS: Final = "0 shown or written, 2 it cannot be"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = (
+        "Show a recording in Rerun: field, cars, ball, boost pads, what the policies chose, and "
+        "curves over time. It opens in Rerun's window, or where there is no display is served to "
+        "browsers on this machine; Ctrl-C ends it."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
     shared.add_columns_option(parser)
@@ -45,31 +44,26 @@ def add_to(commands: Any) -> None:
     where.add_argument("--web", action="store_true", help="show it in the browser")
     where.add_argument("--window", action="store_true", help="show it in Rerun's window")
     shared.add_output_options(parser, json=False)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Read the recording, write it as Rerun's file, and show that."""
     console = shared.console_of(options)
-    try:
-        write_rrd = _writer()
-        shared.check_outputs(options.save, inputs=[options.file, options.columns])
-        recording = open_recording(options.file, options.columns)
-        for note in recording.notes:
-            console.print(escape(note), soft_wrap=True)
-        if options.save is not None:
-            write_rrd(recording, options.save, options.compare)
-            console.print(f"written to {escape(str(options.save))}", soft_wrap=True)
-            if options.web or options.window:
-                _show(options.save, options, console)
-            return 0
-        with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
-            path = Path(folder) / f"{options.file.stem}.rrd"
-            write_rrd(recording, path, options.compare)
-            _show(path, options, console)
-    except Exception as error:
-        print(f"error: {told(error)}", file=sys.stderr)
-        return 2
+    write_rrd = _writer()
+    shared.check_outputs(options.save, inputs=[options.file, options.columns])
+    recording = open_recording(options.file, options.columns)
+    for note in recording.notes:
+        console.print(escape(note), soft_wrap=True)
+    if options.save is not None:
+        write_rrd(recording, options.save, options.compare)
+        console.print(f"written to {escape(str(options.save))}", soft_wrap=True)
+        if options.web or options.window:
+            _show(options.save, options, console)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
+        path = Path(folder) / f"{options.file.stem}.rrd"
+        write_rrd(recording, path, options.compare)
+        _show(path, options, console)
     return 0
 
 

@@ -5,7 +5,7 @@ class ConfigError(ValueError):
     """A match cannot be played as described: unreadable, unknown, inconsistent or unsupported."""
 
 
-class ServerError(RuntimeError):
+class ServerError(OSError):
     """The server cannot listen where it was told to."""
 
 

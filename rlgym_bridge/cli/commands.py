@@ -1,0 +1,67 @@
+"""List the commands of `rlgym-bridge`, by what people want, and where each lies."""
+
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """A command: the module with its `add_to` and `run`, and what `--help` says of it."""
+
+    module: str
+    help: str
+
+
+GROUPS: Final[dict[str, dict[str, Command]]] = {
+    "play": {
+        "match": Command("rlgym_bridge.cli.match", "play a match; who won, how fast the bots answered"),
+        "server": Command("rlgym_bridge.cli.server", "take RLBotServer's place, without the game"),
+        "view": Command("rlgym_bridge.cli.view", "look at a recorded match in Rerun"),
+    },
+    "train": {
+        "train": Command("training.__main__", "train a bot by self-play in RocketSim"),
+        "evaluate": Command(
+            "training.evaluate", "tell which of two policies is better, and how sure that is"
+        ),
+        "ratings": Command("training.ratings", "rate the checkpoints of a run on one scale"),
+        "average": Command("training.average", "average a run's newest checkpoints into one policy"),
+        "curves": Command("training.curves", "draw how runs learned, as a picture and a few numbers"),
+        "imitate": Command("training.imitate", "train a policy to do what recorded matches show"),
+    },
+    "bring a bot": {
+        "import": Command("rlgym_bridge.cli.import_bot", "make a policy folder of a bot trained elsewhere"),
+    },
+    "compare and check": {
+        "inspect": Command("rlgym_bridge.cli.inspect", "show what a recording holds, or export it"),
+        "compare": Command("rlgym_bridge.cli.compare", "measure where simulator and recorded game part"),
+        "parity": Command(
+            "rlgym_bridge.cli.parity", "check that a bot sees and does the same in both worlds"
+        ),
+        "sim-vs-server": Command(
+            "training.worlds", "check that a policy plays over the match server as it did in training"
+        ),
+        "timing": Command("rlgym_bridge.cli.timing", "measure how late inputs act and packets come"),
+        "probe": Command("rlgym_bridge.cli.probe", "find out which dialect a server speaks"),
+    },
+}
+"""Groups of commands, in the order in which `--help` shows them."""
+
+COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+
+def overview() -> str:
+    """Return the help of the whole program."""
+    lines = [
+        "usage: rlgym-bridge COMMAND ...",
+        "",
+        "Train Rocket League bots in RocketSim, play them in RLBot v5 matches with or without the game, and",
+        "compare the two.",
+    ]
+    width = max(map(len, COMMANDS)) + 2
+    for title, group in GROUPS.items():
+        lines += ["", f"{title}:"]
+        lines += [f"  {name:{width}}{command.help}" for name, command in group.items()]
+    lines += [
+        "",
+        "rlgym-bridge COMMAND --help shows its options, their units and defaults.",
+        "exit status: 0 fine, 1 a failure was found, 2 bad usage or input",
+    ]
+    return "\n".join(lines)
