@@ -93,6 +93,11 @@ def run(options: argparse.Namespace) -> int:
     if len(folders) == 1:
         every = all_checkpoints(folders[0])
         folders = every[max(0, len(every) - max(0, options.newest)) :]
+        if len(folders) < 2:
+            raise ValueError(
+                f"{options.folders[0]} has {len(every)} checkpoints and --newest is {options.newest}, expected "
+                "two or more of both"
+            )
     if options.out.absolute() in [folder.absolute() for folder in folders]:
         raise ValueError(f"--out {options.out} is one of the policies to average, expected another folder")
     average(folders, options.out, options.selection)

@@ -1,0 +1,97 @@
+"""One command line: every command has help, JSON and quiet mode, and tells errors and Ctrl-C alike."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli import main, run_command
+from rlgym_bridge.cli.commands import COMMANDS, GROUPS
+from tests.support.processes import run_to_end
+
+TRAINING = {
+    "train": "training", "evaluate": "training.evaluate", "ratings": "training.ratings",
+    "average": "training.average", "curves": "training.curves", "imitate": "training.imitate",
+    "sim-vs-server": "training.worlds",
+}  # fmt: skip
+MISSING = {
+    "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],
+    "evaluate": ["nowhere", "chaser"], "ratings": ["nowhere"], "average": ["nowhere", "--out", "mean"],
+    "curves": ["nowhere"], "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
+    "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
+    "sim-vs-server": ["nowhere", "chaser"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"]])
+def test_help_lists_all_commands_by_what_people_want(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    for title, group in GROUPS.items():
+        assert f"\n{title}:\n" in said
+        for name, command in group.items():
+            assert f"  {name} " in said and command.help in said
+
+
+def test_no_command_shows_the_help_and_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "usage: rlgym-bridge COMMAND" in capsys.readouterr().err
+
+
+def test_a_mistyped_command_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mach"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: there is no command 'mach', did you mean match? expected one of match, ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_quiet_mode_and_an_exit_status(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: rlgym-bridge {name} ")
+    assert "--quiet" in said and "exit status: 0 " in said
+    assert ("--json" in said) == (name not in ("server", "view"))
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_not_there_is_an_error_in_one_line_and_status_2(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([name, *MISSING[name]]) == 2
+    out, errors = capsys.readouterr()
+    assert errors.startswith("error: ") and errors.count("\n") == 1
+    assert "nowhere" in errors
+    assert "Traceback" not in errors + out
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_commands_that_train_are_modules_too(name: str) -> None:
+    done = run_to_end([sys.executable, "-m", TRAINING[name], "--help"])
+    assert done.returncode == 0 and done.stdout.startswith(f"usage: python -m {TRAINING[name]} ")
+
+
+def test_ctrl_c_ends_any_command_with_a_word_and_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        error = KeyboardInterrupt()
+        error.add_note("half of it is done")
+        raise error
+
+    monkeypatch.setattr("rlgym_bridge.cli.inspect.run", interrupted)
+    assert run_command("inspect", ["match.mcap"]) == 1
+    assert capsys.readouterr().err == "stopped: half of it is done\n"
+
+
+def test_the_help_needs_nothing_that_is_heavy() -> None:
+    code = "import sys; from rlgym_bridge.cli import main; main(['--help']); print(sorted(sys.modules))"
+    shown = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60).splitlines()[-1]
+    assert not {"numpy", "torch", "RocketSim", "rich"} & set(eval(shown))
