@@ -49,7 +49,10 @@ def of_comparison(contacts: Sequence[int], every: int = 1) -> int:
 
 def of_real_game(contacts: Sequence[int]) -> int:
     """Count in packets, whose times are float32 seconds."""
-    watch, info = _Watch(Console(quiet=True), lambda: None), flat.MatchInfo(match_phase=flat.MatchPhase.Active)
+    watch, info = (
+        _Watch(Console(quiet=True), lambda: None),
+        flat.MatchInfo(match_phase=flat.MatchPhase.Active),
+    )
     teams = [flat.TeamInfo(), flat.TeamInfo()]
     for tick in contacts:
         car = flat.PlayerInfo(player_id=7, latest_touch=flat.Touch(tick / TICKS_PER_SECOND))

@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         folders = every[max(0, len(every) - max(0, options.newest)) :]
         if len(folders) < 2:
             raise ValueError(
-                f"{options.folders[0]} has {len(every)} checkpoints and --newest is {options.newest}, expected "
+                f"{options.folders[0]} has {len(every)} checkpoints, and --newest is {options.newest}: expected "
                 "two or more of both"
             )
     if options.out.absolute() in [folder.absolute() for folder in folders]:
