@@ -12,46 +12,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # what type checkers and editors see
-    from rlgym_bridge import conditions, mutators, rewards
-    from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
     from rlgym_bridge.clock import Clock
     from rlgym_bridge.compare.comparison import compare_recordings
-    from rlgym_bridge.components import ComponentSpec
+    from rlgym_bridge.components import conditions, mutators, rewards
+    from rlgym_bridge.components.actions import (
+        ContinuousAction,
+        LookupTableAction,
+        MultiDiscreteAction,
+        RepeatAction,
+    )
+    from rlgym_bridge.components.default_obs import DefaultObs
+    from rlgym_bridge.components.relative_obs import RelativeObs
+    from rlgym_bridge.components.spec import ComponentSpec
+    from rlgym_bridge.engines.live import LiveEngine
+    from rlgym_bridge.engines.sim import SimEngine
     from rlgym_bridge.live.bot import play
-    from rlgym_bridge.live.engine import LiveEngine
-    from rlgym_bridge.observations import DefaultObs
-    from rlgym_bridge.policy import Policy, load_policy, save_policy
+    from rlgym_bridge.policy.folder import Policy, load_policy, save_policy
     from rlgym_bridge.recording.open import open_recording
-    from rlgym_bridge.relative_obs import RelativeObs
     from rlgym_bridge.server import MatchServer
-    from rlgym_bridge.sim.engine import SimEngine
     from rlgym_bridge.sim.vector_env import VectorEnv
     from rlgym_bridge.state import MatchState
 
 _HOMES: Final = {
     "Clock": "clock",
-    "ComponentSpec": "components",
-    "ContinuousAction": "actions",
-    "DefaultObs": "observations",
-    "LiveEngine": "live.engine",
-    "LookupTableAction": "actions",
+    "ComponentSpec": "components.spec",
+    "ContinuousAction": "components.actions",
+    "DefaultObs": "components.default_obs",
+    "LiveEngine": "engines.live",
+    "LookupTableAction": "components.actions",
     "MatchServer": "server",
     "MatchState": "state",
-    "MultiDiscreteAction": "actions",
-    "Policy": "policy",
-    "RelativeObs": "relative_obs",
-    "RepeatAction": "actions",
-    "SimEngine": "sim.engine",
+    "MultiDiscreteAction": "components.actions",
+    "Policy": "policy.folder",
+    "RelativeObs": "components.relative_obs",
+    "RepeatAction": "components.actions",
+    "SimEngine": "engines.sim",
     "VectorEnv": "sim.vector_env",
     "compare_recordings": "compare.comparison",
-    "load_policy": "policy",
+    "load_policy": "policy.folder",
     "open_recording": "recording.open",
     "play": "live.bot",
-    "save_policy": "policy",
+    "save_policy": "policy.folder",
 }
 """The module in which each name lies."""
 
-_MODULES: Final = {"conditions": "conditions", "mutators": "mutators", "rewards": "rewards"}
+_MODULES: Final = {
+    "conditions": "components.conditions",
+    "mutators": "components.mutators",
+    "rewards": "components.rewards",
+}
 """Modules that are imported by name, and where each lies."""
 
 __all__ = [

@@ -1,6 +1,6 @@
 r"""One tick of N matches as named arrays: the only thing that training and play share.
 
-    RLBot packet -> live/decoder.py \
+    RLBot packet -> packets/decoder.py \
                                      MatchState -> observations.py -> policy
     RocketSim    -> sim/reader.py   /
 
@@ -265,7 +265,7 @@ class MatchState:
 def derive(state: MatchState) -> None:
     """Fill the fields that follow from others, in place, for all matches at once.
 
-    The formulas are RLGym's properties of `Car` and `GameState`; `live/decoder.py` has them a second
+    The formulas are RLGym's properties of `Car` and `GameState`; `packets/decoder.py` has them a second
     time for single numbers, and a test holds the two equal.
     """
     np.greater(np.abs(state.ball_position[:, 1]), GOAL_THRESHOLD_Y, out=state.goal_scored)

@@ -21,8 +21,8 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arenas
+from rlgym_bridge.sim.touch_rule import TOUCH_GAP_TICKS, is_new_touch
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.touches import TOUCH_GAP_TICKS, is_new_touch
 
 TICK_SKIP = 8
 TABLE = LookupTableAction.make_lookup_table()

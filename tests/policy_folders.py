@@ -8,10 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
-from rlgym_bridge.manifest import Manifest
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import ComponentSpec, save_policy
+from rlgym_bridge.components.actions import (
+    ContinuousAction,
+    LookupTableAction,
+    MultiDiscreteAction,
+    RepeatAction,
+)
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.folder import ComponentSpec, save_policy
+from rlgym_bridge.policy.manifest import Manifest
 
 spec = ComponentSpec.of
 KINDS = {  # distribution: parser, its sizes, outputs of the network

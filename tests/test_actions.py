@@ -11,7 +11,12 @@ from rlgym.api import ActionParser
 from rlgym.rocket_league.action_parsers import LookupTableAction as RLGymLookupTableAction
 from rlgym.rocket_league.action_parsers import RepeatAction as RLGymRepeatAction
 
-from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
+from rlgym_bridge.components.actions import (
+    ContinuousAction,
+    LookupTableAction,
+    MultiDiscreteAction,
+    RepeatAction,
+)
 from rlgym_bridge.game import CONTROL_NAMES
 
 PARSERS = (LookupTableAction, ContinuousAction, MultiDiscreteAction)

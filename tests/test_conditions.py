@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rlgym.api import DoneCondition
 from rlgym.rocket_league import done_conditions as rlgym_conditions
 
-from rlgym_bridge.batched import foreign_part
-from rlgym_bridge.conditions import (
+from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.conditions import (
     AllCondition,
     AnyCondition,
     BatchCondition,
@@ -19,8 +19,8 @@ from rlgym_bridge.conditions import (
     NoTouchTimeoutCondition,
     TimeoutCondition,
 )
-from rlgym_bridge.mutators import blank_state
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
 
 AGENTS = ["blue-0", "orange-0"]

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.cli import main as bridge
-from rlgym_bridge.policy_files import read_files
+from rlgym_bridge.policy.files import read_files
 from tests.policy_folders import make_module
-from training.checkpoints import Checkpoints
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main as train
+from training.runs.checkpoints import Checkpoints
 
 ENV = """
 from rlgym.api import RLGym

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rlgym_bridge.actions import LookupTableAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.fingerprint import fingerprint
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.probe_states import probe_states
+from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.spec import Components
+from rlgym_bridge.policy.fingerprint import fingerprint
+from rlgym_bridge.policy.fingerprint_states import probe_states
 
 
 def test_probe_states_show_every_situation_and_are_the_same_for_ever():

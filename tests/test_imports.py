@@ -31,13 +31,13 @@ def modules(folder: str) -> list[Path]:
 def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
-               "rlgym_bridge.touches", "rlgym_bridge.user_files", "rlgym_bridge.sim.arena",
-               "rlgym_bridge.recording.writer",
-               "rlgym_bridge.recording.channels")  # fmt: skip
+               "rlgym_bridge.sim.touch_rule", "rlgym_bridge.user_files", "rlgym_bridge.sim.arena",
+               "rlgym_bridge.recording.mcap.writer",
+               "rlgym_bridge.recording.mcap.channels")  # fmt: skip
     assert all(name.startswith(allowed) for name in ours), ours
 
 
-@pytest.mark.parametrize("path", modules("live"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*modules("live"), *modules("packets")], ids=lambda path: path.name)
 def test_the_live_side_knows_neither_server_nor_simulator(path: Path) -> None:
     found = imports(path)
     if path.name == "decoder.py":  # where RocketSim is installed a simulation follows the match
@@ -56,7 +56,7 @@ def test_the_probe_shares_nothing_with_those_it_checks_but_constants(path: Path)
     assert not any(name.startswith("RocketSim") for name in found)
 
 
-BETWEEN = sorted({*ROOT.glob("*.py"), *modules("chaser")})
+BETWEEN = sorted({*ROOT.glob("*.py"), *modules("chaser"), *modules("components"), *modules("policy")})
 
 
 @pytest.mark.parametrize("path", BETWEEN, ids=lambda path: path.name)
@@ -67,7 +67,7 @@ def test_between_the_two_worlds_nothing_imports_rlbot_or_rocketsim(path: Path) -
 def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
     code = (
         "import sys; sys.modules['torch'] = sys.modules['RocketSim'] = None;"
-        "from rlgym_bridge.brains import brain_of; brain_of('chaser').components()"
+        "from rlgym_bridge.policy.load_player import brain_of; brain_of('chaser').components()"
     )
     done = run_to_end([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr

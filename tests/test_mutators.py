@@ -13,9 +13,8 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 from rlgym.rocket_league.state_mutators import KickoffMutator as RLGymKickoffMutator
 
-from rlgym_bridge.batched import foreign_part
-from rlgym_bridge.game import HITBOXES, KICKOFF_BOOST, KICKOFF_SPAWNS, TICK_SECONDS, Phase
-from rlgym_bridge.mutators import (
+from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.mutators import (
     SETTLED,
     BatchMutator,
     KickoffMutator,
@@ -23,7 +22,8 @@ from rlgym_bridge.mutators import (
     WeightedMutator,
     blank_state,
 )
-from rlgym_bridge.rlgym_view import from_rlgym
+from rlgym_bridge.game import HITBOXES, KICKOFF_BOOST, KICKOFF_SPAWNS, TICK_SECONDS, Phase
+from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import MatchState, derive

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rlgym_bridge.network import NetworkPolicy, categorical
-from rlgym_bridge.policy import Normalisation
+from rlgym_bridge.policy.folder import Normalisation
+from rlgym_bridge.policy.numpy_network import NetworkPolicy, categorical
 from tests.policy_folders import KINDS, OBS_1V1, observations, random_weights
 
 

@@ -15,9 +15,9 @@ from rlgym.rocket_league.reward_functions import GoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
+from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.game import BIG_PADS, PAD_COUNT
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
 
 TEAM_SIZES = [(1, 1), (2, 2), (3, 3), (1, 0), (0, 1), (1, 3), (3, 2)]

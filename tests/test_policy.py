@@ -13,13 +13,13 @@ from rlgym_tools.rocket_league.action_parsers.queued_action import QueuedAction
 from rlgym_tools.rocket_league.obs_builders.relative_default_obs import RelativeDefaultObs
 
 import rlgym_bridge
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.calls import control_rows, observe, works_in_batches
-from rlgym_bridge.network import NetworkPolicy
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import Normalisation, PolicyMismatch, load_policy
-from rlgym_bridge.probe_states import probe_states
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.batching import control_rows, observe, works_in_batches
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.policy.folder import Normalisation, PolicyMismatch, load_policy
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.rlgym_state import to_rlgym
 from tests.policy_folders import (
     KINDS,
     OBS_1V1,
@@ -263,16 +263,16 @@ def test_a_whole_environment_gives_builder_parser_provider_tick_skip_and_delay(t
 @pytest.mark.parametrize(
     "name",
     [
-        "actions",
-        "observations",
-        "components",
-        "manifest",
-        "mismatch",
-        "network",
-        "policy",
-        "policy_files",
-        "fingerprint",
-        "probe_states",
+        "components/actions",
+        "components/default_obs",
+        "components/spec",
+        "policy/manifest",
+        "policy/mismatch",
+        "policy/numpy_network",
+        "policy/folder",
+        "policy/files",
+        "policy/fingerprint",
+        "policy/fingerprint_states",
     ],
 )
 def test_playing_needs_neither_torch_nor_pickle_nor_either_world(name):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import PolicyMismatch, load_policy
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.folder import PolicyMismatch, load_policy
 from tests.policy_folders import OBS_1V1, edit, make_module, random_weights, save, spec, zeros
 
 # --- refused: the code changed -----------------------------------------------------------------------
@@ -17,8 +17,8 @@ from tests.policy_folders import OBS_1V1, edit, make_module, random_weights, sav
 
 BUILDER = """
 import numpy as np
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.actions import LookupTableAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.actions import LookupTableAction
 
 class Obs(DefaultObs):
     {obs}
@@ -122,7 +122,7 @@ def test_a_module_the_user_did_not_name_is_never_imported(tmp_path, monkeypatch,
         ("rlgym_bridgex:A", "would run code of rlgym_bridgex"),
         ("rlgym_bridge.game:Hitbox", "expected a subclass of rlgym.api.ObsBuilder"),
         ("rlgym_bridge:LookupTableAction", "expected a subclass of rlgym.api.ObsBuilder"),
-        ("rlgym_bridge.policy:np.load", "is no name of the form"),
+        ("rlgym_bridge.policy.folder:np.load", "is no name of the form"),
         ("rlgym_bridge..game:A", "is no name of the form"),
     ],
 )

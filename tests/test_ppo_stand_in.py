@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.components import component_factory, environment
+from rlgym_bridge.components.spec import component_factory, environment
 from tests.foreign_bots import network, save_ppo
 from tests.policy_folders import make_module
 

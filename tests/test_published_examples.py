@@ -14,15 +14,15 @@ from rlgym.api import RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
 from rlgym_bridge.cli import main as bridge
-from rlgym_bridge.components import ComponentSpec, component_factory
-from rlgym_bridge.fingerprint import action_space
-from rlgym_bridge.live.engine import LiveEngine
-from rlgym_bridge.mutators import KickoffMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import load_policy, save_policy
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.rewards import GoalReward
+from rlgym_bridge.components.spec import ComponentSpec, component_factory
+from rlgym_bridge.engines.live import LiveEngine
+from rlgym_bridge.engines.sim import SimEngine
+from rlgym_bridge.policy.fingerprint import action_space
+from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.rewards import GoalReward
-from rlgym_bridge.sim.engine import SimEngine
 from tests.engines.worlds import STANDARD, Env, serving
 from tests.policy_folders import make_module
 from training.config import ConfigError, checked
@@ -66,7 +66,7 @@ BOT = """
 from rlgym.rocket_league.action_parsers import RepeatAction
 from rlgym.rocket_league.done_conditions import AnyCondition, GoalCondition
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition, TimeoutCondition
-from rlgym_bridge.components import ComponentSpec
+from rlgym_bridge.components.spec import ComponentSpec
 from training.components import *
 from published_parts import BallHigh, ContinuousAction
 
@@ -84,9 +84,9 @@ def conditions(settings):
 ENV = """
 from rlgym.api import RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import GoalReward
-from rlgym_bridge.sim.engine import SimEngine
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.rewards import GoalReward
+from rlgym_bridge.engines.sim import SimEngine
 from published_parts import ContinuousAction
 
 
@@ -193,8 +193,8 @@ def test_a_space_that_is_neither_is_refused(space: Any) -> None:
 
 
 def test_real_numbers_beyond_the_stick_reach_a_foreign_parser_clipped(here: Path) -> None:
-    from rlgym_bridge.calls import control_rows
-    from rlgym_bridge.probe_states import probe_states
+    from rlgym_bridge.components.batching import control_rows
+    from rlgym_bridge.policy.fingerprint_states import probe_states
 
     names = ("rlgym_bridge:DefaultObs", "published_parts:ContinuousAction")
     parser = component_factory(*map(ComponentSpec, names), None, None)().parser

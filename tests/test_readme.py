@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.pilot import Faults, Pilot
-from rlgym_bridge.policy_files import policy_path
+from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.server.packer import field_info
 from tests.engines.worlds import serving
 from tests.live.test_agent import CONFIG, Always, at, brain, sent
@@ -117,7 +117,7 @@ def of_module(folder: Path, words: str, code: int = 0) -> str:
     [
         f"training.evaluate runs/mine chaser {SHORT}",
         f"training.evaluate chaser runs/mine/checkpoints/latest {SHORT}",
-        f"training.worlds runs/mine chaser {SHORT}",
+        f"training.sim_vs_server runs/mine chaser {SHORT}",
         f"training.ratings runs/mine --most 2 {SHORT}",
         "training.average runs/mine --out average",
         "training.imitate match.mcap --run runs/mine --epochs 1 --layers 8 --out runs/clone",
@@ -132,8 +132,8 @@ def test_the_next_commands_take_the_run_of_a_bot_of_ones_own_as_it_is(words: str
 def test_episodes_are_made_of_what_the_run_of_a_bot_of_ones_own_has_played(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from rlgym_bridge.policy.run_modules import run_modules
     from rlgym_bridge.rllib import episodes_from_recording
-    from rlgym_bridge.runs import run_modules
 
     monkeypatch.syspath_prepend(own)
     assert episodes_from_recording(own / "match.mcap", allow_modules=run_modules(own / "runs" / "mine"))

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.relative_obs import RelativeObs
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 from tests.test_observations import TEAM_SIZES, random_state
 

@@ -18,9 +18,9 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.batched import foreign_part
-from rlgym_bridge.mutators import KickoffMutator, blank_state
-from rlgym_bridge.rewards import (
+from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
+from rlgym_bridge.components.rewards import (
     AirTouchReward,
     BatchReward,
     BoostKeptReward,
@@ -36,7 +36,7 @@ from rlgym_bridge.rewards import (
     WeightedSum,
     name_of_bad,
 )
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.runs import RUN_FILE, run_modules, write_run_modules
+from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules, write_run_modules
 from tests.policy_folders import save
 from tests.support.processes import run_to_end
 from training.config import checked
@@ -71,7 +71,7 @@ def test_a_broken_file_of_a_run_is_named(
 def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
     stranger = "my_parts:SpeedObs"
     for checkpoint in (run / "checkpoints").glob("*/policy.json"):
-        text = checkpoint.read_text().replace("rlgym_bridge.observations:DefaultObs", stranger)
+        text = checkpoint.read_text().replace("rlgym_bridge:DefaultObs", stranger)
         checkpoint.write_text(text)
         for folder in (run, run / "checkpoints", checkpoint.parent):
             (folder / "my_parts.py").write_text("raise SystemExit('it was run')")
@@ -86,10 +86,10 @@ def test_a_run_names_the_modules_of_its_settings_and_of_what_its_policies_name(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "named_parts.py").write_text(
-        "from rlgym_bridge.actions import LookupTableAction\n\n\nclass Mine(LookupTableAction):\n    pass\n"
+        "from rlgym_bridge import LookupTableAction\n\n\nclass Mine(LookupTableAction):\n    pass\n"
     )
     (tmp_path / "named_bot.py").write_text(
-        "from rlgym_bridge.actions import RepeatAction\nfrom rlgym_bridge.components import ComponentSpec\n"
+        "from rlgym_bridge import ComponentSpec, RepeatAction\n"
         "from training.components import *\nimport named_parts\n\n\n"
         "def parser(settings):\n"
         "    return ComponentSpec.of(RepeatAction, ComponentSpec.of(named_parts.Mine), repeats=8)\n"

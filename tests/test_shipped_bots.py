@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.policy_files import read_files
+from rlgym_bridge.policy.files import read_files
 
 BOT = Path(__file__).parents[1] / "bot"
 

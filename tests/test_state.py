@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive, layout_of
 
 

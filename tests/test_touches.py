@@ -12,7 +12,7 @@ from rlbot import flat
 from rlgym_bridge.cli.real_match import _Watch
 from rlgym_bridge.compare.features import pieces_of
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.server.scores import Scores
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState

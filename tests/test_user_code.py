@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rlgym_bridge.user_code import told
+from rlgym_bridge.components.user_errors import told
 
 
 def test_an_error_in_pythons_library_names_the_users_line_that_led_there(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import read_physics
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.recording.columns import read_columns
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.server import read_match_file
 from rlgym_bridge.server.bot_files import read_bot, read_script
 from rlgym_bridge.user_files import MOST_CHARACTERS, parse_json, read_text, read_toml

@@ -5,9 +5,9 @@ import logging
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.brains import brain_of
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.policy.load_player import brain_of
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course

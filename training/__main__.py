@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.policy_files import newest_checkpoint
+from rlgym_bridge.policy.files import newest_checkpoint
 from training.config import Settings, as_toml, load
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"

@@ -17,8 +17,8 @@ import safetensors.numpy
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.manifest import SELECTIONS, Manifest
-from rlgym_bridge.policy_files import MANIFEST_FILE, all_checkpoints, read_files, write_files
+from rlgym_bridge.policy.files import MANIFEST_FILE, all_checkpoints, read_files, write_files
+from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
@@ -95,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
         folders = every[max(0, len(every) - max(0, options.newest)) :]
         if len(folders) < 2:
             raise ValueError(
-                f"{options.folders[0]} has {len(every)} checkpoints, and --newest is {options.newest}: expected "
-                "two or more of both"
+                f"{options.folders[0]} has {len(every)} checkpoints, and --newest is {options.newest}, "
+                "expected two or more of both"
             )
     if options.out.absolute() in [folder.absolute() for folder in folders]:
         raise ValueError(f"--out {options.out} is one of the policies to average, expected another folder")

@@ -20,13 +20,13 @@ from typing import Any, Final, Self, cast
 
 import numpy as np
 
-from rlgym_bridge.policy_shape import PolicyShape
+from rlgym_bridge.policy.shape import PolicyShape
 from training.config import Settings
-from training.policies import unpack
-from training.seats import learned_seats, seats_of, snapshot_sides
-from training.self_play import SelfPlayMatches
+from training.runs.stopping import ENDING
+from training.selfplay.matches import SelfPlayMatches
+from training.selfplay.policy_rows import unpack
+from training.selfplay.seats import learned_seats, seats_of, snapshot_sides
 from training.shared import Layout, SharedArrays, rollout_layout
-from training.stopping import ENDING
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.runs import run_modules
+from rlgym_bridge.policy.run_modules import run_modules
 
 
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:

@@ -6,12 +6,16 @@ For a bot of one's own `components = "my_bot"` in its config.toml names a module
 
 from typing import Any
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import ComponentSpec
-from rlgym_bridge.conditions import AnyCondition, GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
-from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
-from rlgym_bridge.relative_obs import RelativeObs
-from rlgym_bridge.rewards import (
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import (
+    AnyCondition,
+    GoalCondition,
+    NoTouchTimeoutCondition,
+    TimeoutCondition,
+)
+from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
+from rlgym_bridge.components.relative_obs import RelativeObs
+from rlgym_bridge.components.rewards import (
     AirTouchReward,
     BoostKeptReward,
     BoostPickedUpReward,
@@ -25,6 +29,7 @@ from rlgym_bridge.rewards import (
     VelocityPlayerToBallReward,
     WeightedSum,
 )
+from rlgym_bridge.components.spec import ComponentSpec
 from training.config import Settings
 
 __all__ = ["conditions", "mutator", "obs", "parser", "reward"]

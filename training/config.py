@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.manifest import MOST_TICKS
 from rlgym_bridge.physics import parse_physics
+from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.user_files import read_toml
 
 _MOST = 10**15  # of a whole number: far more than any run has steps
@@ -40,7 +40,7 @@ _GROUPS = {
     "policy_layers": "networks",
     "gamma": "learning",
     "checkpoint_every": "checkpoints",
-    "goal": "rewards, each times its weight; see rlgym_bridge/rewards.py",
+    "goal": "rewards, each times its weight; see rlgym_bridge/components/rewards.py",
     "no_touch_seconds": "how episodes end and begin, besides goals",
 }
 """Headings in a settings file, by the key that they stand before."""

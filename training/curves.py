@@ -19,7 +19,7 @@ from matplotlib import pyplot as plt
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
-from training.table import read_table
+from training.runs.progress_table import read_table
 
 _SHOWN = {
     "touches_per_car_minute": "touches a car and minute",

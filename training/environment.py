@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components import TRUSTED, Components, ComponentSpec, component_factory
+from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
 from training.config import ConfigError, Settings, hitbox_number

@@ -17,7 +17,7 @@ import numpy as np
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.policy_files import policy_path
+from rlgym_bridge.policy.files import policy_path
 from training.command import add_options, how
 from training.matches import Scores, play_matches, team_size_of
 

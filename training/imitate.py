@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.runs import RUN_FILE, run_modules
+from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from training.imitation import Imitation, imitate
 
 

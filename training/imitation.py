@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.manifest import Manifest
-from rlgym_bridge.network import NetworkPolicy
-from rlgym_bridge.policy import save_policy
-from rlgym_bridge.policy_files import MANIFEST_FILE
-from rlgym_bridge.recording.match import read_match
-from rlgym_bridge.recording.played import Played, played
+from rlgym_bridge.policy.files import MANIFEST_FILE
+from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.recording.car_episodes import Played, played
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from training.returns import scaled
 
 _PROCESSORS: Final = 3

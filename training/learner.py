@@ -13,20 +13,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rlgym_bridge.fingerprint import Fingerprint, fingerprint
-from rlgym_bridge.policy import save_policy
-from rlgym_bridge.policy_shape import PolicyShape
-from rlgym_bridge.torch_networks import Critic, PolicyNetwork
-from rlgym_bridge.user_code import told
-from training.checkpoints import Checkpoints
+from rlgym_bridge.components.user_errors import told
+from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from training.config import ConfigError, Settings, hitbox_number
 from training.environment import Task
-from training.policies import pack
-from training.restore import STATE_FILE, load_start, load_state
 from training.returns import RunningScale, scaled
-from training.rivals import Rival
-from training.seats import learned_seats, rival_sides
-from training.snapshots import Snapshots
+from training.runs.checkpoints import Checkpoints
+from training.runs.restore import STATE_FILE, load_start, load_state
+from training.selfplay.policy_rows import pack
+from training.selfplay.rivals import Rival
+from training.selfplay.seats import learned_seats, rival_sides
+from training.selfplay.snapshots import Snapshots
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.brains import CHASER, brain_of
-from rlgym_bridge.calls import works_in_batches
+from rlgym_bridge.components.batching import works_in_batches
+from rlgym_bridge.components.episode import Brain, Episode
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.episode import Brain, Episode
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, Phase
-from rlgym_bridge.manifest import MOST_TICKS
-from rlgym_bridge.mutators import KickoffMutator, blank_state
-from rlgym_bridge.policy_files import read_files
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.policy.load_player import CHASER, brain_of
+from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState, derive

@@ -19,11 +19,11 @@ from training.collector import Collectors
 from training.config import Settings
 from training.learner import ACTIONS, ARENAS, ORDER, Diverged, Learner
 from training.returns import advantages
-from training.run import Iteration, Summary, run
+from training.runs.run import Iteration, Summary, run
 
 
 def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summary:
-    """Train on this machine; arguments and errors are those of `training.run.run`."""
+    """Train on this machine; arguments and errors are those of `training.runs.run.run`."""
     return run(settings, Local, resume, quiet)
 
 

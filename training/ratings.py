@@ -14,10 +14,10 @@ from random import Random
 
 from openskill.models import PlackettLuce
 
-from rlgym_bridge.brains import CHASER
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
-from rlgym_bridge.policy_files import CHECKPOINTS, all_checkpoints
+from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
+from rlgym_bridge.policy.load_player import CHASER
 from training.command import add_options, how
 from training.evaluate import evaluate
 

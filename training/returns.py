@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlgym_bridge.manifest import Normalisation
+from rlgym_bridge.policy.manifest import Normalisation
 
 _LEAST_STD = 0.01
 """Of normalised observations: what hardly ever changes is not blown up more than a hundredfold."""

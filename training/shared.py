@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.policy_shape import PolicyShape
+from rlgym_bridge.policy.shape import PolicyShape
 from training.config import ConfigError, Settings
 
 Layout = Mapping[str, tuple[tuple[int, ...], str]]

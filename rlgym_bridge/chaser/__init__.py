@@ -10,8 +10,8 @@ from random import Random
 
 import numpy as np
 
-from rlgym_bridge.chaser.pilot import Pilot
-from rlgym_bridge.chaser.scene import read_scene
+from rlgym_bridge.chaser.driver import Pilot
+from rlgym_bridge.chaser.perception import read_scene
 from rlgym_bridge.state import MatchState
 
 

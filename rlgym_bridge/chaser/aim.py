@@ -3,7 +3,7 @@
 from math import atan2, copysign, sqrt
 from typing import Final
 
-from rlgym_bridge.chaser.scene import PATH_STEP, Car, Scene, Vector, clamp, dot, seen_by, turn_between
+from rlgym_bridge.chaser.perception import PATH_STEP, Car, Scene, Vector, clamp, dot, seen_by, turn_between
 from rlgym_bridge.game import BACK_WALL_Y, GRAVITY
 
 THROTTLE_SPEED: Final = 1400.0  # uu/s without boost

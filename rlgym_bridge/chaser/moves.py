@@ -3,8 +3,8 @@
 from math import asin, atan2, hypot
 from typing import Final
 
-from rlgym_bridge.actions import LookupTableAction
-from rlgym_bridge.chaser.scene import Car, clamp, dot, from_above
+from rlgym_bridge.chaser.perception import Car, clamp, dot, from_above
+from rlgym_bridge.components.actions import LookupTableAction
 
 DODGES: Final = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """(pitch, roll) of a dodge forward, and on in steps of 45 degrees to the right."""

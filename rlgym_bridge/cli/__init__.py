@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from rlgym_bridge.cli.commands import COMMANDS, overview
-from rlgym_bridge.user_code import is_ours, told
+from rlgym_bridge.components.user_errors import is_ours, told
 
 _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 

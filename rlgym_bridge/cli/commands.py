@@ -36,7 +36,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "rlgym_bridge.cli.parity", "check that a bot sees and does the same in both worlds"
         ),
         "sim-vs-server": Command(
-            "training.worlds", "check that a policy plays over the match server as it did in training"
+            "training.sim_vs_server", "check that a policy plays over the match server as it did in training"
         ),
         "timing": Command("rlgym_bridge.cli.timing", "measure how late inputs act and packets come"),
         "probe": Command("rlgym_bridge.cli.probe", "find out which dialect a server speaks"),

@@ -19,7 +19,7 @@ from rlgym_bridge.compare.told import plural, told_fit, told_unexplained
 from rlgym_bridge.compare.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import HORIZONS
-from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
 
 _SECOND = 120  # ticks

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.components import Components, component_factory, environment
-from rlgym_bridge.fingerprint import action_space
-from rlgym_bridge.foreign_checkpoints import ForeignNetwork, read_checkpoint
+from rlgym_bridge.components.spec import Components, component_factory, environment
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.manifest import SELECTIONS, Normalisation
-from rlgym_bridge.policy import save_policy
+from rlgym_bridge.policy.fingerprint import action_space
+from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.importers import ForeignNetwork, read_checkpoint
+from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
 
 _RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.export import write_csv, write_parquet
-from rlgym_bridge.recording.match import AgentTrack, MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
 

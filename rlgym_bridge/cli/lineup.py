@@ -9,12 +9,12 @@ from pathlib import Path
 
 from rlbot import flat
 
-from rlgym_bridge.brains import CHASER
 from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
-from rlgym_bridge.manifest import Manifest
-from rlgym_bridge.policy_files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files
-from rlgym_bridge.policy_shape import explain_misfit
-from rlgym_bridge.runs import run_modules
+from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
 

@@ -21,10 +21,10 @@ from rlgym_bridge.cli.recorded import RecordedMatch
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
+from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
-from rlgym_bridge.live.report import REPORT_VARIABLE
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.writer import Recorder
+from rlgym_bridge.recording.mcap.writer import Recorder
 from rlgym_bridge.server import (
     ConfigError,
     MatchCalledOff,

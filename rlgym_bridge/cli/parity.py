@@ -11,12 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.compare.parity import Parity, compare
-from rlgym_bridge.components import Components, ComponentSpec, component_factory
+from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.policy_files import policy_path
-from rlgym_bridge.runs import run_modules
+from rlgym_bridge.parity.check import Parity, compare
+from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import ConfigError
 
 _OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"

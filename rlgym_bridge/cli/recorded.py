@@ -10,11 +10,11 @@ from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.live.tape import RECORD_VARIABLE
+from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.drawable import state_message
-from rlgym_bridge.recording.merge import bot_file, bot_files, left_over, merge
-from rlgym_bridge.recording.writer import Recorder, RecordingError
+from rlgym_bridge.recording.mcap.drawable import state_message
+from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
+from rlgym_bridge.recording.mcap.writer import Recorder, RecordingError
 from rlgym_bridge.server import World
 from rlgym_bridge.server.errors import ConfigError
 

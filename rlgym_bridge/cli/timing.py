@@ -11,7 +11,7 @@ from rlbot import flat
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.own_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
-from rlgym_bridge.client.players import agents_of, match_of, with_own_ids
+from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
 from rlgym_bridge.client.seats import NoServer, Seats
 from rlgym_bridge.compare.timing import Exchange, Timing, judge, number_of, numbered
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND

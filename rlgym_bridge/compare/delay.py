@@ -12,7 +12,7 @@ from rlgym_bridge.compare.lag import LagFit, fit_lag
 from rlgym_bridge.compare.scene import Scene
 from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
-from rlgym_bridge.recording.match import InputTrack, MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import InputTrack, MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 
 _MOST: Final = 60  # ticks; what acts later is not told from what never acts

@@ -21,7 +21,7 @@ from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.compare.windows import CAR_CONTACT, HORIZONS
-from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 
 _RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost

@@ -31,7 +31,7 @@ from rlgym_bridge.game import (
     STANDING_MOST_Z,
     TICK_SECONDS,
 )
-from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Clock, Recording
 
 _FAR_APART: Final = 0.5  # s between rows, over which nobody knows what a car did

@@ -3,7 +3,7 @@
 import sys
 
 from rlgym_bridge.live.bot import play  # isort: skip  (the first: it sets numpy's threads)
-from rlgym_bridge.brains import CHASER
+from rlgym_bridge.policy.load_player import CHASER
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:

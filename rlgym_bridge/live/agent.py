@@ -11,12 +11,12 @@ from pathlib import Path
 
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
+from rlgym_bridge.components.episode import Brain
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.episode import Brain
-from rlgym_bridge.live.pilot import Faults, Override
-from rlgym_bridge.live.report import Report
+from rlgym_bridge.live.agent_recorder import tape_of
+from rlgym_bridge.live.agent_report import Report
+from rlgym_bridge.live.player import Faults, Override
 from rlgym_bridge.live.session import Refused, Session
-from rlgym_bridge.live.tape import tape_of
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0

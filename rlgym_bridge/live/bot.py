@@ -9,10 +9,10 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from rlgym_bridge.brains import brain_of
 from rlgym_bridge.dialect import Dialect, read_input_latency
 from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.live.pilot import Override
+from rlgym_bridge.live.player import Override
+from rlgym_bridge.policy.load_player import brain_of
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
 """Environment variable that overrides how actions are chosen: `sample` or `argmax`."""

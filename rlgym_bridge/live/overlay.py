@@ -5,7 +5,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.episode import StepReport
+from rlgym_bridge.components.episode import StepReport
 
 OVERLAY_VARIABLE: Final = "RLGYM_BRIDGE_OVERLAY"
 """Environment variable; any value but 0 and the empty one turns the overlay on."""

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from rlbot import flat
 from rlbot.interface import SocketRelay
 
+from rlgym_bridge.components.episode import Brain
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.episode import Brain
 from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES
 from rlgym_bridge.live import overlay
-from rlgym_bridge.live.inputs import player_input
-from rlgym_bridge.live.pilot import Override, Pilot
-from rlgym_bridge.live.report import Report
-from rlgym_bridge.live.tape import Tape
-from rlgym_bridge.policy_shape import explain_misfit
+from rlgym_bridge.live.agent_recorder import Tape
+from rlgym_bridge.live.agent_report import Report
+from rlgym_bridge.live.player import Override, Pilot
+from rlgym_bridge.packets.inputs import player_input
+from rlgym_bridge.policy.shape import explain_misfit
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 _CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds

@@ -7,7 +7,7 @@ from typing import BinaryIO, Final, Self
 
 from rlbot import flat
 
-from rlgym_bridge.client.players import own_players
+from rlgym_bridge.client.own_players import own_players
 from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.probe.findings import Report

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.calls import control_rows, works_in_batches
-from rlgym_bridge.fingerprint import action_space
-from rlgym_bridge.probe_states import probe_states
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.components.batching import control_rows, works_in_batches
+from rlgym_bridge.policy.fingerprint import action_space
+from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.rlgym_state import to_rlgym
 
 _ENUMERATED: Final = 4096  # of a space with more actions, those that were chosen are looked through
 _SAME: Final = 0.02  # two rows of controls; a gamepad has steps of 1/127

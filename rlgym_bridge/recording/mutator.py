@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.game import GOAL_THRESHOLD_Y, PLAYING_PHASES
-from rlgym_bridge.mutator_base import BatchMutator
-from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.state import CAR_FIELDS, MatchState
 
 _OWN: Final = ("player_id", "team", "hitbox", "known", "controls", "ball_touches", "bump_victim")

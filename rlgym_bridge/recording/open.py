@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from rlgym_bridge.recording.match import read_match
-from rlgym_bridge.recording.mcap_file import MAGIC
+from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.recording.mcap.reader import MAGIC
+from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.recording.replays import read_replay
-from rlgym_bridge.recording.tables import read_table
-from rlgym_bridge.recording.writer import RecordingError
+from rlgym_bridge.recording.replays.replay_recording import read_replay
+from rlgym_bridge.recording.tables.table_recording import read_table
 
 
 def open_recording(path: str | Path, columns: str | Path | None = None) -> Recording:

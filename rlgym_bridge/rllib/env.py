@@ -10,8 +10,8 @@ import numpy as np
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
 
-from rlgym_bridge.components import component_factory
-from rlgym_bridge.fingerprint import action_space
+from rlgym_bridge.components.spec import component_factory
+from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.sim.vector_env import VectorEnv
 
 _KEYS: Final = [name for name in inspect.signature(VectorEnv).parameters if name != "matches"]
@@ -165,7 +165,7 @@ def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
     if not callable(components):
         raise ValueError(
             f"env_config has components {components!r}, expected a function that returns "
-            'rlgym_bridge.components.Components, or "module:function", one that returns an RLGym'
+            'rlgym_bridge.components.spec.Components, or "module:function", one that returns an RLGym'
         )
     if given.get("seed", 0) is None:
         del given["seed"]

@@ -12,9 +12,9 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor
 
-from rlgym_bridge.network import LOG_STD_RANGE
-from rlgym_bridge.policy_shape import PolicyShape
-from rlgym_bridge.torch_networks import Critic, PolicyNetwork
+from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 
 
 class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):

@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from rlgym_bridge.recording.match import MatchRecording, read_match
-from rlgym_bridge.recording.played import Played, RewardFactory, played
+from rlgym_bridge.recording.car_episodes import Played, RewardFactory, played
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from rlgym_bridge.rllib.env import action_space_of
 
 

@@ -14,17 +14,17 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.writer import Recorder
+from rlgym_bridge.recording.mcap.writer import Recorder
 from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.lobby import Lobby
 from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.match_recorder import Tape
 from rlgym_bridge.server.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.roster import Seat, seat_players
 from rlgym_bridge.server.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.simulation import OnKickoff
-from rlgym_bridge.server.tape import Tape
 from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines, SlowInputs, World
 

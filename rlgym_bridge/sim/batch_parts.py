@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.actions import RepeatAction
-from rlgym_bridge.batched import foreign_part, joined_reads
-from rlgym_bridge.calls import works_in_batches
-from rlgym_bridge.components import Components
+from rlgym_bridge.components.actions import RepeatAction
+from rlgym_bridge.components.batch_base import foreign_part, joined_reads
+from rlgym_bridge.components.batching import works_in_batches
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.mutators import blank_state
-from rlgym_bridge.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.state import MatchState, derive
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -7,14 +7,14 @@ import numpy as np
 from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.sim import RocketSimEngine
 
-from rlgym_bridge.batched import foreign_part
-from rlgym_bridge.calls import control_rows, observe
-from rlgym_bridge.components import Components
+from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.batching import control_rows, observe
+from rlgym_bridge.components.mutator_base import BatchMutator, blank_state
+from rlgym_bridge.components.reward_base import name_of_bad
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.mutator_base import BatchMutator, blank_state
-from rlgym_bridge.reward_base import name_of_bad
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.batch_parts import Judgement
 from rlgym_bridge.state import MatchState, derive
 

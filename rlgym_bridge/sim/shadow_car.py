@@ -10,7 +10,7 @@ from rlgym_bridge.state import CAR_FORMAT, KNOWN_FIELDS, layout_of
 
 _LEAP = 40.0  # uu off the prediction: the car was put there (at 2,300 uu/s it drives 19 a tick)
 BUMP_TICKS = round(0.25 * TICKS_PER_SECOND)  # a bump's victim is remembered for 0.25 s [RocketSim, RLConst]
-_ANGLE_ROUNDING = 1e-3  # of an element of a rotation matrix; see live/rotation.py
+_ANGLE_ROUNDING = 1e-3  # of an element of a rotation matrix; see packets/rotation.py
 
 CAR_NUMBERS = struct.Struct(CAR_FORMAT)
 

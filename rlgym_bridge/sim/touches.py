@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.touches import TOUCH_GAP_TICKS, is_new_touch
+from rlgym_bridge.sim.touch_rule import TOUCH_GAP_TICKS, is_new_touch
 
 
 class TouchCounter:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.components import Components
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.arenas import Arenas
@@ -130,7 +130,7 @@ class VectorEnv:
         first = components()
         if not isinstance(first, Components):
             raise ValueError(
-                f"components gave a {type(first).__name__}, expected rlgym_bridge.components.Components"
+                f"components gave a {type(first).__name__}, expected rlgym_bridge.components.spec.Components"
             )
         self._parts: BatchParts | MatchParts
         if foreign := foreign_parts(first):

@@ -7,7 +7,7 @@ import rerun.blueprint as rrb
 from rerun.datatypes import EntityPathLike, TimeInt, TimeRangeBoundary
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 
 _TRAIL_TICKS: Final = TICKS_PER_SECOND

@@ -23,7 +23,7 @@ from rlgym_bridge.game import (
     PAD_POSITIONS,
     SMALL_PAD_Z,
 )
-from rlgym_bridge.recording.match import MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.rotations import to_quaternions
 from rlgym_bridge.view.camera import MIRROR, log_camera

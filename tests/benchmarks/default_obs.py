@@ -1,7 +1,7 @@
 """What is trained beside rlgym-learn: `training.components`, but with the observation that both have."""
 
-from rlgym_bridge.components import ComponentSpec
-from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.spec import ComponentSpec
 from training.components import *  # noqa: F403
 from training.config import Settings
 

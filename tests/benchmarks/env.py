@@ -24,12 +24,12 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 from rlgym.rocket_league.state_mutators import KickoffMutator as PeerKickoff
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.conditions import GoalCondition, NoTouchTimeoutCondition
-from rlgym_bridge.mutators import KickoffMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import GoalReward, TouchReward, WeightedSum
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.vector_env import VectorEnv
 

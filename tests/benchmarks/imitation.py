@@ -15,8 +15,8 @@ from typing import Any
 
 import safetensors.numpy
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 from tests.recorded_matches import POLICY, record
 from tests.support.processes import run_to_end
 

@@ -14,7 +14,7 @@ from rlgym.rocket_league.reward_functions import TouchReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
-from rlgym_bridge.live.engine import LiveEngine
+from rlgym_bridge.engines.live import LiveEngine
 from tests.support.servers import match_server
 
 

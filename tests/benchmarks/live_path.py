@@ -14,10 +14,10 @@ from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 from rlgym_compat import GameState as PeerState
 from rlgym_compat.sim_extra_info import SimExtraInfo
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.network import NetworkPolicy
-from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.packer import field_info
 from tests.parity.world import drive, make_match
 

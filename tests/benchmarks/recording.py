@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.brains import brain_of
 from rlgym_bridge.cli import main as bridge
-from rlgym_bridge.episode import Episode
+from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.live.tape import Tape
-from rlgym_bridge.recording.channels import PACKETS
-from rlgym_bridge.recording.drawable import state_message
-from rlgym_bridge.recording.match import read_match
-from rlgym_bridge.recording.mcap_file import read_contents
-from rlgym_bridge.recording.writer import Recorder
+from rlgym_bridge.live.agent_recorder import Tape
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.load_player import brain_of
+from rlgym_bridge.recording.mcap.channels import PACKETS
+from rlgym_bridge.recording.mcap.drawable import state_message
+from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.recording.mcap.reader import read_contents
+from rlgym_bridge.recording.mcap.writer import Recorder
 from rlgym_bridge.state import MatchState
 from tests.support.processes import run_to_end
 

@@ -13,7 +13,7 @@ from tests.support.processes import run_to_end
 TRAINING = {
     "train": "training", "evaluate": "training.evaluate", "ratings": "training.ratings",
     "average": "training.average", "curves": "training.curves", "imitate": "training.imitate",
-    "sim-vs-server": "training.worlds",
+    "sim-vs-server": "training.sim_vs_server",
 }  # fmt: skip
 MISSING = {
     "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],

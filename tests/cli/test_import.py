@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from rlgym_bridge.calls import observe
 from rlgym_bridge.cli import main
-from rlgym_bridge.foreign_checkpoints import find_checkpoint
-from rlgym_bridge.mutators import RandomStateMutator, blank_state
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.components.batching import observe
+from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.importers import find_checkpoint
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState, derive
 from tests.foreign_bots import OBS, OUTPUTS, network, save_ppo
 from tests.policy_folders import make_module

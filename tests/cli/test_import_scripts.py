@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy.folder import load_policy
 from tests.foreign_bots import OBS, network
 
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.recording.writer import RecordingError
 
 FULL = Path("/dev/full")
 BALL_MAP = "[time]\nseconds = 0\n[ball]\nposition = [1, 2, 3]\n"

@@ -11,9 +11,9 @@ import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.compare import parity
-from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.parity import check as parity
 from rlgym_bridge.state import MatchState
 from tests.policy_folders import make_module, save
 
@@ -132,7 +132,7 @@ class Growing(Unpadded):
 
 
 def test_a_tick_skip_that_is_off_by_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "from rlgym_bridge.actions import LookupTableAction, RepeatAction\n"
+    text = "from rlgym_bridge.components.actions import LookupTableAction, RepeatAction\n"
     text += "class Nine(RepeatAction):\n def __init__(self): super().__init__(LookupTableAction(), 9)\n"
     make_module(tmp_path, monkeypatch, "nines", text)
     names = names_of(tmp_path, "--obs", HERE + "Unpadded", "--parser", "nines:Nine", "--tick-skip", "8")

@@ -18,13 +18,18 @@ import numpy as np
 from rlgym.api import RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.conditions import AnyCondition, GapCondition, GoalCondition, NoTouchTimeoutCondition
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import (
+    AnyCondition,
+    GapCondition,
+    GoalCondition,
+    NoTouchTimeoutCondition,
+)
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.rewards import TouchReward
+from rlgym_bridge.engines.live import LiveEngine
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
-from rlgym_bridge.live.engine import LiveEngine
-from rlgym_bridge.mutators import KickoffMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import TouchReward
 from rlgym_bridge.server import MatchServer
 from tests.engines.worlds import Env
 

@@ -19,10 +19,12 @@ from rlgym_tools.rocket_league.action_parsers.delayed_action import DelayedActio
 from rlgym_tools.rocket_league.action_parsers.queued_action import QueuedAction
 from rlgym_tools.rocket_league.obs_builders.relative_default_obs import RelativeDefaultObs
 
-from rlgym_bridge import actions, conditions, mutators, observations, relative_obs, rewards
+from rlgym_bridge import conditions, mutators, rewards
+from rlgym_bridge.components import actions, relative_obs
+from rlgym_bridge.components import default_obs as observations
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.fingerprint import action_space
-from rlgym_bridge.sim.engine import SimEngine
+from rlgym_bridge.engines.sim import SimEngine
+from rlgym_bridge.policy.fingerprint import action_space
 from tests.engines.worlds import Env, engine_of
 
 COMPONENTS = {

@@ -11,20 +11,25 @@ from rlgym.api import RLGym, StateMutator, TransitionEngine
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.brains import CHASER
 from rlgym_bridge.cli.lineup import with_line_up
-from rlgym_bridge.client.players import match_of
+from rlgym_bridge.client.own_players import match_of
 from rlgym_bridge.client.seats import NoServer
-from rlgym_bridge.conditions import AnyCondition, GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import (
+    AnyCondition,
+    GoalCondition,
+    NoTouchTimeoutCondition,
+    TimeoutCondition,
+)
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityPlayerToBallReward, WeightedSum
 from rlgym_bridge.controls import ControlsError
-from rlgym_bridge.live.engine import LiveEngine, LiveEngineError
-from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import GoalReward, TouchReward, VelocityPlayerToBallReward, WeightedSum
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
+from rlgym_bridge.engines.sim import SimEngine
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import World
-from rlgym_bridge.sim.engine import SimEngine
 from rlgym_bridge.sim.reader import ArenaReader, read_arena
 from tests.engines.script import train
 from tests.engines.worlds import STANDARD, Env, serving

@@ -12,15 +12,20 @@ from rlgym.api import RLGym, StateMutator
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as RLGymsTimeout
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.client.players import match_of
-from rlgym_bridge.conditions import AnyCondition, GapCondition, GoalCondition, NoTouchTimeoutCondition
+from rlgym_bridge.client.own_players import match_of
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import (
+    AnyCondition,
+    GapCondition,
+    GoalCondition,
+    NoTouchTimeoutCondition,
+)
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.controls import NEUTRAL
+from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.engine import LiveEngine, LiveEngineError
-from rlgym_bridge.mutators import KickoffMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import GoalReward, TouchReward, WeightedSum
 from tests.engines.worlds import STANDARD, Env, serving
 
 BOOST = 18  # of the lookup table: straight on

@@ -21,15 +21,15 @@ from rlgym.api import (
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.conditions import NoTouchTimeoutCondition
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import NoTouchTimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.rewards import TouchReward
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.live.engine import LiveEngine
-from rlgym_bridge.mutators import KickoffMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import TouchReward
+from rlgym_bridge.engines.live import LiveEngine
+from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.sim.engine import SimEngine
 
 Env = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
 WORLDS = ("simulator", "match server", "foreign")

@@ -8,7 +8,7 @@ from rlgym.rocket_league.done_conditions import GoalCondition, NoTouchTimeoutCon
 from rlgym.rocket_league.obs_builders import DefaultObs
 from rlgym.rocket_league.reward_functions import CombinedReward, GoalReward, TouchReward
 
-from rlgym_bridge.components import Components
+from rlgym_bridge.components.spec import Components
 
 
 class CallLog:

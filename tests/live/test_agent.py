@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.episode import Brain
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.episode import Brain
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.bot import play
-from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.live.player import Faults, Pilot
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import MatchState
 from tests.live.test_decoder import packet, player

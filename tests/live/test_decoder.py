@@ -9,7 +9,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import BIG_PADS, HITBOXES, PAD_POSITIONS
-from rlgym_bridge.live.decoder import ESTIMATES, Decoder
+from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS, derive
 from tests.parity.run import run

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.game import Phase
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
+from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 from rlgym_bridge.state import MatchState
 from tests.live.logged import CallLog, logged_components
 from tests.live.reference import Watcher, play, rlgym_env, rlgym_loop

@@ -8,16 +8,16 @@ import pytest
 from rlbot import flat
 from rlgym.api import Renderer, RewardFunction
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.conditions import TimeoutCondition
-from rlgym_bridge.episode import Brain, StepReport
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import TimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.episode import Brain, StepReport
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import overlay
-from rlgym_bridge.live.pilot import Faults, Pilot
-from rlgym_bridge.live.report import Report
+from rlgym_bridge.live.agent_report import Report
+from rlgym_bridge.live.player import Faults, Pilot
 from rlgym_bridge.live.session import Session
-from rlgym_bridge.observations import DefaultObs
 from rlgym_bridge.server.packer import field_info
 from tests.live.test_agent import CONFIG, Always, at, brain
 from tests.live.test_decoder import player

@@ -10,8 +10,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.clock import Timing
-from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.live.pilot import Faults, Pilot
+from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.sim import shadow
 from rlgym_bridge.state import KNOWN_FIELDS

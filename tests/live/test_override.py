@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.actions import LookupTableAction
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.bot import play
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState

@@ -8,7 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.live.decoder import ESTIMATES, Decoder
+from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS
@@ -186,7 +186,7 @@ def test_without_collision_meshes_counting_goes_on_and_says_so(
     def missing(*_: object) -> None:
         raise FileNotFoundError("no meshes")
 
-    monkeypatch.setattr("rlgym_bridge.live.decoder.Shadow", missing)
+    monkeypatch.setattr("rlgym_bridge.packets.decoder.Shadow", missing)
     decoder = Decoder(field_info())
     states = [decoder.update(one) for one in playing(make_match(1, 0), ticks=20, skip=300)]
     assert states[-1].car_on_ground.any() and decoder.estimates == ESTIMATES

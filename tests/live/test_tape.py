@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.live.tape import RECORD_VARIABLE, tape_of
+from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE, tape_of
 
 
 def begun(folder: Path, value: Path, agent_id: str = "my/bot") -> list[str]:

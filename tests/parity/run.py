@@ -11,8 +11,8 @@ from rlgym.rocket_league.api import Car, GameState
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BALL_RADIUS, PLAYING_PHASES, WHEELS, Phase
-from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from tests.parity.fields import Comparison, known_of, row_of

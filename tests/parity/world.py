@@ -8,11 +8,11 @@ from rlbot import flat
 from rlgym.rocket_league.api import GameConfig, GameState
 from rlgym.rocket_league.sim import RocketSimEngine
 
-from rlgym_bridge.actions import LookupTableAction
 from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
-from rlgym_bridge.live.decoder import Decoder
+from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course

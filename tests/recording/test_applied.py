@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlgym.api import ActionParser
 
-from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
+from rlgym_bridge.components.actions import (
+    ContinuousAction,
+    LookupTableAction,
+    MultiDiscreteAction,
+    RepeatAction,
+)
 from rlgym_bridge.recording.applied import ActionFinder, applied_actions
 
 LOOKUP = ActionFinder(RepeatAction(LookupTableAction(), 8), np.arange(1))

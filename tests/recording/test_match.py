@@ -15,14 +15,14 @@ import pytest
 from mcap.writer import Writer
 from rlbot import flat
 
-from rlgym_bridge.calls import observe
 from rlgym_bridge.cli import main
 from rlgym_bridge.cli.inspect import summary
+from rlgym_bridge.components.batching import observe
 from rlgym_bridge.game import PLAYING_PHASES
-from rlgym_bridge.live.decoder import Decoder
-from rlgym_bridge.policy import load_policy, save_policy
-from rlgym_bridge.recording import writer as recording_writer
-from rlgym_bridge.recording.channels import (
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.folder import load_policy, save_policy
+from rlgym_bridge.recording.mcap import writer as recording_writer
+from rlgym_bridge.recording.mcap.channels import (
     ABOUT,
     AGENTS,
     ENCODINGS,
@@ -32,11 +32,11 @@ from rlgym_bridge.recording.channels import (
     PACKETS,
     PROFILE,
 )
-from rlgym_bridge.recording.match import MatchRecording, _inputs, read_match
-from rlgym_bridge.recording.mcap_file import Contents, Message, read_contents
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording, _inputs, read_match
+from rlgym_bridge.recording.mcap.reader import Contents, Message, read_contents
+from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
-from rlgym_bridge.recording.writer import RecordingError
 from rlgym_bridge.state import MatchState
 from tests.policy_folders import OBS_1V1, make_module, random_weights
 from tests.recorded_matches import POLICY, record

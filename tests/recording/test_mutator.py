@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlgym_bridge.mutators import blank_state
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.recording.mutator import RecordedStateMutator
-from rlgym_bridge.sim.engine import SimEngine
 from rlgym_bridge.state import derive
 from tests.recorded_matches import record
 

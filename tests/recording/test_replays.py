@@ -8,8 +8,8 @@ import pytest
 
 from rlgym_bridge.game import CONTROL_NAMES, Phase
 from rlgym_bridge.recording.recording import Clock, Inputs
-from rlgym_bridge.recording.replay_actors import Actors
-from rlgym_bridge.recording.replays import checksum, read_replay
+from rlgym_bridge.recording.replays.replay_actors import Actors
+from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from tests.recording.real_data import real
 
 MATCH = "replays/c8cf.replay"

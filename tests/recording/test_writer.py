@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.recording import writer as recording_writer
-from rlgym_bridge.recording.channels import INPUTS, MATCH_CONFIGURATION, PACKETS
-from rlgym_bridge.recording.mcap_file import read_contents
-from rlgym_bridge.recording.merge import bot_files, merge
-from rlgym_bridge.recording.writer import Recorder, RecordingError, parts_of
+from rlgym_bridge.recording.mcap import writer as recording_writer
+from rlgym_bridge.recording.mcap.channels import INPUTS, MATCH_CONFIGURATION, PACKETS
+from rlgym_bridge.recording.mcap.merge import bot_files, merge
+from rlgym_bridge.recording.mcap.reader import read_contents
+from rlgym_bridge.recording.mcap.writer import Recorder, RecordingError, parts_of
 
 
 def noise(frame: int) -> bytes:
@@ -136,7 +136,7 @@ def test_a_merge_that_fails_leaves_the_parts_and_nothing_half_done(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("rlgym_bridge.recording.merge._write", full)
+    monkeypatch.setattr("rlgym_bridge.recording.mcap.merge._write", full)
     with pytest.raises(OSError, match="No space left"):
         merge(tmp_path / "match.mcap", [tmp_path / "match.0.part.mcap"])
     assert sorted(one.name for one in tmp_path.iterdir()) == ["match.0.part.mcap", "match.mcap"]

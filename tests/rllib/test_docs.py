@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy.folder import load_policy
 from tests.recorded_matches import record
 from tests.support.processes import run_to_end
 

@@ -17,12 +17,17 @@ from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
-from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.conditions import GoalCondition, TimeoutCondition
-from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.reward_base import BatchReward
+from rlgym_bridge.components.actions import (
+    ContinuousAction,
+    LookupTableAction,
+    MultiDiscreteAction,
+    RepeatAction,
+)
+from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.components.reward_base import BatchReward
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.rllib.runner import MatchRunner

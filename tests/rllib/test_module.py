@@ -17,8 +17,8 @@ from ray.rllib.core.rl_module import RLModuleSpec
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.torch import TorchRLModule
 
-from rlgym_bridge.manifest import Normalisation
-from rlgym_bridge.network import LOG_STD_RANGE, Network, NetworkPolicy
+from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE, Network, NetworkPolicy
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.rllib.runner import MatchRunner
 from tests.rllib.episodes import logp_of

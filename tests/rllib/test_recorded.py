@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 
-from rlgym_bridge.actions import LookupTableAction
-from rlgym_bridge.recording.match import MatchRecording, read_match
-from rlgym_bridge.recording.writer import RecordingError
-from rlgym_bridge.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
+from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
+from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.benchmarks.imitation import retimed
 from tests.recorded_matches import POLICY, record

@@ -14,7 +14,7 @@ import pytest
 from rlbot import flat
 from rlbot.managers import MatchManager
 
-from rlgym_bridge.client.players import own_players
+from rlgym_bridge.client.own_players import own_players
 from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer

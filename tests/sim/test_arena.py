@@ -9,7 +9,7 @@ import RocketSim as rsim
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import _is_pinned, make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.state import MatchState

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rlgym_bridge.actions import LookupTableAction
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Clock, Event, Timing
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.game import BALL_REST_Z, Phase
-from rlgym_bridge.rlgym_view import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.columns import EXTRA_FIELDS

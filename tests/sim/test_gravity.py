@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import RocketSim as rsim
 
+from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.mutators import blank_state
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.reader import write_arena
 from rlgym_bridge.state import derive

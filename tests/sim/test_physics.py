@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.conditions import TimeoutCondition
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import TimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutator_base import BatchMutator
+from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS
-from rlgym_bridge.mutator_base import BatchMutator
-from rlgym_bridge.mutators import KickoffMutator
-from rlgym_bridge.observations import DefaultObs
 from rlgym_bridge.physics import CONSTANTS, Spread
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState

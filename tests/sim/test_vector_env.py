@@ -15,14 +15,20 @@ from rlgym.rocket_league.reward_functions import GoalReward as PeerGoalReward
 from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import Components
-from rlgym_bridge.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
-from rlgym_bridge.mutator_base import BatchMutator
-from rlgym_bridge.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import BatchReward, DemolitionReward, GoalReward, TouchReward, WeightedSum
-from rlgym_bridge.rlgym_view import to_rlgym
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.mutator_base import BatchMutator
+from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.components.rewards import (
+    BatchReward,
+    DemolitionReward,
+    GoalReward,
+    TouchReward,
+    WeightedSum,
+)
+from rlgym_bridge.components.spec import Components
+from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.sim.test_arenas import ram

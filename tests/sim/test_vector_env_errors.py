@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rlgym.api import RewardFunction
 
-from rlgym_bridge.actions import ContinuousAction, RepeatAction
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.rewards import BatchReward, TouchReward, WeightedSum
+from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.rewards import BatchReward, TouchReward, WeightedSum
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
 from tests.sim.test_vector_env import components, peers, play
@@ -67,7 +67,7 @@ def test_what_goes_wrong_is_named() -> None:
         ({"hitbox": 6}, "hitbox is 6, expected the number of one"),
         ({"constants": {"BALL_DRAG": 1.1}}, r"constants is \{'BALL_DRAG': 1.1\}, expected .*Spread by name"),
         ({"constants": 3}, "constants is 3, expected .*Spread by name"),
-        ({"components": int}, "components gave a int, expected rlgym_bridge.components.Components"),
+        ({"components": int}, "components gave a int, expected rlgym_bridge.components.spec.Components"),
     ],
     ids=str,
 )

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.api import ObsBuilder
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components import ComponentSpec
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.spec import ComponentSpec
 from training.config import Settings
 
 MARKS = 4

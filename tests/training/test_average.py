@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy.folder import load_policy
 from tests.policy_folders import OBS_1V1, random_weights, save
 from training.average import average, main
 

@@ -14,14 +14,14 @@ import psutil
 import pytest
 from ray.cluster_utils import Cluster
 
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.recording.match import read_match
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.recorded_matches import record
 from tests.training.test_ppo import column
 from training.config import checked
 from training.learner import Learner
 from training.rllib.ppo import OnCluster
-from training.run import Iteration, run
+from training.runs.run import Iteration, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import child, run_to_end
 
 STAND_IN = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from training.curves import main, read_curve
-from training.progress import COLUMNS
+from training.runs.progress import COLUMNS
 
 
 def run(folder: Path, touches: list[float]) -> Path:

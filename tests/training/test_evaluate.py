@@ -9,9 +9,9 @@ from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import ComponentSpec, save_policy
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.folder import ComponentSpec, save_policy
 from training.evaluate import Evaluation, evaluate
 from training.evaluate import main as evaluate_main
 from training.matches import play_matches

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.recording.match import read_match
-from rlgym_bridge.recording.played import played
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.recording.car_episodes import played
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
 from tests.recorded_matches import POLICY, record
 from tests.support.processes import run_to_end
@@ -147,10 +147,10 @@ def test_two_seconds_here_and_there_are_held_out_whoever_decides_in_them(share: 
 
 
 def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
-    from rlgym_bridge.actions import ContinuousAction, RepeatAction
-    from rlgym_bridge.components import ComponentSpec
-    from rlgym_bridge.observations import DefaultObs
-    from rlgym_bridge.policy import save_policy
+    from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
+    from rlgym_bridge.components.default_obs import DefaultObs
+    from rlgym_bridge.components.spec import ComponentSpec
+    from rlgym_bridge.policy.folder import save_policy
     from tests.policy_folders import random_weights
 
     save_policy(

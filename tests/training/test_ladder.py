@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.ladder import Ladder
+from training.selfplay.ladder import Ladder
 
 
 def test_a_rating_is_25_until_there_are_goals_and_follows_them_up_and_down() -> None:

@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.actions import ContinuousAction, LookupTableAction, MultiDiscreteAction, RepeatAction
-from rlgym_bridge.manifest import Normalisation
-from rlgym_bridge.observations import DefaultObs
-from rlgym_bridge.policy import ComponentSpec, load_policy, save_policy
-from rlgym_bridge.policy_shape import PolicyShape
-from rlgym_bridge.torch_networks import PolicyNetwork
-from training.policies import pack, unpack
+from rlgym_bridge.components.actions import (
+    ContinuousAction,
+    LookupTableAction,
+    MultiDiscreteAction,
+    RepeatAction,
+)
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
+from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.torch_network import PolicyNetwork
 from training.returns import scaled
+from training.selfplay.policy_rows import pack, unpack
 
 OBS = 92
 SHAPES = {

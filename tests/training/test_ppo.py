@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.policy_files import newest_checkpoint
+from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.folder import load_policy
 from tests.policy_folders import make_module
-from training.checkpoints import Checkpoints
 from training.collector import CollectorDied, Collectors
 from training.config import ConfigError, Settings, checked
 from training.environment import Task
 from training.learner import Diverged, Learner
-from training.lock import Locked
 from training.ppo import main
-from training.progress import COLUMNS
-from training.restore import STATE_FILE
-from training.rivals import Rival
-from training.seats import learned_seats, rival_sides, seats_of, snapshot_sides
+from training.runs.checkpoints import Checkpoints
+from training.runs.lock import Locked
+from training.runs.progress import COLUMNS
+from training.runs.restore import STATE_FILE
+from training.selfplay.rivals import Rival
+from training.selfplay.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 
 SMALL = {
     "components": "tests.training.stand_in",
@@ -58,7 +58,7 @@ IMPORTS = """
 import numpy as np
 from tests.training import stand_in
 from tests.training.stand_in import *
-from rlgym_bridge.actions import *
+from rlgym_bridge.components.actions import *
 """
 
 
@@ -169,8 +169,8 @@ def test_one_function_of_ones_own_takes_the_place_of_the_shipped_one(
 ) -> None:
     text = """
 from training.components import *
-from rlgym_bridge.components import ComponentSpec
-from rlgym_bridge.relative_obs import RelativeObs
+from rlgym_bridge.components.spec import ComponentSpec
+from rlgym_bridge.components.relative_obs import RelativeObs
 def obs(settings): return ComponentSpec.of(RelativeObs, zero_padding=None, pos_coef=0.001)
 def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
 """
@@ -185,7 +185,7 @@ def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
 def test_a_builder_in_place_of_its_name_is_refused_with_what_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "from training.components import *\nfrom rlgym_bridge.observations import DefaultObs\n"
+    text = "from training.components import *\nfrom rlgym_bridge.components.default_obs import DefaultObs\n"
     text += "def obs(settings): return DefaultObs(zero_padding=None)\n"
     make_module(tmp_path, monkeypatch, "unnamed", text)
     with pytest.raises(ConfigError, match=r"expected its name, .*: ComponentSpec.of\(DefaultObs, \.\.\.\)"):

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 import torch
 
-from rlgym_bridge.policy import load_policy
-from rlgym_bridge.policy_files import newest_checkpoint
+from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import run_to_end
 from tests.training.test_ppo import SMALL, column, stand_in
 from training.collector import CollectorDied
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main as train_here
-from training.progress import COLUMNS
-from training.restore import STATE_FILE
 from training.rllib.cluster import cluster
 from training.rllib.ppo import OnCluster, main
 from training.rllib.runner import MAIN, SNAPSHOT
+from training.runs.progress import COLUMNS
+from training.runs.restore import STATE_FILE
 
 STEPS = 8 * 14  # of a batch
 
@@ -237,7 +237,7 @@ def test_the_folder_plays_where_ray_cannot_be_imported(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules |= dict.fromkeys(("ray", "torch", "gymnasium"))
-from rlgym_bridge.policy import load_policy
+from rlgym_bridge.policy.folder import load_policy
 import numpy as np
 policy = load_policy({str(newest_checkpoint(tmp_path / "run"))!r}, ["tests"])
 print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).shape)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rlgym_bridge.policy_files import WEIGHTS_FILE, newest_checkpoint, read_files
-from training.checkpoints import Checkpoints
+from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main
-from training.run import Summary
+from training.runs.checkpoints import Checkpoints
+from training.runs.run import Summary
 
 BATCH = 8 * 16
 SMALL = {

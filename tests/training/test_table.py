@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from training.table import mend_table, read_table
+from training.runs.progress_table import mend_table, read_table
 
 COLUMNS = ("steps", "touches")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from training.evaluate import Evaluation
-from training.worlds import main, rates, ratios
+from training.sim_vs_server import main, rates, ratios
 
 
 def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Evaluation:

@@ -25,7 +25,7 @@ class SelfPlayLearner(PPOTorchLearner):
     """Adam with the same epsilon, gradients of policy and critic shortened each by itself.
 
     Attributes:
-        stats: Means over the minibatches of the last update, by the names of `training.progress.COLUMNS`.
+        stats: Means over the minibatches of the last update, by the names of `runs.progress.COLUMNS`.
     """
 
     _critic_alone = False

@@ -2,8 +2,8 @@
 
     Learner -> RLlib's learner -> env runners play -> episodes -> RLlib's learner -> ... -> Learner
 
-Checkpoints, progress and the older versions of the policy are `training.run`'s, so that either engine goes on
-with a run of the other.
+Checkpoints, progress and the older versions of the policy are `training.runs.run`'s, so that either engine
+goes on with a run of the other.
 """
 
 import math
@@ -28,12 +28,12 @@ from rlgym_bridge.rllib.runner import COUNTS
 from training.collector import CollectorDied
 from training.config import ConfigError, Settings
 from training.learner import Diverged, Learner
-from training.policies import tensors_of
 from training.returns import RunningScale
 from training.rllib.cluster import cluster
 from training.rllib.learner import SelfPlayLearner
 from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
-from training.run import Iteration, Summary, run
+from training.runs.run import Iteration, Summary, run
+from training.selfplay.policy_rows import tensors_of
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
@@ -42,7 +42,7 @@ _PAUSE: Final = 1.0  # s
 def main(
     settings: Settings, resume: bool = False, quiet: bool = False, address: str | None = None
 ) -> Summary:
-    """Train with RLlib; see `training.run.run`.
+    """Train with RLlib; see `training.runs.run.run`.
 
     Args:
         settings: Of the run; `collectors` are its env runners.
@@ -253,7 +253,7 @@ def _nobody_asks(agent: str, episode: Any, **more: Any) -> str:
 
 
 def _module_state(learner: Learner, row: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the state of a PolicyModule, less its critic, that plays a policy of `training.policies`."""
+    """Return the state of a PolicyModule, less its critic, that plays a policy of `selfplay.policy_rows`."""
     tensors = tensors_of(learner.shape, row)
     scale = {name: tensors.pop(name) for name in ("obs_mean", "obs_std")}
     state = {f"policy.{name}": tensor for name, tensor in tensors.items()}

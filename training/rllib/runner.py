@@ -11,8 +11,8 @@ from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
 
 from rlgym_bridge.rllib.runner import NOBODY, MatchRunner
 from training.returns import RunningScale
-from training.seats import rival_sides, seats_of, snapshot_sides
-from training.self_play import SelfPlayMatches
+from training.selfplay.matches import SelfPlayMatches
+from training.selfplay.seats import rival_sides, seats_of, snapshot_sides
 
 MAIN: Final = "main"
 SNAPSHOT: Final = "snapshot"

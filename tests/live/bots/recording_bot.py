@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.brains import brain_of
-from rlgym_bridge.components import Components
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.observations import DefaultObs
+from rlgym_bridge.policy.load_player import brain_of
 from rlgym_bridge.state import MatchState
 from tests.live.logged import CallLog, logged_components
 

@@ -1,0 +1,213 @@
+"""One car of Chaser: kick off, play, support, recover."""
+
+from math import atan2, copysign, cos, dist, hypot, pi, sin
+from random import Random
+from typing import Final
+
+from rlgym_bridge.chaser.aim import (
+    CONTACT_GAP,
+    MOUTH,
+    THROTTLE_SPEED,
+    WRONG_SIDE,
+    around,
+    intercept,
+    rise_time,
+    shot_direction,
+    travel_time,
+)
+from rlgym_bridge.chaser.moves import DODGES, air, ground, jump, level_out, sign
+from rlgym_bridge.chaser.perception import (
+    PATH_POINTS,
+    PATH_STEP,
+    Car,
+    Scene,
+    Vector,
+    clamp,
+    dot,
+    from_above,
+    seen_by,
+    turn_between,
+)
+from rlgym_bridge.game import BACK_WALL_Y, BALL_REST_Z, CAR_MAX_SPEED
+
+STEER_LEAD: Final = 0.07  # s: the turn goes on for one decision
+STEER_DEAD_ZONE: Final = 0.06  # rad: half of what one decision of full steering turns
+FLOOR_X: Final = 3980.0  # uu from the middle to where a car still has room before the side wall
+FLOOR_Y: Final = 5020.0  # uu, the same before the back wall
+
+
+class Pilot:
+    """What one car remembers between decisions, and its decisions.
+
+    Args:
+        random: Its own source of the small variations.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._start()
+        self._at_kickoff = False
+
+    def _start(self) -> None:
+        """Draw what differs from kickoff to kickoff."""
+        self._at_kickoff = True
+        self._hold = 0  # decisions left of a jump, the last with the button released
+        self._dodge_for_speed = False
+        self._wait = self._random.randrange(3)  # decisions until it reacts to GO
+        self._skew = self._random.uniform(-35, 35)  # uu beside the ball at the kickoff
+        self._aim = self._random.uniform(-100, 100)  # uu beside the goal's centre
+
+    def decide(self, scene: Scene) -> int:
+        """Return the action, 0..89."""
+        if scene.is_kickoff and not self._at_kickoff:
+            self._start()
+        self._at_kickoff = scene.is_kickoff
+        if scene.me.is_demoed:
+            self._hold = 0
+            return ground(0, 0)
+        if self._hold > 0:
+            self._hold -= 1
+            return jump() if self._hold > 0 else ground(1, 0)
+        if not scene.me.on_ground:
+            return self._fly(scene)
+        self._dodge_for_speed = False
+        ahead = self._mates_ahead(scene)
+        if ahead > 0:
+            return self._support(scene, ahead)
+        return self._kick_off(scene) if scene.is_kickoff else self._play(scene)
+
+    def _jump(self, decisions: int) -> int:
+        self._hold = decisions
+        return jump()
+
+    def _mates_ahead(self, scene: Scene) -> int:
+        """Return how many team mates are better placed to go for the ball."""
+        ball = scene.path[0]
+
+        def cost(car: Car) -> float:
+            beyond = max(0.0, car.position[1] - ball[1])  # must come around first
+            return dist(car.position, ball) + 1.5 * beyond + 5000 * car.is_demoed
+
+        return sum(cost(mate) < cost(scene.me) for mate in scene.mates)
+
+    def _kick_off(self, scene: Scene) -> int:
+        if self._wait > 0:
+            self._wait -= 1
+            return ground(0, 0)
+        speed = dot(scene.me.velocity, scene.me.forward)
+        if speed > 700 and hypot(*scene.me.position[:2]) < 200 + 0.3 * speed:
+            return self._jump(1)
+        return self._drive(scene.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
+
+    def _support(self, scene: Scene, ahead: int) -> int:
+        """Stand off between ball and own goal, the farther back the more team mates are ahead."""
+        me, ball = scene.me, scene.path[PATH_POINTS // 3]
+        pad = self._near_pad(scene) if me.boost < 50 and not scene.is_kickoff else None
+        if pad:
+            return self._drive(me, pad, CAR_MAX_SPEED, may_boost=False)
+        back = 0.35 if ahead == 1 else 0.65  # part of the way to the own goal
+        x = ball[0] * (1 - back) + copysign(500, me.position[0] - ball[0])
+        y = ball[1] * (1 - back) - 5000 * back - 300
+        spot = clamp(x, -3500, 3500), clamp(y, -4900, 4000), 0.0
+        gap = dist(me.position[:2], spot[:2])
+        if gap < 400:  # there: face the ball
+            return self._drive(me, ball, 300, may_boost=False)
+        may_boost = gap > 2500 and me.boost > 40
+        return self._drive(me, spot, clamp(1.2 * gap, 400, CAR_MAX_SPEED), may_boost)
+
+    def _near_pad(self, scene: Scene) -> Vector | None:
+        """Return the big pad that costs least to fetch, or None when all are far."""
+        best, least = None, 2600.0  # uu
+        for pad in scene.pads:
+            gap, angle = seen_by(scene.me, pad)
+            cost = gap + 400 * abs(angle) + 0.3 * max(0.0, pad[1] - scene.me.position[1])
+            if cost < least:
+                best, least = pad, cost
+        return best
+
+    def _play(self, scene: Scene) -> int:
+        """Go for the ball: around it, behind it, or into it."""
+        me, index = scene.me, intercept(scene)
+        hit = x, y, z = scene.path[index]
+        time = index * PATH_STEP
+        direction = shot_direction(me, hit, self._aim)
+        gap = hypot(x - me.position[0], y - me.position[1])
+        off = abs(turn_between(atan2(y - me.position[1], x - me.position[0]), direction))
+        if me.boost < 20 and y > -2000 and dist(me.position, scene.path[0]) > 2500:
+            pad = self._near_pad(scene)
+            if pad:
+                return self._drive(me, pad, CAR_MAX_SPEED)
+        if me.position[1] > y + 50 or off > WRONG_SIDE:
+            return self._drive(me, around(me, hit), CAR_MAX_SPEED)
+        jump_length = self._jump_at(scene, index, off)
+        if jump_length:
+            return self._jump(jump_length)
+        behind = clamp(0.4 * gap, 60, 1400) if off > 0.03 else 60.0
+        spot_x = clamp(x - cos(direction) * behind, -FLOOR_X, FLOOR_X)
+        spot_y = clamp(y - sin(direction) * behind, -FLOOR_Y, FLOOR_Y)
+        spot = spot_x, spot_y, 0.0
+        speed = CAR_MAX_SPEED
+        if (
+            z > 150 and time > travel_time(me, hit) - 0.2
+        ):  # the ball is still falling: come in time, not early
+            speed = clamp(dist(me.position[:2], spot[:2]) / max(time, PATH_STEP), 600, speed)
+        return self._drive(me, spot, speed, may_dodge=gap > 2000 and off < 0.5)
+
+    @staticmethod
+    def _jump_at(scene: Scene, index: int, off: float) -> int:
+        """Return for how many decisions to jump at the ball now; 0 for not yet."""
+        me, ball, hit = scene.me, scene.path[0], scene.path[index]
+        gap = max(1.0, dist(ball, me.position))
+        to_ball = ball[0] - me.position[0], ball[1] - me.position[1], ball[2] - me.position[2]
+        closing = (dot(me.velocity, to_ball) - dot(scene.ball_velocity, to_ball)) / gap  # uu/s
+        if closing < 200 or me.up[2] < 0.9:
+            return 0
+        if hit[2] > 150:
+            in_time = index * PATH_STEP <= rise_time(hit[2] - 87) + 0.1
+            reachable = in_time and gap < 1200 and abs(seen_by(me, hit)[1]) < 0.3 and off < 0.6
+            return 0 if not reachable else 3 if hit[2] > 190 else 2
+        facing = off < 0.4 and abs(seen_by(me, ball)[1]) < 0.35
+        return int(facing and (gap - CONTACT_GAP) / closing < 0.25)
+
+    def _drive(
+        self, me: Car, spot: Vector, speed: float, may_boost: bool = True, may_dodge: bool = False
+    ) -> int:
+        """Drive to a spot at a speed in uu/s."""
+        x, y, _ = spot
+        if abs(me.position[1]) > BACK_WALL_Y - 20 and abs(y) < BACK_WALL_Y:  # leave a goal through its mouth
+            x = clamp(x, -MOUTH, MOUTH)
+        gap, angle = seen_by(me, (x, y, 17.0))
+        now = dot(me.velocity, me.forward)
+        steer = sign(angle - STEER_LEAD * dot(me.spin, me.up), STEER_DEAD_ZONE)
+        slide = abs(angle) > 1.6 and now > 700 and me.up[2] > 0.9
+        # Curvature of full steering: two straight lines through the game's table.
+        curvature = 0.0069 - 5.3e-6 * now if now < 850 else max(0.00088, 0.0035 - 1.4e-6 * now)
+        inside = dist((gap * cos(angle), gap * abs(sin(angle))), (0.0, 1 / curvature)) * curvature < 0.95
+        if inside and abs(angle) > 0.4 and not slide:  # it would circle around the spot
+            speed = min(speed, max(400.0, 0.6 * now))
+        if now > speed + 60:
+            return ground(-1 if now > speed + 300 else 0, steer, False, slide)
+        if now > speed - 30:
+            return ground(1, steer, False, slide)
+        flat_out = speed > THROTTLE_SPEED or speed - now > 700
+        if may_boost and me.boost > 0 and flat_out and now < 2280 and abs(angle) < 0.35 and me.up[2] > 0.6:
+            return ground(1, steer, True, slide)
+        if may_dodge and gap > 1800 and 1000 < now < 1900 and abs(angle) < 0.15 and me.up[2] > 0.95:
+            self._dodge_for_speed = True
+            return self._jump(1)
+        return ground(1, steer, False, slide)
+
+    def _fly(self, scene: Scene) -> int:
+        """Dodge into the ball where it is near, else turn to land on the wheels."""
+        me, lead = scene.me, 3 * PATH_STEP
+        if me.is_flipping:
+            return air(0, 0, 0)
+        if me.can_flip and self._dodge_for_speed:
+            self._dodge_for_speed = False
+            return jump(*DODGES[0])
+        if me.can_flip:
+            soon = [p + v * lead for p, v in zip(me.position, me.velocity, strict=True)]
+            x, y = scene.path[1][0] - me.position[0], scene.path[1][1] - me.position[1]
+            if dist(scene.path[3], soon) < 230 and y > -60:  # not toward the own goal
+                return jump(*DODGES[round(from_above(me, x, y) / (pi / 4)) % 8])
+        return level_out(me)

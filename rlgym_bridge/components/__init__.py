@@ -1,0 +1,1 @@
+"""Observations, actions, rewards, conditions and mutators: what training and play share."""

@@ -1,0 +1,125 @@
+"""One way to call builders and parsers: ours over batches, all others over RLGym objects."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from rlgym.api import ActionParser, ObsBuilder
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.components.actions import RepeatAction
+from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.state import MatchState
+
+
+def works_in_batches(component: object) -> bool:
+    """Say whether a builder or parser has a batch form that stands for its dict form.
+
+    A subclass that overrides the dict form alone has none: its inherited batch form would bypass it.
+    """
+    if isinstance(component, RepeatAction) and not works_in_batches(component.parser):
+        return False
+    kind: Any = type(component)
+    return _has_batch_form(kind)
+
+
+@cache
+def _has_batch_form(component: Any) -> bool:
+    for batch, single in (("build_batch", "build_obs"), ("parse_batch", "parse_actions")):
+        definers = [
+            next((i for i, c in enumerate(component.__mro__) if n in vars(c)), None) for n in (batch, single)
+        ]
+        if definers[0] is not None and definers[1] is not None:
+            return definers[0] <= definers[1]
+    return False
+
+
+def observe(
+    builder: ObsBuilder[Any, Any, Any, Any],
+    seats: Sequence[int],
+    state: MatchState,
+    game: GameState[Any] | None = None,
+    shared_info: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """Return what any observation builder shows some cars.
+
+    Args:
+        builder: Ours, which works on `state`; or another, which gets `game`, one match at a time.
+        seats: Rows of the observing cars.
+        state: The state; N matches for a builder with a batch form, else one.
+        game: The same match for a foreign builder; made from `state` when None.
+        shared_info: The match's dict for a foreign builder; an empty one when None.
+
+    Returns:
+        `(matches, seats, size)` float32.
+
+    Raises:
+        ValueError: The builder refuses the match; a foreign one is given several matches, or gives
+            something other than vectors of one length.
+    """
+    if works_in_batches(builder):
+        batch: np.ndarray = builder.build_batch(state, seats)
+        return batch
+    agents, game = _one_match(type(builder).__name__, seats, state, game)
+    built = builder.build_obs(agents, game, {} if shared_info is None else shared_info)
+    _check_agents(type(builder).__name__, agents, built)
+    vectors = [np.asarray(built[agent], np.float32) for agent in agents]
+    shapes = {vector.shape for vector in vectors}
+    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise ValueError(
+            f"{type(builder).__name__} gave observations of shape {sorted(shapes)}, "
+            "expected vectors of one length for all agents"
+        )
+    return np.stack(vectors)[None]
+
+
+def control_rows(
+    parser: ActionParser[Any, Any, Any, Any, Any],
+    actions: np.ndarray,
+    seats: Sequence[int],
+    state: MatchState,
+    game: GameState[Any] | None = None,
+    shared_info: dict[str, Any] | None = None,
+) -> list[np.ndarray]:
+    """Return what any action parser makes of the actions of one match.
+
+    Args:
+        parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,), real
+            numbers clipped to -1..1, which is what RLGym's continuous actions are.
+        actions: `(1, seats)` or `(1, seats, k)`, as `Policy.act` gives them.
+        seats: Rows of the acting cars.
+        state: One match.
+        game: The same match for a foreign parser; made from `state` when None.
+        shared_info: The match's dict for a foreign parser; an empty one when None.
+
+    Returns:
+        For each seat what the parser gave: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another.
+        Nothing is checked but that each seat has rows.
+
+    Raises:
+        ValueError: An action is not in the action space; there are several matches; an agent has no rows.
+    """
+    if works_in_batches(parser):
+        return list(parser.parse_batch(actions)[0])
+    agents, game = _one_match(type(parser).__name__, seats, state, game)
+    if actions.dtype.kind == "f":
+        actions = actions.clip(-1, 1)
+    given = {agent: actions[0, i].reshape(-1) for i, agent in enumerate(agents)}
+    rows = parser.parse_actions(given, game, {} if shared_info is None else shared_info)
+    _check_agents(type(parser).__name__, agents, rows)
+    return [np.asarray(rows[agent]) for agent in agents]
+
+
+def _one_match(
+    who: str, seats: Sequence[int], state: MatchState, game: GameState[Any] | None
+) -> tuple[list[str], GameState[Any]]:
+    if state.matches != 1:
+        raise ValueError(f"{who} has no batch form and takes one match at a time, not {state.matches}")
+    return [state.agents[seat] for seat in seats], to_rlgym(state) if game is None else game
+
+
+def _check_agents(who: str, agents: Sequence[str], given: Mapping[Any, Any]) -> None:
+    for agent in agents:
+        if agent not in given:
+            raise ValueError(f"{who} gave nothing for agent {agent!r}, only for {list(given)}")

@@ -1,0 +1,296 @@
+"""When an episode ends, for one match or for many at once.
+
+    MatchState (N matches) -> done_batch -> (N,) bool
+
+Every class is an RLGym `DoneCondition`, and answers as RLGym's class of the same name does. Time is
+counted in game ticks.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from rlgym.api import DoneCondition
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.components.batch_base import foreign_part, joined_reads, refuse_foreign
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.rlgym_state import from_rlgym
+from rlgym_bridge.state import MatchState
+
+
+class BatchCondition(DoneCondition[Any, GameState[Any]]):
+    """A condition with one formula, `done_batch`; what it remembers, it remembers for each match.
+
+    An instance follows either one batch of matches or one RLGym environment.
+    """
+
+    reads: tuple[str, ...] | None = None
+    """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
+
+    A name that is left out may always be 0 there (those of `rlgym_bridge.sim.columns.EXTRA_FIELDS`).
+    """
+
+    def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
+        """Begin an episode in some matches.
+
+        Args:
+            state: All N matches; those that begin are as they were reset.
+            begun: `(N,)` bool, the matches that begin.
+        """
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Say which matches are over. To be called once a step: it may take note of what it sees.
+
+        Args:
+            state: N matches, derived fields filled.
+
+        Returns:
+            `(N,)` bool, a new array.
+        """
+        raise NotImplementedError
+
+    def reset(
+        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
+    ) -> None:
+        """Begin an episode."""
+        self.reset_batch(from_rlgym(initial_state), np.ones(1, np.bool_))
+
+    def is_done(
+        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
+    ) -> dict[Hashable, bool]:
+        """Return for each agent whether the episode is over, the same for all."""
+        return dict.fromkeys(agents, bool(self.done_batch(from_rlgym(state))[0]))
+
+
+class GoalCondition(BatchCondition):
+    """Over when the ball is in a goal."""
+
+    reads = ("goal_scored",)
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Say in which matches it is."""
+        scored: np.ndarray = state.goal_scored > 0
+        return scored
+
+
+class GapCondition(BatchCondition):
+    """Over when a live match went on without the learner, and its engine ends episodes for that.
+
+    A truncation. `LiveEngine(truncate_on_gap=True)` tells it through the shared info; in a simulator time
+    waits, so that it is never over there.
+    """
+
+    reads = ()
+    _KEY: Final = "match_went_on"  # in the shared info
+
+    @classmethod
+    def note(cls, shared_info: dict[str, Any], gap: bool) -> None:
+        """Tell the condition of a step; called by the engine.
+
+        Args:
+            shared_info: The environment's.
+            gap: Whether the step ends the episode.
+        """
+        shared_info[cls._KEY] = gap
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Return False for all matches."""
+        return np.zeros(state.matches, np.bool_)
+
+    def is_done(
+        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
+    ) -> dict[Hashable, bool]:
+        """Return for each agent whether the engine has ended the episode."""
+        return dict.fromkeys(agents, bool(shared_info.get(self._KEY, False)))
+
+
+class _TimedCondition(BatchCondition):
+    """Over when a time has passed since some tick of each match.
+
+    Args:
+        timeout_seconds: Game time, 0 or more; infinity for never.
+
+    Raises:
+        ValueError: It is negative or not a number.
+    """
+
+    reads: tuple[str, ...] | None = ("frame",)
+
+    def __init__(self, timeout_seconds: float) -> None:
+        super().__init__()
+        if not timeout_seconds >= 0:
+            raise ValueError(f"timeout_seconds is {timeout_seconds}, expected seconds, 0 or more")
+        self.timeout_seconds = timeout_seconds
+        self._since: np.ndarray | None = None  # (N,) int32 ticks
+
+    def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
+        """Count anew in the matches that begin.
+
+        Raises:
+            ValueError: The number of matches changed and not all of them begin.
+        """
+        if self._since is None or len(self._since) != state.matches:
+            if not np.all(begun):
+                known = "none" if self._since is None else len(self._since)
+                raise ValueError(
+                    f"{type(self).__name__} is given {state.matches} matches and knew {known} before, "
+                    f"expected all of them to begin; only {np.count_nonzero(begun)} do"
+                )
+            self._since = state.frame.copy()
+        else:
+            self._since[begun] = state.frame[begun]
+
+    def _ticks_since(self, state: MatchState) -> np.ndarray:
+        """Return the `(N,)` int32 ticks themselves, to be read and written.
+
+        Raises:
+            RuntimeError: The matches were never begun.
+        """
+        if self._since is None or len(self._since) != state.matches:
+            raise RuntimeError(
+                f"{type(self).__name__} is asked about {state.matches} matches that never began: reset first"
+            )
+        return self._since
+
+    def _is_over(self, state: MatchState) -> np.ndarray:
+        over: np.ndarray = (state.frame - self._ticks_since(state)) / TICKS_PER_SECOND >= self.timeout_seconds
+        return over
+
+
+class TimeoutCondition(_TimedCondition):
+    """Over when the episode has lasted `timeout_seconds` of game time.
+
+    Args:
+        timeout_seconds: 0 or more; infinity for never.
+
+    Raises:
+        ValueError: It is negative or not a number.
+    """
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Say in which matches it has.
+
+        Raises:
+            RuntimeError: The matches were never begun.
+        """
+        return self._is_over(state)
+
+
+class NoTouchTimeoutCondition(_TimedCondition):
+    """Over when no car has touched the ball for `timeout_seconds` of game time.
+
+    Args:
+        timeout_seconds: 0 or more; infinity for never. On a step with a touch it is never over.
+
+    Raises:
+        ValueError: It is negative or not a number.
+    """
+
+    reads = ("frame", "car_ball_touches")
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Say in which matches none has, and take note of the touches.
+
+        Raises:
+            RuntimeError: The matches were never begun.
+        """
+        touched = (state.car_ball_touches > 0).any(1)
+        np.copyto(self._ticks_since(state), state.frame, where=touched)
+        over: np.ndarray = self._is_over(state) & ~touched
+        return over
+
+
+class _Joined(BatchCondition):
+    """Several conditions as one.
+
+    Args:
+        conditions: RLGym conditions, one by one or as one list. Those of others may be among them; then only
+            the dict form works.
+
+    Attributes:
+        parts: The conditions.
+
+    Raises:
+        TypeError: Something is no RLGym condition.
+        ValueError: There is none.
+    """
+
+    _join: np.ufunc
+
+    def __init__(self, *conditions: DoneCondition[Any, Any] | Sequence[DoneCondition[Any, Any]]) -> None:
+        super().__init__()
+        one = conditions[0] if len(conditions) == 1 else None
+        parts = tuple(one) if isinstance(one, (list, tuple)) else conditions
+        name = type(self).__name__
+        if not parts:
+            raise ValueError(f"{name} has no conditions, expected one or more")
+        for part in parts:
+            if not isinstance(part, DoneCondition):
+                raise TypeError(
+                    f"{name} holds {part!r}, expected RLGym conditions, one by one or as one list"
+                )
+        self.parts: tuple[Any, ...] = parts
+        self.reads = joined_reads(parts)
+        self._foreign = foreign_part(self)
+        self._one_by_one = self._foreign is not None or any(
+            type(part).is_done is not BatchCondition.is_done for part in self.parts
+        )
+
+    def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
+        """Begin an episode in some matches, for all parts.
+
+        Raises:
+            TypeError: A part has no batch form; the message says which.
+        """
+        refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
+        for part in self.parts:
+            part.reset_batch(state, begun)
+
+    def done_batch(self, state: MatchState) -> np.ndarray:
+        """Say which matches are over; every part is asked.
+
+        Raises:
+            TypeError: A part has no batch form; the message says which.
+        """
+        refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
+        # No short cut: a part that is not asked would miss a touch.
+        done: np.ndarray = self._join.reduce([part.done_batch(state) for part in self.parts])
+        return done
+
+    def reset(
+        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
+    ) -> None:
+        """Begin an episode, for all parts."""
+        if self._foreign is None:
+            super().reset(agents, initial_state, shared_info)
+            return
+        for part in self.parts:
+            part.reset(list(agents), initial_state, shared_info)
+
+    def is_done(
+        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
+    ) -> dict[Hashable, bool]:
+        """Return for each agent whether its episode is over; a part may tell agents apart."""
+        if not self._one_by_one:
+            return super().is_done(agents, state, shared_info)
+        answers = [part.is_done(list(agents), state, shared_info) for part in self.parts]
+        return {
+            agent: bool(self._join.reduce([bool(answer.get(agent, False)) for answer in answers]))
+            for agent in agents
+        }
+
+
+class AnyCondition(_Joined):
+    """Over when one condition or more is; takes them one by one or as one list."""
+
+    _join = np.logical_or
+
+
+class AllCondition(_Joined):
+    """Over when all conditions are; takes them one by one or as one list.
+
+    RLGym 2.0.1's class of this name is never over: it starts from False.
+    """
+
+    _join = np.logical_and

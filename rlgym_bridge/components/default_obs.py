@@ -1,0 +1,263 @@
+"""Observations: what a policy is shown of a `MatchState`, for one match or for many at once.
+
+    MatchState.buffer (matches, columns) -> take columns -> times scale -> (matches, seats, size) float32
+
+Every number of `DefaultObs` is one column of the state times one constant, which for an orange car also
+turns the field by 180 degrees about z. So a whole batch is one take and one multiplication.
+"""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from rlgym.api import ObsBuilder
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.game import BLUE, PAD_COUNT
+from rlgym_bridge.rlgym_state import from_rlgym
+from rlgym_bridge.state import Layout, MatchState, layout_of
+
+_AXES = "xyz"
+_TURNED = (-1.0, -1.0, 1.0)  # signs of x, y, z where the field is turned by 180 degrees about z
+_FORWARD, _UP = 0, 2  # columns of a rotation matrix
+
+_SELF_FIELDS = (
+    "is_holding_jump", "handbrake", "has_jumped", "is_jumping", "has_flipped", "is_flipping",
+    "has_double_jumped", "can_flip", "air_time_since_jump",
+)  # fmt: skip
+_CAR_FLAGS = ("on_ground", "is_boosting", "is_supersonic")
+
+
+class _Element(NamedTuple):
+    """One number of an observation: its name, its column of the state, and its factor."""
+
+    name: str
+    column: int
+    scale: float
+
+
+class _Table(NamedTuple):
+    """Columns and factors of the observations of some seats, each (seats, size)."""
+
+    columns: np.ndarray
+    scales: np.ndarray
+
+
+class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
+    """RLGym's default observation, number by number, with a name for each.
+
+    In this order: ball position, linear and angular velocity; 34 pad timers; nine numbers of the own car
+    that an opponent could not see; the own car, its team mates, its opponents, each group in the order of
+    the state, 20 numbers each. An orange car sees the field turned, so that its own goal is at -y.
+
+    Args:
+        zero_padding: Cars in a full team; places without a car are 0. None: as many places as there are
+            cars, so that the size depends on the match.
+        pos_coef: Factor of positions, 1/uu.
+        ang_coef: Factor of angles. RLGym has it and uses it nowhere; kept so that its arguments fit.
+        lin_vel_coef: Factor of velocities, s/uu.
+        ang_vel_coef: Factor of angular velocities, s/rad.
+        pad_timer_coef: Factor of pad timers, 1/s.
+        boost_coef: Factor of the boost amount, which is 0..100.
+
+    Raises:
+        ValueError: `zero_padding` is below 1.
+    """
+
+    reads = (
+        "ball_position", "ball_linear_velocity", "ball_angular_velocity", "pad_timer", "car_position",
+        "car_rotation", "car_linear_velocity", "car_angular_velocity", "car_boost_amount",
+        "car_demo_respawn_timer", *("car_" + name for name in (*_SELF_FIELDS, *_CAR_FLAGS)),
+    )  # fmt: skip
+    """Attributes of `MatchState` that are read."""
+
+    def __init__(
+        self,
+        zero_padding: int | None = 3,
+        pos_coef: float = 1 / 2300,
+        ang_coef: float = 1 / math.pi,
+        lin_vel_coef: float = 1 / 2300,
+        ang_vel_coef: float = 1 / math.pi,
+        pad_timer_coef: float = 1 / 10,
+        boost_coef: float = 1 / 100,
+    ) -> None:
+        super().__init__()
+        if zero_padding is not None and (isinstance(zero_padding, bool) or zero_padding < 1):
+            raise ValueError(
+                f"zero_padding is {zero_padding!r}, expected None or a number of cars, 1 or more"
+            )
+        self.zero_padding = zero_padding
+        self.pos_coef, self.ang_coef = pos_coef, ang_coef
+        self.lin_vel_coef, self.ang_vel_coef = lin_vel_coef, ang_vel_coef
+        self.pad_timer_coef, self.boost_coef = pad_timer_coef, boost_coef
+        self._tables: dict[tuple[Layout, tuple[int, ...] | None], _Table] = {}
+        self._cars: int | None = None
+
+    # --- RLGym's form ------------------------------------------------------------------------------
+
+    def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
+        """Return `("real", size)`; the size is -1 while it depends on a match not seen yet, as RLGym's is."""
+        places = self._cars if self.zero_padding is None else 2 * self.zero_padding
+        return "real", -1 if places is None else len(_GLOBAL_NAMES) + places * len(_CAR_NAMES)
+
+    def reset(
+        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
+    ) -> None:
+        """Take note of the number of cars."""
+        self._cars = len(initial_state.cars)
+
+    def build_obs(
+        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
+    ) -> dict[Hashable, np.ndarray]:
+        """Return each agent's observation.
+
+        Args:
+            agents: Agents of `state` that need one.
+            state: The game state.
+            shared_info: Not read.
+
+        Returns:
+            For each agent `(size,)` float32.
+
+        Raises:
+            ValueError: An agent has no car, or a team has more cars than `zero_padding`.
+        """
+        self._cars = len(state.cars)
+        # The order of `from_rlgym`: blue first, each team as it stands.
+        rows = sorted(state.cars, key=lambda agent: state.cars[agent].team_num != BLUE)
+        for agent in agents:
+            if agent not in state.cars:
+                raise ValueError(f"agent {agent!r} has no car in the state, which has {rows}")
+        seats = [rows.index(agent) for agent in agents]
+        return dict(zip(agents, self.build_batch(from_rlgym(state), seats)[0], strict=True))
+
+    # --- batch form --------------------------------------------------------------------------------
+
+    def build_batch(self, state: MatchState, seats: Sequence[int] | None = None) -> np.ndarray:
+        """Return the observations of some cars in every match.
+
+        Args:
+            state: N matches, derived fields filled.
+            seats: Rows of the observing cars; None for all.
+
+        Returns:
+            `(N, seats, size)` float32, a new array.
+
+        Raises:
+            ValueError: A seat has no car, or a team has more cars than `zero_padding`.
+        """
+        key = (state.layout, None if seats is None else tuple(seats))
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = self._table(*key)
+        observations: np.ndarray = state.buffer.take(table.columns, 1)
+        observations *= table.scales
+        return observations
+
+    def names(self, blue: int, orange: int, seat: int = 0) -> tuple[str, ...]:
+        """Return the name of every number that the car in `seat` is shown.
+
+        Raises:
+            ValueError: As `build_batch`.
+        """
+        return tuple(element.name for element in self._elements(layout_of(blue, orange), seat))
+
+    def size(self, blue: int, orange: int) -> int:
+        """Return how many numbers an observation has; the same for every seat.
+
+        Raises:
+            ValueError: As `build_batch`; there is no car.
+        """
+        return len(self.names(blue, orange))
+
+    # --- the table ---------------------------------------------------------------------------------
+
+    def _table(self, layout: Layout, seats: tuple[int, ...] | None) -> _Table:
+        rows = [self._elements(layout, seat) for seat in (range(layout.cars) if seats is None else seats)]
+        shape = (len(rows), len(rows[0]) if rows else 0)
+        columns = np.array([[element.column for element in row] for row in rows], np.intp)
+        scales = np.array([[element.scale for element in row] for row in rows], np.float32)
+        return _Table(columns.reshape(shape), scales.reshape(shape))
+
+    def _elements(self, layout: Layout, seat: int) -> list[_Element]:
+        """Return the elements of one car's observation, in order."""
+        if not 0 <= seat < layout.cars:
+            raise ValueError(
+                f"seat {seat} has no car: there are {layout.cars} cars (seats 0..{layout.cars - 1})"
+            )
+        teams = {"blue": range(layout.blue), "orange": range(layout.blue, layout.cars)}
+        for team, cars in teams.items():
+            self._check_room(layout, team, len(cars))
+        turned = seat in teams["orange"]
+        own, other = teams["orange" if turned else "blue"], teams["blue" if turned else "orange"]
+        elements = [*self._ball(layout, turned), *self._pads(layout, turned)]
+        elements += [_Element("self/" + name, layout.column(name, car=seat), 1.0) for name in _SELF_FIELDS]
+        elements += self._car(layout, "self", seat, turned)
+        elements += self._group(layout, "ally", [row for row in own if row != seat], 1, turned)
+        elements += self._group(layout, "enemy", list(other), 0, turned)
+        return elements
+
+    def _check_room(self, layout: Layout, team: str, cars: int) -> None:
+        if self.zero_padding is not None and cars > self.zero_padding:
+            raise ValueError(
+                f"the {team} team has {cars} cars and DefaultObs has room for {self.zero_padding} "
+                f"(zero_padding) in a match of {layout.blue} against {layout.orange}; use a larger "
+                "zero_padding, or None, and a policy trained with it"
+            )
+
+    def _group(
+        self, layout: Layout, group: str, rows: list[int], taken: int, turned: bool
+    ) -> Iterator[_Element]:
+        """Yield the cars of a group, then zeros for its empty places; `taken` places are the own car's."""
+        for place, row in enumerate(rows):
+            yield from self._car(layout, f"{group}-{place}", row, turned)
+        if self.zero_padding is not None:
+            for place in range(len(rows), self.zero_padding - taken):
+                yield from _padding(layout, f"{group}-{place}")
+
+    def _ball(self, layout: Layout, turned: bool) -> Iterator[_Element]:
+        for name, scale in (
+            ("position", self.pos_coef),
+            ("linear_velocity", self.lin_vel_coef),
+            ("angular_velocity", self.ang_vel_coef),
+        ):
+            yield from _vector(f"ball/{name}", layout.column(f"ball_{name}"), 1, scale, turned)
+
+    def _pads(self, layout: Layout, turned: bool) -> Iterator[_Element]:
+        for pad in range(PAD_COUNT):
+            # Turning the field by 180 degrees maps pad i to pad 33 - i.
+            column = layout.column("pad_timer", PAD_COUNT - 1 - pad if turned else pad)
+            yield _Element(f"pad/{pad}/timer", column, self.pad_timer_coef)
+
+    def _car(self, layout: Layout, who: str, row: int, turned: bool) -> Iterator[_Element]:
+        def vector(
+            name: str, field: str, scale: float, element: int = 0, stride: int = 1
+        ) -> Iterator[_Element]:
+            return _vector(f"{who}/{name}", layout.column(field, element, row), stride, scale, turned)
+
+        yield from vector("position", "position", self.pos_coef)
+        yield from vector("forward", "rotation", 1.0, _FORWARD, 3)
+        yield from vector("up", "rotation", 1.0, _UP, 3)
+        yield from vector("linear_velocity", "linear_velocity", self.lin_vel_coef)
+        yield from vector("angular_velocity", "angular_velocity", self.ang_vel_coef)
+        yield _Element(f"{who}/boost_amount", layout.column("boost_amount", car=row), self.boost_coef)
+        for name in ("demo_respawn_timer", *_CAR_FLAGS):
+            yield _Element(f"{who}/{name}", layout.column(name, car=row), 1.0)
+
+
+def _vector(name: str, column: int, stride: int, scale: float, turned: bool) -> Iterator[_Element]:
+    signs = _TURNED if turned else (1.0, 1.0, 1.0)
+    for i, (axis, sign) in enumerate(zip(_AXES, signs, strict=True)):
+        yield _Element(f"{name}/{axis}", column + i * stride, sign * scale)
+
+
+def _padding(layout: Layout, who: str) -> Iterator[_Element]:
+    """Yield zeros: any column that is always finite, times 0."""
+    for i in range(len(_CAR_NAMES)):
+        yield _Element(f"{who}/padding/{i}", layout.column("phase"), 0.0)
+
+
+_FULL = [element.name for element in DefaultObs(None)._elements(layout_of(1, 0), 0)]
+_CAR_NAMES = tuple(_FULL[_FULL.index("self/position/x") :])
+_GLOBAL_NAMES = tuple(_FULL[: _FULL.index("self/position/x")])

@@ -1,0 +1,156 @@
+"""What a mutator is: an RLGym `StateMutator` that also works on N matches; and a draw among several."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from rlgym.api import StateMutator
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.components.batch_base import foreign_part, refuse_foreign, rows_of
+from rlgym_bridge.game import (
+    BALL_REST_Z,
+    BOOST_PER_SECOND,
+    HITBOXES,
+    ORANGE,
+    RLGYM_BOOST_PER_SECOND,
+    Phase,
+)
+from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
+from rlgym_bridge.state import MatchState, derive
+
+_DODGE_DEADZONE: Final = 0.5  # stick sum [RocketSim, CarConfig]
+
+
+def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchState:
+    """Return matches to be filled by a mutator: all is set but where the cars are.
+
+    The ball lies in the centre, all pads are there, the cars are whole, without boost, not turned, and all
+    at the origin. The phase is Active. `derive` has not run.
+
+    Args:
+        blue: Cars in the blue team, 0..4.
+        orange: Cars in the orange team, 0..4.
+        matches: Number of matches N.
+        hitbox: Number of every car's hitbox (`game.HITBOXES`).
+
+    Raises:
+        ValueError: A team size or the hitbox does not exist.
+    """
+    if not 0 <= hitbox < len(HITBOXES):
+        raise ValueError(f"hitbox is {hitbox}, expected a number 0..{len(HITBOXES) - 1} (game.HITBOXES)")
+    state = MatchState(blue, orange, matches)
+    state.phase[:] = Phase.ACTIVE
+    state.gravity[:] = 1
+    state.boost_consumption[:] = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+    state.dodge_deadzone[:] = _DODGE_DEADZONE
+    rest_ball(state)
+    state.car_player_id[:] = np.arange(state.layout.cars)
+    state.car_team[:, blue:] = ORANGE
+    state.car_hitbox[:] = hitbox
+    state.car_rotation[:] = np.eye(3)
+    state.car_bump_victim[:] = -1
+    state.car_known[:] = 1
+    return state
+
+
+def rest_ball(state: MatchState) -> None:
+    """Put the ball of every match where a kickoff has it."""
+    state.ball_known[:] = 1
+    state.ball_position[:] = (0, 0, BALL_REST_Z)
+    state.ball_rotation[:] = np.eye(3)
+    state.ball_linear_velocity[:] = state.ball_angular_velocity[:] = 0
+
+
+class BatchMutator(StateMutator[GameState[Any]]):
+    """A mutator that fills whole batches of matches.
+
+    Args:
+        seed: Of the generator that RLGym's form draws from; None for a different one each time.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__()
+        self._rng = np.random.default_rng(seed)
+
+    def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
+        """Fill all matches of `state`, in place; the caller runs `derive` afterwards.
+
+        Args:
+            state: Matches as `blank_state` makes them.
+            rng: Where all that is random is drawn from.
+        """
+        raise NotImplementedError
+
+    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+        """Fill a game state that has its cars; its `ball` and the objects in `cars` are replaced.
+
+        Args:
+            state: The game state.
+            shared_info: Not read.
+        """
+        match = from_rlgym(state)
+        # RLGym's base state has a ball without a place, and new cars have none either.
+        blank = blank_state(match.layout.blue, match.layout.orange, 1).buffer
+        np.copyto(match.buffer, blank, where=np.isnan(match.buffer))
+        self.apply_batch(match, self._rng)
+        derive(match)
+        made = to_rlgym(match, agents=list(rows_of(state)))
+        state.goal_scored, state.ball = made.goal_scored, made.ball
+        state.boost_pad_timers = made.boost_pad_timers
+        for agent in state.cars:  # in their own order, which is the engine's
+            state.cars[agent] = made.cars[agent]
+
+
+class WeightedMutator(BatchMutator):
+    """One of several mutators for each match, drawn by weight.
+
+    Args:
+        mutators: Pairs of a mutator and its weight; weights are shares of their sum. Other RLGym mutators may
+            be among them; then only RLGym's form works.
+        seed: Of the generator that RLGym's form draws from.
+
+    Attributes:
+        parts: The mutators.
+        shares: Their shares, which add up to 1.
+
+    Raises:
+        TypeError: Something is no pair of an RLGym mutator and a weight.
+        ValueError: There is none, a weight is negative or not finite, or all are 0.
+    """
+
+    def __init__(self, mutators: Sequence[tuple[StateMutator[Any], float]], seed: int | None = None) -> None:
+        super().__init__(seed)
+        for pair in mutators:
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], StateMutator)):
+                raise TypeError(f"mutators hold {pair!r}, expected pairs of an RLGym mutator and its weight")
+        weights = np.array([weight for _, weight in mutators], np.float64)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+            raise ValueError(
+                f"weights of mutators are {weights.tolist()}, expected numbers of 0 or more, one above 0"
+            )
+        self.parts: tuple[Any, ...] = tuple(mutator for mutator, _ in mutators)
+        self.shares = weights / weights.sum()
+        self._foreign = foreign_part(self)
+
+    def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
+        """Fill all matches of `state`.
+
+        Raises:
+            TypeError: A part has no batch form; the message says which.
+        """
+        refuse_foreign(self, self._foreign, "apply_batch", "apply")
+        drawn = rng.choice(len(self.parts), state.matches, p=self.shares)
+        for number, part in enumerate(self.parts):
+            rows = np.flatnonzero(drawn == number)
+            if len(rows):
+                chosen = MatchState(state.layout.blue, state.layout.orange, len(rows), state.buffer[rows])
+                part.apply_batch(chosen, rng)
+                state.buffer[rows] = chosen.buffer
+
+    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+        """Fill a game state by one of the mutators; one of others by its own generator."""
+        if self._foreign is None:
+            super().apply(state, shared_info)
+        else:
+            self.parts[self._rng.choice(len(self.parts), p=self.shares)].apply(state, shared_info)

@@ -1,0 +1,269 @@
+"""What a reward is: an RLGym `RewardFunction` that also works on N matches; and the sum of several."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rlgym.api import RewardFunction
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.components.batch_base import foreign_part, joined_reads, refuse_foreign, row_of, rows_of
+from rlgym_bridge.rlgym_state import from_rlgym
+from rlgym_bridge.state import Layout, MatchState
+
+
+class BatchReward(RewardFunction[Any, GameState[Any], float]):
+    """A reward with one formula, `reward_batch`, that compares two states and keeps nothing.
+
+    RLGym's form converts its game state and keeps the one before.
+    """
+
+    reads: tuple[str, ...] | None = None
+    """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
+
+    A name that is left out may always be 0 there (those of `rlgym_bridge.sim.columns.EXTRA_FIELDS`).
+    """
+
+    _before: MatchState | None = None
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return the reward of every car for one step of every match.
+
+        Args:
+            before: N matches at the last decision, or as they were reset. Derived fields are filled.
+            after: The same matches now; touches are those since `before`.
+            terminated: `(N,)` bool, the match ended on this step.
+            truncated: `(N,)` bool, the match was cut off on this step.
+
+        Returns:
+            `(N, cars)` float32, a new array.
+        """
+        raise NotImplementedError
+
+    def reset(
+        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
+    ) -> None:
+        """Take the state that the first step starts from."""
+        self._before = from_rlgym(initial_state)
+
+    def get_rewards(
+        self,
+        agents: Sequence[Hashable],
+        state: GameState[Any],
+        is_terminated: Mapping[Hashable, bool],
+        is_truncated: Mapping[Hashable, bool],
+        shared_info: dict[str, Any],
+    ) -> dict[Hashable, float]:
+        """Return the agents' rewards for the step that led to `state`.
+
+        Args:
+            agents: Agents of `state` that need one.
+            state: The game state.
+            is_terminated: Whether the match ended, for each agent; one True counts for the match.
+            is_truncated: Whether it was cut off, likewise.
+            shared_info: Not read.
+
+        Raises:
+            RuntimeError: `reset` was not called.
+            ValueError: An agent has no car, or there are other cars than at the last call.
+        """
+        after = from_rlgym(state)
+        before = self._take_before(after)
+        ended, cut = (np.array([any(flags.values())]) for flags in (is_terminated, is_truncated))
+        rewards = self.reward_batch(before, after, ended, cut)[0]
+        rows = rows_of(state)
+        return {agent: float(rewards[row_of(rows, agent)]) for agent in agents}
+
+    def _take_before(self, after: MatchState) -> MatchState:
+        """Return the state of the last call and keep this one for the next."""
+        before, name = self._before, type(self).__name__
+        if before is None:
+            raise RuntimeError(f"{name}.get_rewards needs the state before: call reset first")
+        if before.layout is not after.layout:
+            raise ValueError(
+                f"{name} was given {after.agents} after {before.agents}, expected the same cars until reset"
+            )
+        self._before = after
+        return before
+
+
+class WeightedSum(BatchReward):
+    """The weighted sum of rewards, shared in a team and set against the other team if wished.
+
+    Team spirit s comes first: own * (1 - s) + s * mean of the team. Then, with `zero_sum`, the mean of the
+    other team is taken off (nothing where it has no cars), so that between teams of equal size all rewards
+    of a match add up to 0.
+
+    Args:
+        rewards: Pairs of a reward and its weight. Other RLGym rewards may be among them; then only the dict
+            form works. It asks them about all cars where teams share, not just about the agents in question.
+        team_spirit: s, 0 for each on its own to 1 for all equal.
+        zero_sum: Whether what one team gets is taken from the other.
+
+    Attributes:
+        parts: The rewards.
+        weights: Their weights.
+
+    Raises:
+        TypeError: Something is no pair of an RLGym reward and a weight.
+        ValueError: There is no reward, a weight is not finite, or `team_spirit` is not within 0..1.
+    """
+
+    def __init__(
+        self,
+        rewards: Sequence[tuple[RewardFunction[Any, Any, Any], float]],
+        team_spirit: float = 0.0,
+        zero_sum: bool = False,
+    ) -> None:
+        super().__init__()
+        for pair in rewards:
+            if not (
+                isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], RewardFunction)
+            ):
+                raise TypeError(f"rewards hold {pair!r}, expected pairs of an RLGym reward and its weight")
+            if not math.isfinite(pair[1]):
+                raise ValueError(
+                    f"the weight of {type(pair[0]).__name__} is {pair[1]}, expected a finite one"
+                )
+        if not rewards:
+            raise ValueError("there are no rewards to add up, expected one or more")
+        if not 0.0 <= team_spirit <= 1.0:
+            raise ValueError(f"team_spirit is {team_spirit}, expected 0 (each on its own) to 1 (all equal)")
+        self.parts = tuple(reward for reward, _ in rewards)
+        self.weights = tuple(float(weight) for _, weight in rewards)
+        self.team_spirit, self.zero_sum = team_spirit, zero_sum
+        self.reads = joined_reads(self.parts)
+        self._foreign = foreign_part(self)
+        self._last: list[np.ndarray] = []  # of each part (N, cars), so that a bad number finds its name
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return the sum for every car; arguments and shape as for any `BatchReward`.
+
+        Raises:
+            TypeError: A part has no batch form; the message says which.
+        """
+        refuse_foreign(self, self._foreign, "reward_batch", "get_rewards")
+        self._last = [
+            checked_shape(part, part.reward_batch(before, after, terminated, truncated), after)
+            for part in self.parts
+        ]
+        return self._sum(after.layout)
+
+    def reset(
+        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
+    ) -> None:
+        """Take the state that the first step starts from, and reset foreign parts."""
+        super().reset(agents, initial_state, shared_info)
+        for part in self.parts:
+            if foreign_part(part) is not None:
+                part.reset(self._asked(agents, initial_state), initial_state, shared_info)
+
+    def get_rewards(
+        self,
+        agents: Sequence[Hashable],
+        state: GameState[Any],
+        is_terminated: Mapping[Hashable, bool],
+        is_truncated: Mapping[Hashable, bool],
+        shared_info: dict[str, Any],
+    ) -> dict[Hashable, float]:
+        """Return the agents' sums; arguments and errors as for any `BatchReward`."""
+        if self._foreign is None:
+            return super().get_rewards(agents, state, is_terminated, is_truncated, shared_info)
+        after, asked, rows = from_rlgym(state), self._asked(agents, state), rows_of(state)
+        before = self._take_before(after)
+        flags = [any(given.values()) for given in (is_terminated, is_truncated)]
+        ended, cut = (
+            dict.fromkeys(asked, flag) | dict(given)
+            for flag, given in zip(flags, (is_terminated, is_truncated), strict=True)
+        )
+        self._last = []
+        for part in self.parts:
+            if foreign_part(part) is None:
+                column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
+            else:
+                column = np.zeros((1, len(rows)), np.float32)
+                for agent, reward in part.get_rewards(asked, state, ended, cut, shared_info).items():
+                    column[0, row_of(rows, agent)] = reward
+            self._last.append(column)
+        total = self._sum(after.layout)[0]
+        return {agent: float(total[row_of(rows, agent)]) for agent in agents}
+
+    def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
+        return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
+
+    def _sum(self, layout: Layout) -> np.ndarray:
+        """Return the parts of this call as one, `(N, cars)` float32."""
+        total = np.zeros_like(self._last[0], np.float32)
+        for column, weight in zip(self._last, self.weights, strict=True):
+            total += np.float32(weight) * column
+        teams = total[:, : layout.blue], total[:, layout.blue :]  # views
+        if self.team_spirit:
+            for team in teams:
+                if team.shape[1]:
+                    mean = team.mean(1, keepdims=True)
+                    team *= 1.0 - self.team_spirit
+                    team += self.team_spirit * mean
+        if self.zero_sum and layout.blue and layout.orange:
+            blue, orange = (team.mean(1, keepdims=True) for team in teams)
+            total[:, : layout.blue] -= orange
+            total[:, layout.blue :] -= blue
+        return total
+
+
+def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
+    """Return what a reward's `reward_batch` gave.
+
+    Raises:
+        ValueError: It is no array `(N, cars)`.
+    """
+    expected = (state.matches, state.layout.cars)
+    if not isinstance(given, np.ndarray) or given.shape != expected:
+        what = f"an array {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise ValueError(
+            f"reward {type(reward).__name__} gave {what}, expected an array {expected}: matches and cars"
+        )
+    return given
+
+
+def name_of_bad(
+    reward: RewardFunction[Any, Any, Any],
+    rewards: np.ndarray,
+    agents: Sequence[Hashable],
+    first_match: int = 0,
+) -> str | None:
+    """Say which reward gave a number that is not finite, for whom and where.
+
+    Costs one look over `rewards` while all is well. A `WeightedSum` keeps the numbers of its parts until its
+    next call, so that nothing is computed again.
+
+    Args:
+        reward: What gave `rewards`; in its last call, where it is a `WeightedSum`.
+        rewards: `(N, cars)`, as it gave them.
+        agents: Names of the cars, row by row.
+        first_match: Number of the first match, where it is not 0.
+
+    Returns:
+        `reward TouchReward (weight 2) gave nan for blue-0 in match 3`; None where all numbers are finite.
+    """
+    finite = np.isfinite(rewards)
+    if finite.all():
+        return None
+    who = f"reward {type(reward).__name__}"
+    if isinstance(reward, WeightedSum):
+        for part, weight, numbers in zip(reward.parts, reward.weights, reward._last, strict=True):
+            if not np.isfinite(numbers).all():
+                if isinstance(part, WeightedSum):
+                    return name_of_bad(part, numbers, agents, first_match)
+                who, rewards, finite = (
+                    f"reward {type(part).__name__} (weight {weight:g})",
+                    numbers,
+                    np.isfinite(numbers),
+                )
+                break
+    match, car = (int(i) for i in np.argwhere(~finite)[0])
+    return f"{who} gave {rewards[match, car]} for {agents[car]} in match {first_match + match}"

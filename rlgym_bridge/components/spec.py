@@ -1,0 +1,278 @@
+"""Components by name, and those of an environment.
+
+A policy folder names its components; only modules the user trusts are imported for it. Ours are named by
+the package's public face, so that their modules may move.
+"""
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rlgym.api import (
+    ActionParser,
+    DoneCondition,
+    ObsBuilder,
+    Renderer,
+    RewardFunction,
+    RLGym,
+    SharedInfoProvider,
+    StateMutator,
+)  # fmt: skip
+
+import rlgym_bridge
+from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
+from rlgym_bridge.components.signatures import check_signatures
+from rlgym_bridge.components.user_errors import told
+
+TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
+"""Packages that a policy folder may always name components of."""
+
+_FORMER_PATHS: Final = {
+    "rlgym_bridge.actions:ContinuousAction": "rlgym_bridge:ContinuousAction",
+    "rlgym_bridge.actions:LookupTableAction": "rlgym_bridge:LookupTableAction",
+    "rlgym_bridge.actions:MultiDiscreteAction": "rlgym_bridge:MultiDiscreteAction",
+    "rlgym_bridge.actions:RepeatAction": "rlgym_bridge:RepeatAction",
+    "rlgym_bridge.observations:DefaultObs": "rlgym_bridge:DefaultObs",
+    "rlgym_bridge.relative_obs:RelativeObs": "rlgym_bridge:RelativeObs",
+}
+"""What policy folders called our components before there was a public face; they go on loading."""
+
+
+@dataclass(frozen=True)
+class ComponentSpec:
+    """A component by name, so that a file can hold it.
+
+    Attributes:
+        path: `"module:Class"`; a former path of ours is replaced with the public one.
+        args: Keyword arguments; JSON values only.
+        nested: A component given as the first argument, as `RepeatAction` takes a parser.
+    """
+
+    path: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    nested: "ComponentSpec | None" = None
+
+    def __post_init__(self) -> None:
+        """Take the public path in place of a former one."""
+        object.__setattr__(self, "path", _FORMER_PATHS.get(self.path, self.path))
+
+    @classmethod
+    def of(cls, component: type, nested: "ComponentSpec | None" = None, **args: Any) -> "ComponentSpec":
+        """Return the spec that makes `component(nested, **args)`.
+
+        Raises:
+            ValueError: The class cannot be imported by name, or an argument is no JSON value.
+        """
+        where = f"{component.__module__}:{component.__qualname__}"
+        if component.__qualname__ in rlgym_bridge.__all__ and component is getattr(
+            rlgym_bridge, component.__qualname__
+        ):
+            where = f"rlgym_bridge:{component.__qualname__}"
+        if component.__module__ == "__main__" or "." in component.__qualname__:
+            raise ValueError(
+                f"{where} cannot be imported by name; put the class at the top level of a module"
+            )
+        try:
+            same = json.loads(json.dumps(args, allow_nan=False)) == args
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise ValueError(
+                f"arguments of {where} are {args!r}, expected JSON values (no tuples, no arrays)"
+            )
+        return cls(where, args, nested)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Names of the modules that it and what is nested in it come from."""
+        nested = () if self.nested is None else self.nested.modules
+        return (self.path.partition(":")[0], *nested)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        nested = None if self.nested is None else self.nested.to_json()
+        return {"class": self.path, "args": dict(self.args), "nested": nested}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ComponentSpec":
+        """Return the spec of a checked JSON form."""
+        nested = data.get("nested")
+        return cls(data["class"], data["args"], None if nested is None else cls.from_json(nested))
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components of one match; they keep state, so another match needs its own.
+
+    Attributes:
+        obs_builder: Observation builder; None for a policy that reads the state alone.
+        parser: Action parser.
+        shared_info_provider: None where the dict of shared info starts empty.
+        action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
+        tick_skip: Ticks that the environment's engine holds a single row `(8,)`; None where it takes none.
+        reward_fn, termination_cond, truncation_cond: Asked in a match as in training; optional.
+        state_mutator: Begins an episode in training; a match begins by itself.
+        renderer: Given the state of every decision in a match; training draws nothing.
+    """
+
+    obs_builder: ObsBuilder[Any, Any, Any, Any] | None
+    parser: ActionParser[Any, Any, Any, Any, Any]
+    shared_info_provider: SharedInfoProvider[Any, Any] | None = None
+    action_delay: int | None = None
+    reward_fn: RewardFunction[Any, Any, Any] | None = None
+    termination_cond: DoneCondition[Any, Any] | None = None
+    truncation_cond: DoneCondition[Any, Any] | None = None
+    state_mutator: StateMutator[Any] | None = None
+    renderer: Renderer[Any] | None = None
+    tick_skip: int | None = None
+
+    def __post_init__(self) -> None:
+        """Make sure that RLGym's calls fit.
+
+        Raises:
+            TypeError: A method has an older signature; the message shows the right one.
+        """
+        for part in vars(self).values():
+            check_signatures(part)
+
+
+def component_factory(
+    obs: ComponentSpec | None, parser: ComponentSpec | None, env: str | None, allow: Sequence[str] | None = ()
+) -> Callable[[], Components]:
+    """Return a function that makes the components of one match.
+
+    Args:
+        obs: Observation builder, where `env` is None.
+        parser: Action parser, where `env` is None.
+        env: `"module:function"` that returns an `RLGym`, or a wrapper of one; all components are its own.
+        allow: Modules that may be imported besides `TRUSTED`, each with what lies in it; None for all.
+            An environment's module must be named here, `TRUSTED` does not do.
+
+    Raises:
+        ValueError: A name may not be imported, does not exist or is something else; neither an
+            environment nor both components are given.
+    """
+    if env is not None:
+        function = _env_function(env, allow)
+        return lambda: _from_env(env, function)
+    if obs is None or parser is None:
+        raise ValueError("expected an observation builder and a parser, or an environment")
+    make_obs = _factory(obs, ObsBuilder, allow)
+    make_parser = _factory(parser, ActionParser, allow)
+    return lambda: Components(make_obs(), make_parser())
+
+
+def _from_env(name: str, function: Callable[[], Any]) -> Components:
+    env = _build(name, function)
+    delay = env.transition_engine.config.get("rlbot_delay")
+    return Components(
+        env.obs_builder,
+        env.action_parser,
+        env.shared_info_provider,
+        None if delay is None else int(delay),
+        env.reward_fn,
+        env.termination_cond,
+        env.truncation_cond,
+        env.state_mutator,
+        env.renderer,
+        getattr(env.transition_engine, "tick_skip", None),
+    )
+
+
+def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the environment that a trusted function makes.
+
+    Args:
+        name: `"module:function"`.
+
+    Raises:
+        ValueError: There is no such function, or it returns something else.
+    """
+    return _build(name, _env_function(name, None))
+
+
+def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
+    """Return the function that makes an environment; its module has to be allowed, `TRUSTED` does not do."""
+    with rlgym_ppo_importable():
+        function = _import(name, () if allow is not None else None, allow)
+    if not callable(function):
+        raise ValueError(f"{name} is {function!r}, expected a function that returns an RLGym")
+    made: Callable[[], Any] = function
+    return made
+
+
+def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the RLGym that an environment function gives, or that is in the wrapper it gives.
+
+    Args:
+        name: Of the function, for the message.
+        function: May import rlgym-ppo's `RLGymV2GymWrapper` and return one; it has the RLGym as `rlgym_env`.
+
+    Raises:
+        ValueError: There is none.
+    """
+    with rlgym_ppo_importable():
+        env = function()
+    for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
+        if isinstance(one, RLGym):
+            return one
+    raise ValueError(
+        f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
+    )
+
+
+def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:
+    """Return a function that makes the component; names are imported now, so that errors come early."""
+    if not isinstance(spec, ComponentSpec):
+        raise ValueError(
+            f"a component is {spec!r}, expected its name, so that a file can hold it: "
+            f"ComponentSpec.of({type(spec).__name__}, ...) with its arguments by name"
+        )
+    component: Any = _import(spec.path, TRUSTED, allow)
+    if not (isinstance(component, type) and issubclass(component, kind)):
+        raise ValueError(f"{spec.path} is {component!r}, expected a subclass of rlgym.api.{kind.__name__}")
+    make_nested = None if spec.nested is None else _factory(spec.nested, kind, allow)
+
+    def make() -> Any:
+        try:
+            return component(**spec.args) if make_nested is None else component(make_nested(), **spec.args)
+        except TypeError as error:
+            raise ValueError(f"{spec.path} cannot be made with {dict(spec.args)}: {error}") from error
+
+    return make
+
+
+def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | None) -> Any:
+    module_name, _, name = path.partition(":")
+    if not (name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
+        raise ValueError(f'"{path}" is no name of the form "package.module:Name"')
+    if trusted is not None and allow is not None:
+        allowed = (*trusted, *allow)
+        if not any(module_name == entry or module_name.startswith(entry + ".") for entry in allowed):
+            known = ", ".join(allowed) or "nothing"
+            raise ValueError(
+                f"the policy names {path}, and importing it would run code of {module_name}; if you "
+                f'trust it, give allow_modules=("{module_name}",), on the command line '
+                f"--allow-modules {module_name}. Allowed now: {known}"
+            )
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if module_name == missing or module_name.startswith(missing + "."):
+            raise ValueError(
+                f"{missing} (for {path}) cannot be imported: {error}; expected it in the current folder or "
+                "on PYTHONPATH"
+            ) from error
+        raise ValueError(
+            f"{module_name} (for {path}) imports {missing}, which is not installed here; install it, or "
+            "import it where it is needed alone"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{module_name} (for {path}) cannot be imported: {told(error)}") from error
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise ValueError(f"{module_name} has no {name}, expected a function or class of that name") from None

@@ -1,0 +1,44 @@
+"""What is said of errors in code that a user brings along: environments, components, mutators."""
+
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import Final
+
+_OURS: Final = tuple(str(Path(__file__).parents[2] / name) for name in ("rlgym_bridge", "training"))
+_INSTALLED: Final = ("site-packages", "<frozen", sysconfig.get_path("stdlib"))
+
+
+def is_ours(error: BaseException) -> bool:
+    """Tell whether an error was raised by this project, in words that stand by themselves.
+
+    Args:
+        error: Caught, with its traceback.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    here = bool(frames) and frames[-1].filename.startswith(_OURS)
+    plain = isinstance(error, (ValueError, OSError, ImportError, RuntimeError, EOFError))
+    return here and (plain or type(error).__module__.partition(".")[0] in ("rlgym_bridge", "training"))
+
+
+def told(error: BaseException) -> str:
+    """Return an error in a line: its message, its type where that adds something, and the user's own line.
+
+    Args:
+        error: Caught, with its traceback.
+    """
+    text = str(error).strip().partition("\n")[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [
+        one for one in frames
+        if not one.filename.startswith(_OURS) and not any(word in one.filename for word in _INSTALLED)
+    ]  # fmt: skip
+    if is_ours(error):
+        return text
+    if not own and isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    kind = type(error).__name__
+    if isinstance(error, SystemExit):
+        text = f"it ended the program with sys.exit({error.code!r})"
+    where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    return f"{kind}: {text}{where}" if text else f"{kind}{where}"

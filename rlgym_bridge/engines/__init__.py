@@ -1,0 +1,1 @@
+"""Run RLGym's `TransitionEngine` over the simulator and over a live match."""

@@ -1,0 +1,322 @@
+"""RLGym's `TransitionEngine` over a live match: the real game's, or the match server's.
+
+    RLGym(..., transition_engine=SimEngine())     # RocketSim
+    RLGym(..., transition_engine=LiveEngine())    # a match
+
+Every agent has a connection of its own, as RLBot has it for bots, and answers every packet. A step's rows
+are sent one a tick: on the state of frame k was decided, row 0 answers packet k + 1, and the step ends
+with the packet that the last row answers. So actions act one tick after their state, as with RLGym's
+`rlbot_delay`, and the next ones may take a tick to be thought of.
+
+In lockstep the match waits between two steps for as long as it takes. In real time it goes on: a step that
+comes so late that none of its rows would act begins with the newest packet, and is told of as a gap.
+"""
+
+import logging
+import time
+from collections.abc import Hashable
+from typing import Any, Final
+
+import numpy as np
+from rlbot import flat
+from rlgym.api import TransitionEngine
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
+from rlgym_bridge.client.seats import start_match
+from rlgym_bridge.components.conditions import GapCondition
+from rlgym_bridge.controls import NEUTRAL
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.engines.base import base_state, checked_state, checked_tick_skip, rows_of_actions
+from rlgym_bridge.engines.desired_state import WantedMatch, wanted
+from rlgym_bridge.engines.live_state_setting import LeftOut, can_be_set, shows, state_message
+from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
+from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
+from rlgym_bridge.live.agent import server_address
+from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.state import MatchState
+
+__all__ = ["LiveEngine", "LiveEngineError"]
+
+_LOG = logging.getLogger(__name__)
+
+_SET_TICKS: Final = 120  # in which a state that was asked for has to show
+_WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, a respawn
+_WARN_SECONDS: Final = 1.0  # between two warnings of gaps
+
+
+class _Span:
+    """The ticks of one step: which row answers which packet.
+
+    Args:
+        first: Frame that row 0 is meant to answer.
+        ticks: Rows of the step.
+
+    Attributes:
+        first: As given, moved on by pauses.
+        ticks: As given.
+        sent: Packets that were answered with a row.
+        is_over: Whether the last row has been sent.
+    """
+
+    def __init__(self, first: int, ticks: int) -> None:
+        self.first, self.ticks = first, ticks
+        self.sent = 0
+        self.is_over = False
+        self._begin = first
+
+    def pause(self, ticks: int) -> None:
+        """Leave out ticks in which the game was not in play."""
+        self.first += ticks
+        self._begin += ticks
+
+    def begins_late(self, frame: int) -> bool:
+        """Begin with a frame where all rows would be too late for it; tell whether that is so."""
+        late = not self.sent and frame - self.first >= self.ticks
+        if late:
+            self._begin = frame
+        return late
+
+    def row(self, frame: int) -> int:
+        """Return the index of the row that answers a frame."""
+        self.sent += 1
+        tick = frame - self._begin
+        self.is_over = tick >= self.ticks - 1
+        return min(tick, self.ticks - 1)
+
+
+class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
+    """Cars of a live match.
+
+    The server has to run already: `rlgym-bridge server --pace lockstep`, or RLBotServer with the game.
+
+    Args:
+        match: The match to start: team sizes, or a configuration. Bots in it that have an agent id and no
+            run command are the engine's; all others the server starts.
+        server: Address and port; None for `RLBOT_SERVER_IP` and `RLBOT_SERVER_PORT`, 127.0.0.1:23234 where
+            they are not set.
+        set_states: Whether `set_state` sets the state. If not, an episode begins where the match is: with its
+            next kickoff after a goal, else right where it goes on.
+        patience: Seconds to wait for each step of the start, and for each packet.
+        dialect: What is known of the server's dialect.
+        shadow: Whether a simulation follows the match; None: where RocketSim is installed.
+        tick_skip: Ticks for which a single row `(8,)` of a parser is held.
+        truncate_on_gap: Whether a gap ends the episode. `conditions.GapCondition` among the environment's
+            truncation conditions then says so, and `step` refuses to go on without a reset.
+
+    Attributes:
+        lost_ticks: Ticks of steps so far for which no row was sent, because packets were lost or the match
+            went on while nobody asked for a step.
+        tick_skip: As given.
+
+    Raises:
+        NoServer: There is none, or it does not let the agents play.
+        ValueError: No car of the match is the engine's; `tick_skip` is no whole number, 1 or more.
+    """
+
+    def __init__(
+        self,
+        match: tuple[int, int] | flat.MatchConfiguration = (1, 1),
+        server: tuple[str, int] | None = None,
+        *,
+        set_states: bool = True,
+        patience: float = 60.0,
+        dialect: Dialect | None = None,
+        shadow: bool | None = None,
+        tick_skip: int = TICK_SKIP,
+        truncate_on_gap: bool = False,
+    ) -> None:
+        self.tick_skip = checked_tick_skip(tick_skip)
+        configuration = with_own_ids(match_of(*match) if isinstance(match, tuple) else match)
+        if not agents_of(configuration):
+            raise ValueError("no car of the match is the engine's, expected a bot without a run command")
+        self.lost_ticks = 0
+        self._set_states, self._truncate_on_gap = set_states, truncate_on_gap
+        self._left_out = LeftOut()
+        self._state: GameState[Any] | None = None
+        self._over = ""  # what has ended the episode
+        self._next_warning = 0.0
+        server = server_address() if server is None else server
+        start_match(server, configuration, patience)
+        self._stream = MatchStream(server, configuration, patience, shadow, dialect)
+        self._neutral = [NEUTRAL] * len(self._stream.car_rows)
+        self._stream.answer(self._neutral)
+
+    # --- what RLGym asks -------------------------------------------------------------------------
+
+    @property
+    def agents(self) -> list[Hashable]:
+        """The cars that are driven, blue first: `blue-0` and so on, of all cars in the match."""
+        return [self._stream.state.agents[row] for row in sorted(self._stream.car_rows)]
+
+    @property
+    def max_num_agents(self) -> int:
+        """As many as there are: a match keeps its cars."""
+        return len(self._stream.car_rows)
+
+    @property
+    def state(self) -> GameState[Any]:
+        """The state that the latest step ended with, all cars of the match in it.
+
+        Raises:
+            ValueError: There is none yet.
+        """
+        if self._state is None:
+            raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
+        return self._state
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """`rlbot_delay`, which is True: a match has it so."""
+        return {"rlbot_delay": True}
+
+    @config.setter
+    def config(self, value: dict[str, Any]) -> None:
+        if not value.get("rlbot_delay", True):
+            raise ValueError("rlbot_delay is False, expected True: actions act a tick late in a match")
+
+    def create_base_state(self) -> GameState[Any]:
+        """Return a state without cars, for mutators to fill."""
+        return base_state()
+
+    def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
+        """Begin an episode, when the game is in play: after a goal it imposes replay and countdown.
+
+        Args:
+            desired_state: As mutators leave it. A match sets places, turns and speeds, whole numbers of boost
+                and gravity; what else differs from the state that comes out is logged, once for each field.
+            shared_info: Told that there is no gap, see `truncate_on_gap`.
+
+        Returns:
+            The state as the first packet shows it.
+
+        Raises:
+            ValueError: The state has other cars than the match, or numbers that no match can have.
+            LiveEngineError: The game does not take the state, or does not get back into play.
+            EOFError, OSError: The server is gone.
+        """
+        asked = checked_state(desired_state)
+        mine, theirs = self._stream.state.layout, asked.layout
+        if mine is not theirs:
+            raise ValueError(
+                f"the state has {theirs.blue} blue and {theirs.orange} orange cars, expected {mine.blue} and "
+                f"{mine.orange}: those of the match. LiveEngine((blue, orange)) starts one of other sizes"
+            )
+        self._get_into_play()
+        if self._set_states:
+            self._set(wanted(asked))
+            self._left_out.tell(asked, self._stream.state)
+        self._over = ""
+        self._stream.begin_episode()
+        GapCondition.note(shared_info, False)
+        return self._show()
+
+    def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
+        """Send each agent's rows tick by tick; a goal ends the step, as does the last row.
+
+        Rows whose ticks are past are left out. Where all would be, the step begins with the newest packet:
+        its rows act, touches before it do not count, and the ticks before it are `lost_ticks`. A step that
+        spans twice its ticks or more is a gap, of which a warning tells, one a second at most. While the
+        game is paused neutral rows are sent, and the step goes on afterwards.
+
+        Args:
+            actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
+                `game.CONTROL_NAMES`.
+            shared_info: Told of a gap, see `truncate_on_gap`.
+
+        Returns:
+            The state of the last packet. `ball_touches` are those of the step.
+
+        Raises:
+            KeyError, ValueError: See `rows_of_actions`; or the episode has ended.
+            LiveEngineError: The match has ended.
+            EOFError, OSError: The server is gone.
+        """
+        if self._state is None or self._over:
+            raise ValueError(self._over or "step without an episode, expected `RLGym.reset` first")
+        stream = self._stream
+        order = np.argsort(np.argsort(stream.car_rows))  # of each seat among the agents
+        rows = rows_of_actions(actions, self.agents, self.tick_skip)[order]
+        span = _Span(stream.frame + 1, rows.shape[1])
+        stream.clear_touches()
+        while not self._over and not span.is_over:
+            before = stream.frame
+            state = stream.receive(to_goal=True)
+            if state.goal_scored[0]:
+                self._over = "the episode has ended with a goal, expected `RLGym.reset` first"
+                stream.answer(self._neutral)
+            elif not stream.is_playing:
+                stream.check_goes_on()
+                stream.answer(self._neutral)
+                span.pause(stream.frame - before)
+            else:
+                if span.begins_late(stream.frame):
+                    stream.clear_touches()
+                stream.answer(list(rows[:, span.row(stream.frame)]))
+        self._account_for(span, shared_info)
+        return self._show()
+
+    def _account_for(self, span: "_Span", shared_info: dict[str, Any]) -> None:
+        """Count the ticks of a step that had no row, and tell of a gap."""
+        spanned = self._stream.frame - span.first + 1
+        self.lost_ticks += spanned - span.sent - bool(self._over)  # a goal's packet has none
+        gap = spanned >= 2 * span.ticks
+        GapCondition.note(shared_info, gap and self._truncate_on_gap)
+        if not gap:
+            return
+        if self._truncate_on_gap and not self._over:
+            self._over = (
+                f"the episode has ended with a step that spanned {spanned} ticks in place of {span.ticks}, "
+                "expected `RLGym.reset` first: GapCondition() among the truncation conditions tells RLGym so"
+            )
+        if time.monotonic() >= self._next_warning:
+            self._next_warning = time.monotonic() + _WARN_SECONDS
+            _LOG.warning(
+                "a step spanned %d ticks in place of %d: the match went on without one, or packets were "
+                "lost; %d ticks so far had no row. `rlgym-bridge server --pace lockstep` waits for a learner",
+                spanned, span.ticks, self.lost_ticks,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """End the match and hang up; again is fine."""
+        self._stream.close()
+
+    # --- beginning an episode --------------------------------------------------------------------
+
+    def _get_into_play(self) -> None:
+        """Send neutral rows until the game is in play and all cars can be set."""
+        stream = self._stream
+        # One more packet at least: what held before has been let go of by then.
+        for _ in range(_WAIT_TICKS):
+            state = self._idle()
+            stream.check_goes_on()
+            ready = stream.is_playing and not state.goal_scored[0]
+            if ready and (not self._set_states or can_be_set(state)):
+                return
+        raise LiveEngineError(
+            f"the game was not in play for {_WAIT_TICKS // TICKS_PER_SECOND} s of game time, its phase is "
+            f"{flat.MatchPhase(stream.phase)}"
+        )
+
+    def _set(self, asked: WantedMatch) -> None:
+        """Send a state until packets show it."""
+        message = state_message(asked, self._stream.packet_order)
+        for tick in range(_SET_TICKS):
+            if tick % 10 == 0:
+                self._stream.send(message)
+            if shows(self._idle(), asked):
+                return
+        raise LiveEngineError(
+            f"the game did not set the state within {_SET_TICKS} ticks, expected it in the next packet: does "
+            "the match have enable_state_setting?"
+        )
+
+    def _idle(self) -> MatchState:
+        """Take in what there is, and press nothing."""
+        state = self._stream.receive()
+        self._stream.answer(self._neutral)
+        return state
+
+    def _show(self) -> GameState[Any]:
+        self._state = to_rlgym(self._stream.state)
+        return self._state

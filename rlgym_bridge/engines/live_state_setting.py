@@ -1,0 +1,96 @@
+"""Setting the state of a match: the message, when it may be sent, what comes of it and what does not."""
+
+import logging
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.engines.desired_state import WantedMatch, WantedObject
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
+
+_LOG = logging.getLogger(__name__)
+
+_SET_SLACK: Final = 5.0  # uu, and two ticks of motion, off the place that was asked for
+
+_NOT_ASKED: Final = (
+    "frame", "phase", "clock", "overtime", "score", "goal_scored", "ball_known", "car_player_id", "car_known",
+    "car_controls", "car_ball_touches", "car_bump_victim", "car_autoflip_direction", "car_flip_torque",
+)  # fmt: skip
+_COMPARED: Final = tuple(
+    name
+    for name in (*(one.name for one in MATCH_FIELDS), *("car_" + one.name for one in CAR_FIELDS))
+    if name not in _NOT_ASKED
+)
+_TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_position": 1.0}
+
+
+def state_message(asked: WantedMatch, rows: Sequence[int]) -> flat.DesiredGameState:
+    """Return RLBot's message.
+
+    Args:
+        asked: What is wanted; cars in the order of the state.
+        rows: Index in the packet of each of them.
+    """
+    cars = {index: asked.cars[row] for row, index in enumerate(rows)}
+    return flat.DesiredGameState(
+        ball_states=[flat.DesiredBallState(_physics(asked.ball))],
+        car_states=[
+            flat.DesiredCarState(_physics(cars[index]), float(cars[index].boost)) for index in sorted(cars)
+        ],
+        match_info=flat.DesiredMatchInfo(world_gravity_z=asked.gravity_z),
+    )
+
+
+def _physics(one: WantedObject) -> flat.DesiredPhysics:
+    return flat.DesiredPhysics(
+        flat.Vector3Partial(*one.position), flat.RotatorPartial(*one.angles),
+        flat.Vector3Partial(*one.velocity), flat.Vector3Partial(*one.spin),
+    )  # fmt: skip
+
+
+def can_be_set(state: MatchState) -> bool:
+    """Tell whether nothing goes on that setting a state would not end: a demolition, a dodge, a button."""
+    busy = (
+        state.car_is_demoed, state.car_is_flipping, state.car_is_autoflipping, state.car_handbrake,
+        state.car_is_boosting, state.car_bump_victim + 1,
+    )  # fmt: skip
+    return not any(one.any() for one in busy)
+
+
+def shows(state: MatchState, asked: WantedMatch) -> bool:
+    """Tell whether ball and cars are where they were asked to be, up to two ticks of motion."""
+    places = [(state.ball_position[0], asked.ball)]
+    places += [(state.car_position[0, row], car) for row, car in enumerate(asked.cars)]
+    return all(
+        math.dist(place.tolist(), one.position)
+        <= _SET_SLACK + 2 * math.hypot(*one.velocity) / TICKS_PER_SECOND
+        for place, one in places
+    )
+
+
+class LeftOut:
+    """Says in the log what a match does not set, each field once."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, asked: MatchState, shown: MatchState) -> None:
+        """Log what was asked for and is otherwise."""
+        for name in _COMPARED:
+            if name in self._told:
+                continue
+            ours, theirs = getattr(asked, name), getattr(shown, name)
+            different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
+            if different.any():
+                self._told.add(name)
+                at = tuple(np.argwhere(different)[0])
+                _LOG.warning(
+                    "a match does not set %s: asked for %g, it is %g",
+                    name,
+                    float(ours[at]),
+                    float(theirs[at]),
+                )

@@ -1,0 +1,197 @@
+"""The packets of a live match in, one input a seat out: what an engine over a match stands on."""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.client.own_players import agents_of
+from rlgym_bridge.client.seats import Seats
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.packets.inputs import player_input
+from rlgym_bridge.state import MatchState
+
+_BEHIND: Final = 8  # packets at once: with more than that the server may hold others back
+_QUIET_SECONDS: Final = 0.004  # half a tick without a packet: none is held back
+_CATCH_UP_SECONDS: Final = 5.0  # at most, with a server that is faster than we read
+
+
+class LiveEngineError(RuntimeError):
+    """The match does not go on as it has to; the message says why."""
+
+
+class MatchStream:
+    """The cars of a match that an engine drives.
+
+    Args:
+        server: Address and port.
+        match: The match, which has been started there. Its bots without a run command are driven.
+        patience: Seconds to wait for each seat, and for each packet.
+        shadow: See `Decoder`.
+        dialect: See `Decoder`.
+
+    Attributes:
+        state: What the newest packet shows; one object, updated in place.
+        frame: Frame number of that packet.
+        phase: Its phase, see `game.Phase`.
+        car_rows: Row in the state of each seat's car, in the order of the seats.
+        packet_order: Packet index of the car in each row of the state.
+
+    Raises:
+        NoServer: See `Seats`.
+        LiveEngineError, EOFError: See `receive`.
+    """
+
+    def __init__(
+        self,
+        server: tuple[str, int],
+        match: flat.MatchConfiguration,
+        patience: float,
+        shadow: bool | None = None,
+        dialect: Dialect | None = None,
+    ) -> None:
+        self._where, self._patience = f"{server[0]}:{server[1]}", patience
+        self._seats = Seats(server, agents_of(match), patience)
+        self._decoder = Decoder(self._seats.field, self._seats.match, shadow, dialect)
+        self._seating: list[tuple[int, int]] | None = None
+        self._closed = False
+        self._score = np.zeros(2, np.float32)
+        self.car_rows: list[int] = []
+        self.frame, self.phase = 0, int(Phase.INACTIVE)
+        try:
+            self.state = self.receive()
+        except BaseException:
+            self._seats.close()
+            raise
+
+    @property
+    def is_playing(self) -> bool:
+        """Tell whether inputs move the cars."""
+        return self.phase in PLAYING_PHASES
+
+    @property
+    def packet_order(self) -> list[int]:
+        """Packet index of the car in each row of the state."""
+        return self._decoder.rows
+
+    def begin_episode(self) -> None:
+        """Take the present score as that of the episode's beginning."""
+        self._score = self.state.score[0].copy()
+
+    def clear_touches(self) -> None:
+        """Count touches of the ball anew, also in the state that is shown."""
+        self._decoder.clear_touches()
+        self.state.car_ball_touches[:] = 0
+
+    def receive(self, to_goal: bool = False) -> MatchState:
+        """Take in all packets that there are, at least one, until none is left.
+
+        Args:
+            to_goal: Stop at a goal of this episode, and have the state show it.
+
+        Returns:
+            `state`, as the newest packet has it.
+
+        Raises:
+            LiveEngineError: No packet came, or a car that is driven has left.
+            EOFError: The match is over or the server gone.
+            ValueError: The stream is closed.
+        """
+        packets = self._packets(self._patience)
+        if not packets:
+            raise LiveEngineError(f"no packet from {self._where} for {self._patience:g} s")
+        behind, until = len(packets) > _BEHIND, time.monotonic() + _CATCH_UP_SECONDS
+        while packets:
+            for packet in packets:
+                self.state = self._decoder.update(packet)
+                self.frame, self.phase = packet.match_info.frame_num, int(packet.match_info.match_phase)
+                if to_goal and self._shows_goal():
+                    behind = False
+                    break
+            packets = self._packets(_QUIET_SECONDS) if behind and time.monotonic() < until else []
+        if self._decoder.seating is not self._seating:
+            self._find_cars()
+        return self.state
+
+    def answer(self, rows: Sequence[np.ndarray]) -> None:
+        """Answer the newest packet.
+
+        Args:
+            rows: `(8,)` of each seat.
+
+        Raises:
+            EOFError, OSError: The server is gone.
+        """
+        slots = [self.packet_order[row] for row in self.car_rows]
+        self._seats.answer([player_input(slot, row.tolist()) for slot, row in zip(slots, rows, strict=True)])
+
+    def send(self, message: object) -> None:
+        """Send a message besides.
+
+        Raises:
+            OSError: The server is gone.
+        """
+        self._seats.send(message)
+
+    def check_goes_on(self) -> None:
+        """Make sure that the match has not ended.
+
+        Raises:
+            LiveEngineError: It has.
+        """
+        if self.phase != Phase.ENDED:
+            return
+        mutators = self._seats.match.mutators if self._seats.match is not None else None
+        unlimited = mutators is not None and mutators.match_length == flat.MatchLengthMutator.Unlimited
+        raise LiveEngineError(
+            f"the match on {self._where} has ended "
+            + ("though it is unlimited: the server's log says why" if unlimited else
+               "with its time: start one without a limit (match_length Unlimited)")
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """End the match and hang up; again is fine."""
+        if not self._closed:
+            self._closed = True
+            self._seats.stop_match()
+            self._seats.close()
+
+    def _packets(self, seconds: float) -> list[flat.GamePacket]:
+        if self._closed:
+            raise ValueError("the engine is closed, expected a new LiveEngine")
+        try:
+            return self._seats.packets(seconds)
+        except (EOFError, OSError) as error:
+            raise EOFError(
+                f"the match on {self._where} is over: {error}. Was it stopped, the server ended, or another "
+                "match started there?"
+            ) from error
+
+    def _shows_goal(self) -> bool:
+        """Tell whether a goal has fallen since the episode began, and mark it in the state.
+
+        Where the packets of the goal were lost the score tells, and the ball is put behind the line that it
+        must have crossed: RLGym reads the scoring team off its place.
+        """
+        state, more = self.state, self.state.score[0] - self._score
+        if self.phase == Phase.GOAL_SCORED:
+            state.goal_scored[0] = 1
+        elif more.any() and not state.goal_scored[0]:
+            state.goal_scored[0] = 1
+            beyond = GOAL_THRESHOLD_Y + BALL_RADIUS
+            state.ball_position[0, 1] = math.copysign(beyond, more[BLUE] - more[ORANGE])
+        return bool(state.goal_scored[0])
+
+    def _find_cars(self) -> None:
+        """Find the seats' cars among those of the packets."""
+        self._seating = self._decoder.seating
+        row_of = {self._seating[index][1]: row for row, index in enumerate(self.packet_order)}
+        missing = [one for one in self._seats.ids if one not in row_of]
+        if missing:
+            raise LiveEngineError(f"no car with identifier {missing} in the packet: did it leave?")
+        self.car_rows = [row_of[one] for one in self._seats.ids]

@@ -1,0 +1,215 @@
+"""RLGym's `TransitionEngine` over our arenas; `engines/live.py` has the same over a match.
+
+    RLGym(..., transition_engine=SimEngine())     # RocketSim
+    RLGym(..., transition_engine=LiveEngine())    # a match
+
+Actions, states and components are the same.
+"""
+
+from collections.abc import Hashable
+from typing import Any, Final
+
+import numpy as np
+import RocketSim as rsim
+from rlgym.api import TransitionEngine
+from rlgym.rocket_league.api import GameState
+
+from rlgym_bridge.components.mutator_base import blank_state
+from rlgym_bridge.engines.base import base_state, checked_state, checked_tick_skip, rows_of_actions
+from rlgym_bridge.engines.desired_state import WantedObject, wanted
+from rlgym_bridge.game import (
+    BALL_MAX_SPEED,
+    GOAL_THRESHOLD_Y,
+    STANDING_LEAST_UP,
+    STANDING_MOST_Z,
+    SUPERSONIC_START_SPEED,
+    TICK_SECONDS,
+    TICK_SKIP,
+    TICKS_PER_SECOND,
+)
+from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.state import MatchState, derive
+
+_MOST_AGENTS: Final = 8  # four a team
+_BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
+_GO_ON: Final = 1.0  # uu of slack
+
+
+class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
+    """One match in RocketSim.
+
+    Two things differ from RLGym's own `RocketSimEngine`: equal seeds, states and actions give equal
+    episodes, to the bit, and a step ends with the tick on which a goal falls, as in a match, where nothing
+    that comes after counts.
+
+    Args:
+        rlbot_delay: Whether an action acts one tick after the state it was chosen on, as in a match.
+        as_in_a_match: Whether `set_state` sets a state as coarsely as state setting in a match does: without
+            jump, dodge or demolition under way, whole numbers of boost, turns as angles. Pads are set as
+            asked for, which a match leaves as they are. Otherwise all is set that RLGym's engine sets.
+        seed: Of the places where demolished cars come back.
+        tick_skip: Ticks for which a single row `(8,)` of a parser is held.
+
+    Attributes:
+        tick_skip: As given.
+
+    Raises:
+        ValueError: `tick_skip` is no whole number of ticks, 1 or more.
+    """
+
+    def __init__(
+        self,
+        rlbot_delay: bool = True,
+        *,
+        as_in_a_match: bool = False,
+        seed: int = 0,
+        tick_skip: int = TICK_SKIP,
+    ) -> None:
+        self.tick_skip = checked_tick_skip(tick_skip)
+        self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
+        self._arenas: Arenas | None = None
+        self._agents: list[Hashable] = []
+        self._state: GameState[Any] | None = None
+
+    @property
+    def agents(self) -> list[Hashable]:
+        """Agents of the present state, blue first; none before the first `set_state`."""
+        return list(self._agents)
+
+    @property
+    def max_num_agents(self) -> int:
+        """Eight: four a team."""
+        return _MOST_AGENTS
+
+    @property
+    def state(self) -> GameState[Any]:
+        """The present state.
+
+        Raises:
+            ValueError: There is none yet.
+        """
+        if self._state is None:
+            raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
+        return self._state
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """`rlbot_delay`, as RLGym's engine has it."""
+        return {"rlbot_delay": self._delay}
+
+    @config.setter
+    def config(self, value: dict[str, Any]) -> None:
+        self._delay = bool(value.get("rlbot_delay", self._delay))
+
+    def create_base_state(self) -> GameState[Any]:
+        """Return a state without cars, for mutators to fill."""
+        return base_state()
+
+    def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
+        """Begin an episode.
+
+        Args:
+            desired_state: As mutators leave it.
+            shared_info: Not read.
+
+        Returns:
+            The state as it was set.
+
+        Raises:
+            ValueError: There are more than four cars in a team, or numbers that no match can have.
+        """
+        match = checked_state(desired_state)
+        sizes = match.layout.blue, match.layout.orange
+        if self._arenas is None or self._arenas.state.layout is not match.layout:
+            self._arenas = Arenas(1, *sizes, seed=self._seed)
+        if self._as_in_a_match:
+            match = _as_a_match_sets(match)
+        self._arenas.put([0], match)
+        fast = match.car_is_supersonic > 0
+        self._arenas.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
+            fast
+        ]
+        cars = desired_state.cars
+        self._agents = sorted(cars, key=lambda agent: cars[agent].team_num)
+        return self._show()
+
+    def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
+        """Go on, every car driven by its rows, up to a goal at most.
+
+        Args:
+            actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
+                `game.CONTROL_NAMES`.
+            shared_info: Not read.
+
+        Returns:
+            The state after the last tick; `ball_touches` are those of the step.
+
+        Raises:
+            KeyError, ValueError: See `rows_of_actions`.
+        """
+        if self._arenas is None:
+            raise ValueError("step before `set_state`, expected `RLGym.reset` first")
+        rows = rows_of_actions(actions, self._agents, self.tick_skip)
+        delay = [int(self._delay)]
+        state = self._arenas.state
+        ticks = rows.shape[1]
+        far = abs(float(state.ball_position[0, 1])) < GOAL_THRESHOLD_Y - ticks * _BALL_REACH - _GO_ON
+        if far:
+            if (rows == rows[:, :1]).all():  # held through the step: quicker
+                rows = np.broadcast_to(rows[:, :1], rows.shape)
+            self._arenas.step(rows[None], delay)
+            return self._show()
+        touches = np.zeros_like(state.car_ball_touches)
+        for tick in range(ticks):
+            self._arenas.step(rows[None, :, tick : tick + 1], delay)
+            touches += state.car_ball_touches
+            if state.goal_scored[0]:
+                break
+        state.car_ball_touches[:] = touches
+        return self._show()
+
+    def close(self) -> None:
+        """Let go of the arena."""
+        self._arenas = None
+
+    def _show(self) -> GameState[Any]:
+        assert self._arenas is not None  # checked by the callers
+        self._state = to_rlgym(self._arenas.state, agents=self._agents)
+        return self._state
+
+
+def _as_a_match_sets(asked: MatchState) -> MatchState:
+    """Return what a match makes of a state that it is asked to set; `server/state_setting.py` says why."""
+    layout = asked.layout
+    state = blank_state(layout.blue, layout.orange, 1)
+    state.frame[:], state.car_hitbox[:] = asked.frame, asked.car_hitbox
+    state.boost_consumption[:] = asked.boost_consumption
+    state.pad_timer[:] = asked.pad_timer
+    numbers = wanted(asked)
+    state.gravity[:] = asked.gravity
+    _place(state.buffer[0], layout.column, numbers.ball, None)
+    for row, car in enumerate(numbers.cars):
+        _place(state.buffer[0], layout.column, car, row)
+        state.car_boost_amount[0, row] = car.boost
+    up, height = state.car_rotation[..., 2, 2], state.car_position[..., 2]
+    standing = (up >= STANDING_LEAST_UP) & (height >= 0) & (height <= STANDING_MOST_Z)
+    state.car_wheels_with_contact[:] = standing[..., None]
+    derive(state)
+    speed = np.linalg.norm(state.car_linear_velocity.astype(np.float64), axis=-1)
+    state.car_is_supersonic[:] = speed >= SUPERSONIC_START_SPEED
+    return state
+
+
+def _place(row: np.ndarray, column: Any, one: WantedObject, car: int | None) -> None:
+    name = "{}" if car is not None else "ball_{}"
+    pitch, yaw, roll = one.angles
+    turn = rsim.Angle(yaw, pitch, roll).as_rot_mat()
+    axes = np.array([turn.forward.as_tuple(), turn.right.as_tuple(), turn.up.as_tuple()], np.float32).T
+    parts = (
+        ("position", one.position), ("rotation", axes.ravel()),
+        ("linear_velocity", one.velocity), ("angular_velocity", one.spin),
+    )  # fmt: skip
+    for part, values in parts:
+        first = column(name.format(part), car=car)
+        row[first : first + len(values)] = values

@@ -1,0 +1,57 @@
+"""What a bot process counts of its matches, and the file it tells it in."""
+
+import json
+import os
+from pathlib import Path
+
+from rlgym_bridge.clock import GAP_TICKS
+from rlgym_bridge.live.player import Faults
+
+REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
+"""Environment variable with the file that the report is written to, as JSON."""
+
+
+class Report:
+    """Counts packets, answers and faults of one agent over all its sessions.
+
+    Attributes:
+        agent_id: Whose.
+        faults: What went wrong, by kind.
+        packets: Game packets that came.
+        answered: Packets that got an input.
+        lost: Packets without an answer of their own, before one that had it.
+        disconnects: Connections that ended without a goodbye.
+        dialect_file: The file that told the bot of the server, None where there was none.
+        refused: Why the bot will not play the match, None where it does.
+    """
+
+    def __init__(self, agent_id: str, faults: Faults) -> None:
+        self.agent_id = agent_id
+        self.faults = faults
+        self.packets = 0
+        self.answered = 0
+        self.lost = 0
+        self.disconnects = 0
+        self.dialect_file: str | None = None
+        self.refused: str | None = None
+
+    def count_answer(self, frame: int, last: int | None) -> None:
+        """Count the answer to a packet, and the packets since the last answer that got none."""
+        if last is None or not 0 <= frame - last <= GAP_TICKS:
+            self.answered += 1
+        elif frame > last:
+            self.answered += 1
+            self.lost += frame - last - 1
+
+    def write(self) -> None:
+        """Write the counts to the file that `RLGYM_BRIDGE_REPORT` names, if any; never raises."""
+        path = os.environ.get(REPORT_VARIABLE)
+        if not path:
+            return
+        report = {**vars(self), "faults": self.faults.counts}
+        try:
+            part = Path(path + ".part")
+            part.write_text(json.dumps(report))
+            part.replace(path)
+        except OSError as error:
+            self.faults.add("report not written", f"{path}: {error}")

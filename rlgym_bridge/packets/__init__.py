@@ -1,0 +1,1 @@
+"""Decode RLBot packets into a `MatchState`, and encode control rows as RLBot inputs."""

@@ -1,0 +1,279 @@
+"""RLBot packets to `MatchState`.
+
+What the packet carries is taken as it is; what it does not carry is counted (`packets/cars.py`,
+`packets/pads.py`) or, where RocketSim is installed, read off a simulation that follows the match
+(`sim/shadow.py`), and flagged in `car_known`. Every packet must come in, in order; repeated, lost and
+restarted frame numbers are expected.
+"""
+
+import logging
+import struct
+from operator import attrgetter
+
+from rlbot import flat
+
+from rlgym_bridge.clock import GAP_TICKS
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import (
+    BALL_REST_Z,
+    BLUE,
+    BOOST_PER_SECOND,
+    GOAL_THRESHOLD_Y,
+    GRAVITY,
+    HITBOXES,
+    PLAYING_PHASES,
+    RLGYM_BOOST_PER_SECOND,
+    Phase,
+)
+from rlgym_bridge.packets.cars import CarCounters
+from rlgym_bridge.packets.dialect_detector import Settled
+from rlgym_bridge.packets.pads import PadTimers
+from rlgym_bridge.packets.rotation import matrix
+from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
+
+try:
+    from rlgym_bridge.sim.shadow import Shadow
+except ImportError:  # RocketSim is not installed
+    Shadow = None  # type: ignore[assignment, misc]
+
+ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
+"""Of `state.KNOWN_FIELDS`, those that counting can only estimate, or not tell at all."""
+
+_LOG = logging.getLogger(__name__)
+_HALF = 1 << 31  # packets count frames in 32 bits, the state in 31 and a sign
+_MOST_HITBOXES = 64  # lengths remembered; a length that is no number never equals itself
+_HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
+_DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
+_PACK = struct.Struct(MATCH_FORMAT).pack_into
+_XYZ = attrgetter("x", "y", "z")
+_PACKET = attrgetter("players", "boost_pads", "balls", "match_info", "teams")
+_INFO = attrgetter("frame_num", "match_phase", "game_time_remaining", "is_overtime", "world_gravity_z")
+_SCORE = attrgetter("score")
+_SEAT = attrgetter("team", "player_id")
+_BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
+
+
+class Decoder:
+    """Turns the packets of one session into one `MatchState`, updated in place.
+
+    Args:
+        field: The match's field info.
+        config: The match's configuration; None where the server sent none.
+        dialect: What is known of the server's dialect beforehand; the rest is heard in the packets.
+        shadow: Whether a simulation follows the match; None: where RocketSim is installed.
+
+    Attributes:
+        state: The newest state, 1 match; a new object whenever the team sizes change. None before the
+            first packet.
+        rows: Packet index of the player in each row of the state.
+        seating: Team and identifier of each player, in packet order; a new list when they change.
+        settled: The server's dialect, as far as it is known by now.
+        estimates: Names of the fields that are estimates throughout.
+
+    Raises:
+        ImportError: `shadow` is True and RocketSim is not installed.
+    """
+
+    def __init__(
+        self,
+        field: flat.FieldInfo,
+        config: flat.MatchConfiguration | None = None,
+        shadow: bool | None = None,
+        dialect: Dialect | None = None,
+    ) -> None:
+        self.settled = Settled(dialect)
+        if shadow and Shadow is None:
+            raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
+        self._has_shadow = Shadow is not None if shadow is None else shadow
+        self._shadow: Shadow | None = None
+        self._shadow_seated = False  # it has the cars of `seating`
+        self._simulates = False  # it can follow `seating`
+        self._told_refusal = False
+        self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
+        self.estimates = () if self._has_shadow else ESTIMATES
+        self.state: MatchState | None = None
+        self.rows: list[int] = []
+        self.seating: list[tuple[int, int]] = []
+        self._pads = PadTimers(field, self.settled)
+        self._cars: dict[int, CarCounters] = {}
+        self._hitboxes: dict[float, int] = {}
+        self._frame: int | None = None
+        self._phase = -1
+        self._ball: tuple[float, ...] = _BALL_AT_REST
+        self._consumption = _boost_consumption(config)
+        self._target = memoryview(b"")
+        self._car_start = self._car_bytes = 0
+
+    def update(self, packet: flat.GamePacket) -> MatchState:
+        """Take in one packet.
+
+        Args:
+            packet: The packet as the server sent it.
+
+        Returns:
+            `state`, updated. For a repeated frame number what is counted stays, and what the packet
+            carries is taken anew.
+
+        Raises:
+            ValueError: The packet has more than four cars in a team.
+        """
+        try:
+            return self._update(packet)
+        except Exception:
+            self._forget()  # counters may have been left in the middle of a tick
+            raise
+
+    def _update(self, packet: flat.GamePacket) -> MatchState:
+        players, pads, balls, info, teams = _PACKET(packet)
+        frame, match_phase, clock, overtime, gravity = _INFO(info)
+        phase = int(match_phase)
+        ticks = self._elapsed(frame)
+        seating = list(map(_SEAT, players))
+        if seating != self.seating or self.state is None:
+            self._seat(seating)
+        state = self.state
+        assert state is not None  # made by _seat
+        if balls:
+            self._ball = _ball_values(balls[0].physics)
+        scores = list(map(_SCORE, teams)) or [0, 0]
+        target = self._target
+        _PACK(
+            target, 0, frame if frame < _HALF else frame - 2 * _HALF, phase, clock, overtime,
+            scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
+            -gravity / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
+            *self._ball, *self._pads.update(pads, ticks),
+        )  # fmt: skip
+        countdown, self._phase = self._phase == Phase.COUNTDOWN, phase
+        at_rest = phase == Phase.COUNTDOWN or (countdown and ticks <= 1)
+        touched = self._touches() if ticks > 1 else []
+        offset = self._car_start
+        for index in self.rows:
+            player = players[index]
+            player_id = seating[index][1]
+            counters = self._cars.get(player_id)
+            if counters is None:
+                counters = self._cars[player_id] = CarCounters(self.settled)
+            length = player.hitbox.length
+            hitbox = self._hitboxes.get(length)
+            if hitbox is None:
+                hitbox = _hitbox_of(player)
+                if len(self._hitboxes) < _MOST_HITBOXES:
+                    self._hitboxes[length] = hitbox
+            counters.write(target, offset, player, ticks, hitbox, at_rest)
+            offset += self._car_bytes
+        if self._simulates:
+            self._refine(state, phase, ticks, at_rest, touched)
+        return state
+
+    def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
+        """Let the shadow simulation fill in what it knows."""
+        if not self._shadow_seated and not self._seat_shadow(state):
+            return
+        assert self._shadow is not None  # it is seated
+        if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
+            self._shadow.forget()
+            return
+        contacts = self._shadow.refine(state, ticks, at_rest, self.settled.at_origin is True)
+        if touched and contacts:
+            self._count_lost_touches(state, touched, contacts)
+
+    def _seat_shadow(self, state: MatchState) -> bool:
+        """Put the present cars into the simulation; tell whether it can follow them."""
+        try:
+            if self._shadow is None:  # made with the first packet: it takes 40 ms and more
+                self._shadow = Shadow(state, self._mode)
+            else:
+                self._shadow.seat(state)
+        except (FileNotFoundError, RuntimeError, ValueError) as error:
+            self._simulates = False
+            if isinstance(error, FileNotFoundError) or self._mode not in Shadow.modes:
+                self._has_shadow, self.estimates = False, ESTIMATES
+                _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
+            elif not self._told_refusal:  # these cars cannot be followed; others may be
+                self._told_refusal = True
+                _LOG.warning("no simulation follows these cars, so %s are estimates: %s", ESTIMATES, error)
+            return False
+        self._shadow_seated = True
+        return True
+
+    def _touches(self) -> list[int]:
+        cars = (self._cars.get(self.seating[index][1]) for index in self.rows)
+        return [0 if car is None else car.touches for car in cars]
+
+    def _count_lost_touches(self, state: MatchState, before: list[int], contacts: list[int]) -> None:
+        """Add contacts of lost packets, of cars that a packet says have touched the ball since."""
+        for row, (index, count) in enumerate(zip(self.rows, contacts, strict=True)):
+            car = self._cars[self.seating[index][1]]
+            if car.touches > before[row] and count > 1:
+                car.touches += count - 1
+                state.car_ball_touches[0, row] = car.touches
+
+    def is_seated(self, packet: flat.GamePacket) -> bool:
+        """Tell whether a packet's players are those of `seating`, in that order."""
+        return list(map(_SEAT, packet.players)) == self.seating
+
+    def clear_touches(self) -> None:
+        """Count touches anew: called when a decision has seen them."""
+        for counters in self._cars.values():
+            counters.clear_touches()
+
+    def _elapsed(self, frame: int) -> int:
+        """Return the ticks since the last packet, forgetting what was counted over a long gap."""
+        ticks = 1 if self._frame is None else frame - self._frame
+        self._frame = frame
+        if not 0 <= ticks <= GAP_TICKS:
+            self._forget()
+            return 1
+        return ticks
+
+    def _forget(self) -> None:
+        self._pads.forget()
+        if self._shadow is not None:
+            self._shadow.forget()
+        for counters in self._cars.values():
+            counters.forget()
+
+    def _seat(self, seating: list[tuple[int, int]]) -> None:
+        """Give every player a row: blue first, each team in packet order."""
+        blue = sum(team == BLUE for team, _ in seating)
+        layout = layout_of(blue, len(seating) - blue)
+        self.rows = sorted(range(len(seating)), key=lambda index: seating[index][0] != BLUE)
+        if self.state is None or self.state.layout is not layout:
+            self.state = MatchState(layout.blue, layout.orange)
+            self._target = self.state.buffer.data.cast("B")
+            self._car_start, self._car_bytes = 4 * layout.car_start, 4 * layout.car_stride
+        self._shadow_seated, self._simulates = False, self._has_shadow
+        self.seating = seating
+        present = {player_id for _, player_id in seating}
+        self._cars = {one: car for one, car in self._cars.items() if one in present}
+
+
+def _boost_consumption(config: flat.MatchConfiguration | None) -> float:
+    """Return what a second of boosting costs, in RLGym's unit of 33.3."""
+    unlimited = flat.BoostAmountMutator.UnlimitedBoost
+    if config is not None and config.mutators and config.mutators.boost_amount == unlimited:
+        return 0.0
+    return BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+
+
+def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
+    return (
+        *_XYZ(ball.location), *matrix(ball.rotation),
+        *_XYZ(ball.velocity), *_XYZ(ball.angular_velocity),
+    )  # fmt: skip
+
+
+def _hitbox_of(player: flat.PlayerInfo) -> int:
+    """Return the number of the hitbox nearest in size."""
+    box = player.hitbox
+    gaps = [
+        max(abs(box.length - h.length), abs(box.width - h.width), abs(box.height - h.height))
+        for h in HITBOXES
+    ]
+    best = min(range(len(gaps)), key=gaps.__getitem__)
+    if gaps[best] > _HITBOX_TOLERANCE:
+        _LOG.warning(
+            "%s's hitbox %.2f x %.2f x %.2f uu is none of the six; taken as %s, %.2f uu off",
+            player.name, box.length, box.width, box.height, HITBOXES[best].name, gaps[best],
+        )  # fmt: skip
+    return best

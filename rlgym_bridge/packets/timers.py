@@ -1,0 +1,193 @@
+"""Times that a packet does not carry, counted in ticks: boost, jump, dodge, handbrake, supersonic.
+
+Each counter knows when it is sure of itself: after joining a match or losing a packet it is an
+estimate until something fixes it again (the car lands, lets go of boost, the handbrake has had time to
+ramp to its end). The thresholds were read off RocketSim 2.2.1, tick by tick.
+"""
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.game import (
+    BOOST_MIN_SECONDS,
+    BOOST_PER_SECOND,
+    DODGE_DEADLINE_SECONDS,
+    HANDBRAKE_FALL_PER_SECOND,
+    HANDBRAKE_RISE_PER_SECOND,
+    JUMP_MAX_SECONDS,
+    TICK_SECONDS,
+    TICKS_PER_SECOND,
+)
+from rlgym_bridge.packets.dialect_detector import Settled
+
+ON_GROUND = int(flat.AirState.OnGround)
+JUMPING = int(flat.AirState.Jumping)
+DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
+"""From the end of a jump to the last dodge."""
+
+_RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
+_FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
+_BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
+_LONGEST_TIMEOUT = 2.0  # s, and a little more than any dialect has; infinity is no number of ticks
+_MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # off the deadline, in some dialects
+_BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
+_AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
+"""Seconds after 1, 2, ... ticks as the simulator adds them up: after 150 a hair below 1.25, so that a
+dodge is still there on that tick."""
+
+
+class CarTimers:
+    """The times of one car, packet by packet."""
+
+    __slots__ = (
+        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_hand", "_hand_high",
+        "_hand_low", "_hold_known", "_hold_ticks", "_jump_known", "_jump_ticks", "_jumping", "_new",
+        "_settled", "_supersonic_known", "_supersonic_ticks",
+    )  # fmt: skip
+
+    def __init__(self, settled: Settled) -> None:
+        self._settled = settled
+        self._hand = 0.0  # the best guess
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew: what was counted no longer holds."""
+        self._new = True
+        self._supersonic_ticks, self._supersonic_known = 0, False
+        self._boost_ticks, self._boost_doubt, self._boost = 0, _BOOST_MIN_TICKS, 0.0
+        self._hand_low, self._hand_high = 0.0, 1.0
+        self._jump_ticks, self._jump_known, self._jumping = 0, False, False
+        self._hold_ticks, self._hold_known = 0, False  # for which the last jump has pushed
+        self._air_ticks, self._air_known = 0, False
+
+    def rest(self) -> None:
+        """Take the car as new: it stands on its kickoff spot, or has just come back."""
+        self.forget()
+        self._hand = self._hand_high = 0.0
+        self._supersonic_known = self._jump_known = self._air_known = True
+        self._boost_doubt = 0
+
+    def _count(
+        self, supersonic: bool, boost: float, boosting: bool, handbrake: bool, has_jumped: bool,
+        air_state: int, timeout: float, spent: bool, ticks: int,
+    ) -> None:  # fmt: skip
+        """Count on what is under way, begins or is in doubt."""
+        gap = ticks > 1 or self._new
+        if supersonic or self._supersonic_ticks or gap:
+            self._count_supersonic(supersonic, ticks, gap)
+        if boosting or self._boost_ticks or self._boost_doubt or gap:
+            self._count_boost(boost, boosting, ticks, gap)
+        if handbrake or self._hand_high or gap:
+            self._count_handbrake(handbrake, ticks)
+        if has_jumped or self._jump_ticks or gap:
+            self._count_jump(has_jumped, air_state, timeout, spent, ticks, gap)
+
+    def _count_supersonic(self, supersonic: bool, ticks: int, gap: bool) -> None:
+        if not supersonic:
+            self._supersonic_ticks, self._supersonic_known = 0, True
+            return
+        if self._supersonic_ticks == 0:
+            self._supersonic_known = not gap
+        self._supersonic_ticks += ticks
+
+    def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
+        """Count how long boost has burnt.
+
+        After a gap the tank tells how many ticks it burnt, if nothing was picked up. Otherwise it may burn
+        on from a tap that was not seen, or from an earlier press: in doubt until the button has been up for
+        the shortest burn, or the tank is empty.
+        """
+        if gap and self._boost_doubt == 0 and not self._new and self._read_tank(boost, pressed, ticks):
+            return
+        # A tank that was empty before the tick does not burn, even where a pad fills it on that tick.
+        fuel = self._boost > 0 or (self._new and boost > 0)
+        if gap:
+            self._boost_doubt = _BOOST_MIN_TICKS
+        elif self._boost_doubt:
+            self._boost_doubt = _BOOST_MIN_TICKS if pressed else self._boost_doubt - 1
+        if not fuel and not gap:
+            self._boost_doubt = 0
+        if (pressed or 0 < self._boost_ticks < _BOOST_MIN_TICKS) and fuel:
+            self._boost_ticks += ticks
+        else:
+            self._boost_ticks = 0
+
+    def _read_tank(self, boost: float, pressed: bool, ticks: int) -> bool:
+        """Settle a gap by the boost that burnt in it; tell whether that was possible."""
+        burnt = (self._boost - boost) / _BURNT_A_TICK
+        count = round(burnt)
+        # Full tanks tell nothing: a pad fills them, or boost is unlimited. An empty one has stopped burning.
+        if abs(burnt - count) > 0.05 or not 0 <= count <= min(ticks, _BOOST_MIN_TICKS) or not 0 < boost < 100:
+            return False
+        if count == ticks:
+            self._boost_ticks += ticks
+        elif count == 0 or (self._boost_ticks and not pressed):
+            self._boost_ticks = 0
+        elif self._boost_ticks == 0 and pressed:
+            self._boost_ticks = count
+        else:
+            return False
+        return True
+
+    def _count_handbrake(self, pressed: bool, ticks: int) -> None:
+        """Keep a guess, and the least and the most that it can be; they meet within half a second."""
+        if ticks > 1:
+            self._hand_low = max(0.0, self._hand_low - _FALL * (ticks - 1))
+            self._hand_high = min(1.0, self._hand_high + _RISE * (ticks - 1))
+        change = _RISE if pressed else -_FALL
+        self._hand_low = min(1.0, max(0.0, self._hand_low + change))
+        self._hand_high = min(1.0, max(0.0, self._hand_high + change))
+        self._hand = min(self._hand_high, max(self._hand_low, self._hand + change * ticks))
+
+    def _count_jump(
+        self, has_jumped: bool, air_state: int, timeout: float, spent: bool, ticks: int, gap: bool
+    ) -> None:
+        jumping = air_state == JUMPING
+        if not has_jumped:
+            self._jump_ticks, self._jump_known = 0, True
+        elif self._jump_ticks == 0 or (jumping and not self._jumping):
+            self._jump_ticks, self._jump_known = ticks, not gap
+        else:
+            self._jump_ticks += ticks
+        was_jumping, self._jumping = self._jumping, jumping
+        if jumping:
+            self._hold_ticks, self._hold_known = self._jump_ticks, self._jump_known
+        elif was_jumping and gap:
+            self._hold_known = False  # it ended unseen
+        if jumping or air_state == ON_GROUND or not has_jumped:
+            self._air_ticks, self._air_known = 0, True
+            return
+        if gap and timeout >= 0:
+            self._air_ticks = self._ticks_of(timeout)
+            adds_hold = self._settled.adds_hold
+            self._air_known = adds_hold is not None and (self._hold_known or not adds_hold)
+            return
+        self._air_ticks += ticks
+        self._air_known = self._air_known and not gap
+        listening = was_jumping and self._hold_known and "adds_hold" in self._settled.listening
+        if listening and 0 < timeout < _LONGEST_TIMEOUT:
+            more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
+            self._settled.hear("adds_hold", abs(more) < 0.5 * self._hold_ticks)
+        # The packet decides whether a dodge is left, whatever was counted.
+        if timeout < 0 and not spent:
+            if self._air_known and self._air_ticks < DODGE_TICKS - _MOST_HOLD_TICKS:
+                self._air_ticks = 0  # too early to be over: it stands, on fewer wheels than the packet counts
+            else:
+                self._air_ticks = max(self._air_ticks, DODGE_TICKS + 1)
+        elif timeout > 0 and self._air_ticks > DODGE_TICKS:
+            self._air_ticks = self._ticks_of(timeout)
+
+    def _ticks_of(self, timeout: float) -> int:
+        """Return the ticks since the jump ended, 0 or more."""
+        return max(0, _ticks_since_jump(timeout) + (self._hold_ticks if self._settled.adds_hold else 0))
+
+
+def seconds_in_air(ticks: int) -> float:
+    """Return the time since the jump ended, as the simulator adds it up."""
+    if ticks == 0:
+        return 0.0
+    return _AIR_SECONDS[ticks - 1] if ticks <= len(_AIR_SECONDS) else ticks * TICK_SECONDS
+
+
+def _ticks_since_jump(timeout: float) -> int:
+    return round((DODGE_DEADLINE_SECONDS - min(_LONGEST_TIMEOUT, timeout)) * TICKS_PER_SECOND)

@@ -1,0 +1,1 @@
+"""Check that components see and do the same in the simulator and in packets."""

@@ -1,0 +1,67 @@
+"""A match of random actions, in which the ball is shot about, for both worlds to look at."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.components.spec import Components
+from rlgym_bridge.game import HITBOX_OF_BODY
+from rlgym_bridge.policy.fingerprint import action_space
+from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.referee import Course
+from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.sim.reader import ArenaReader, read_arena
+from rlgym_bridge.state import MatchState
+
+_ENDLESS: Final = 1e6  # s
+
+
+def begin(team_size: int, seed: int, hitbox: int) -> Match:
+    """Return an endless match of equal teams without replays."""
+    bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
+    players = [
+        flat.PlayerConfiguration(
+            flat.CustomBot(
+                f"{slot}", agent_id=f"parity/{slot}", loadout=flat.PlayerLoadout(car_id=bodies[hitbox])
+            ),
+            slot // team_size,
+        )
+        for slot in range(2 * team_size)
+    ]
+    seats = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
+    return Match(seats, course=Course(regulation=_ENDLESS, skip_replays=True), seed=seed)
+
+
+def shot(random: np.random.Generator) -> flat.DesiredGameState:
+    """Return a ball somewhere in the air, on its way."""
+    x, y, z = random.uniform((-2500, -3500, 300), (2500, 3500, 1200)).tolist()
+    fast = flat.Vector3Partial(*random.uniform(-1500, 1500, 3).tolist())
+    return flat.DesiredGameState(
+        [flat.DesiredBallState(flat.DesiredPhysics(flat.Vector3Partial(x, y, z), None, fast))]
+    )
+
+
+def read(match: Match, hitbox: int) -> MatchState:
+    """Return the state as the simulator has it; touches are those that the match counted."""
+    simulation = match.simulation
+    cars = simulation.cars
+    state = read_arena(ArenaReader(simulation.arena, cars, [hitbox] * len(cars), counts_touches=False))
+    state.frame[0], state.phase[0] = match.frame, match.referee.phase
+    return state
+
+
+def draw(parts: Components, seed: int, cars: int) -> Iterator[np.ndarray]:
+    """Yield random actions `(1, cars)` or `(1, cars, k)`, each held a while: cars get somewhere."""
+    random = np.random.default_rng(seed)
+    distribution, sizes = action_space(parts.parser.get_action_space("blue-0"))
+    while True:
+        if distribution == "categorical":
+            drawn = random.integers(sizes[0], size=(1, cars))
+        elif distribution == "multi_categorical":
+            drawn = random.integers(np.array(sizes), size=(1, cars, len(sizes)))
+        else:
+            drawn = random.uniform(-1, 1, size=(1, cars, sizes[0])).astype(np.float32)
+        for _ in range(int(random.integers(1, 12))):
+            yield drawn

@@ -1,0 +1,1 @@
+"""Save, load, check and import policy folders."""

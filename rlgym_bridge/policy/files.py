@@ -1,0 +1,108 @@
+"""The two files of a policy folder, written and read so that they belong together."""
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.policy.manifest import Manifest, PolicyMismatch
+from rlgym_bridge.user_files import read_text
+
+MANIFEST_FILE: Final = "policy.json"
+WEIGHTS_FILE: Final = "weights.safetensors"
+CHECKPOINTS: Final = "checkpoints"
+LATEST: Final = "latest"
+
+
+def all_checkpoints(run: Path) -> list[Path]:
+    """Return the policy folders in the folder of a training run, the newest last."""
+    folder = run / CHECKPOINTS
+    names = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in names if path.name.isdecimal()), key=lambda path: int(path.name))
+
+
+def newest_checkpoint(run: Path) -> Path | None:
+    """Return the newest policy folder in the folder of a training run; None where there is none.
+
+    The file `checkpoints/latest` names it; without it the largest number is the newest.
+    """
+    folder, found = run / CHECKPOINTS, all_checkpoints(run)
+    try:
+        named = folder / (folder / LATEST).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        named = None
+    if named in found:
+        return named
+    return found[-1] if found else None
+
+
+def policy_path(given: str) -> str:
+    """Return the newest checkpoint where the folder of a run, its `checkpoints` or `latest` is given.
+
+    Anything else is returned as it is.
+    """
+    run = None if (Path(given) / MANIFEST_FILE).is_file() else run_of(given)
+    newest = None if run is None else newest_checkpoint(run)
+    return given if newest is None else str(newest)
+
+
+def run_of(given: str | Path) -> Path | None:
+    """Return the folder of the training run that a path belongs to.
+
+    Args:
+        given: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints.
+
+    Returns:
+        None for anything else; a run has a checkpoint at least.
+    """
+    path = Path(given).absolute()
+    for run in (path, path.parent, path.parent.parent):
+        folder, found = run / CHECKPOINTS, all_checkpoints(run)
+        if found and path in (run, folder, folder / LATEST, *found):
+            return run
+    return None
+
+
+def write_files(folder: Path, data: bytes, text: str) -> None:
+    """Put both files in place; a reader between the two sees a checksum that does not fit, and waits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = {folder / WEIGHTS_FILE: data, folder / MANIFEST_FILE: text.encode()}
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    try:
+        for path, content in contents.items():
+            temporary[path].write_bytes(content)
+        for path in contents:
+            temporary[path].replace(path)
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+
+
+def read_files(folder: Path) -> tuple[Manifest, bytes]:
+    """Return manifest and weights that belong together.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        PolicyMismatch: The weights are not those that the manifest records.
+        ValueError: `policy.json` is unreadable or a key does not fit.
+    """
+    for attempt in range(3):
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder} is no folder; expected a policy folder")
+        for name in (MANIFEST_FILE, WEIGHTS_FILE):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(
+                    f"{folder / name} is missing; a policy folder holds {MANIFEST_FILE} and {WEIGHTS_FILE}"
+                )
+        manifest = Manifest.from_json(read_text(folder / MANIFEST_FILE), str(folder / MANIFEST_FILE))
+        data = (folder / WEIGHTS_FILE).read_bytes()
+        found = hashlib.sha256(data).hexdigest()
+        if found == manifest.weights_sha256:
+            return manifest, data
+        if attempt < 2:
+            time.sleep(0.05)  # a trainer may be between the two files
+    raise PolicyMismatch(
+        f"{folder / WEIGHTS_FILE} has SHA-256 {found[:12]}..., {MANIFEST_FILE} records "
+        f"weights_sha256 {manifest.weights_sha256[:12]}...; the two files are not from one save"
+    )

@@ -1,0 +1,266 @@
+"""The policy folder: `weights.safetensors` beside `policy.json`, saved and loaded as one.
+
+    save_policy -> folder -> load_policy -> policy, and the very components it was trained with
+
+Loading runs no code but that of trusted modules (nothing is unpickled), rebuilds the components, shows
+them the probe, and refuses the folder where anything differs from what was recorded.
+"""
+
+import hashlib
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
+from rlgym_bridge.game import HITBOXES, TICK_SKIP
+from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
+from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
+from rlgym_bridge.policy.mismatch import differences
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.state import MatchState
+
+__all__ = [
+    "ComponentSpec",
+    "Components",
+    "LoadedPolicy",
+    "Manifest",
+    "NetworkPolicy",
+    "Normalisation",
+    "Policy",
+    "PolicyMismatch",
+    "load_policy",
+    "save_policy",
+]
+
+_PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy", "safetensors")
+
+
+class Policy(Protocol):
+    """What picks the actions: a trained network, or a program."""
+
+    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+        """Begin an episode; called at every kickoff.
+
+        Args:
+            seats: Rows of the state that are played.
+            seed: Of the episode's random numbers; None leaves it to the policy.
+        """
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        """Return an action for every seat of every match.
+
+        Args:
+            obs: `(matches, seats, size)` float32; None where there is no observation builder.
+            state: The same matches, all cars.
+
+        Returns:
+            `(matches, seats)` for one choice a car, else `(matches, seats, k)`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LoadedPolicy:
+    """A policy folder that fits this checkout.
+
+    Attributes:
+        folder: Where it lies.
+        manifest: Its manifest; `selection` is the one in use.
+        policy: The network; one instance holds one random stream.
+        components: Makes the components of one match.
+    """
+
+    folder: Path
+    manifest: Manifest
+    policy: NetworkPolicy
+    components: Callable[[], Components]
+
+    def obs_builder(self) -> Any:
+        """Return a new observation builder, for one match."""
+        return self.components().obs_builder
+
+    def parser(self) -> Any:
+        """Return a new action parser, for one match."""
+        return self.components().parser
+
+
+def save_policy(
+    folder: str | Path,
+    weights: Mapping[str, np.ndarray],
+    *,
+    distribution: str,
+    team_sizes: Sequence[tuple[int, int]],
+    obs: ComponentSpec | None = None,
+    parser: ComponentSpec | None = None,
+    env: str | None = None,
+    tick_skip: int | None = None,
+    action_delay: int | None = None,
+    input_latency: int = 0,
+    selection: str = "sample",
+    seed: int = 0,
+    obs_normalisation: Normalisation | None = None,
+    hitbox: str = "octane",
+    training: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """Write a policy folder; one that is there is replaced file by file.
+
+    Args:
+        folder: Made where it is not there.
+        weights: Tensors, named as in `network.py`; saved as float32.
+        distribution: As `NetworkPolicy` takes it.
+        team_sizes: (blue, orange) of the matches it was trained for.
+        obs: The observation builder, from `ComponentSpec.of`.
+        parser: The action parser, likewise.
+        env: In place of both, `"module:function"` that returns the `RLGym` it was trained in.
+        tick_skip: Ticks of a decision. None: as many as the parser gives rows, or as the environment's
+            engine holds a single row, or 8.
+        action_delay: Ticks; the environment's when None, 1 where there is none.
+        input_latency: Ticks of input latency that the training reckoned with.
+        selection: As `NetworkPolicy` takes it.
+        seed: As `NetworkPolicy` takes it.
+        obs_normalisation: Mean, standard deviation and clip of observations.
+        hitbox: Name of the hitbox trained with.
+        training: JSON object with whatever is worth knowing later.
+
+    Returns:
+        What was written to `policy.json`.
+
+    Raises:
+        ValueError: The parts do not fit each other: weights and sizes, tick skip and parser, environment and
+            components; or a component cannot be made by name.
+    """
+    components = component_factory(obs, parser, env, allow=None)()
+    teams = tuple((int(blue), int(orange)) for blue, orange in team_sizes)
+    if not teams:
+        raise ValueError("team_sizes is empty, expected at least one pair (blue, orange)")
+    built = fingerprint(components, teams, _hitbox_number(hitbox))
+    delay = components.action_delay if action_delay is None else action_delay
+    held = built.ticks or components.tick_skip or TICK_SKIP
+    data = safetensors.numpy.save(
+        {name: np.array(value, np.float32, order="C") for name, value in weights.items()}
+    )
+    manifest = Manifest(
+        format=FORMAT,
+        obs=obs,
+        parser=parser,
+        env=env,
+        tick_skip=held if tick_skip is None else tick_skip,
+        action_delay=1 if delay is None else delay,
+        input_latency=input_latency,
+        distribution=distribution,
+        selection=selection,
+        seed=seed,
+        obs_size=built.obs_size,
+        obs_names=built.names[0],
+        obs_normalisation=obs_normalisation,
+        team_sizes=teams,
+        hitbox=hitbox,
+        probe={"observations": built.observations, "controls": built.controls},
+        versions=_versions(),
+        training=dict(training or {}),
+        weights_sha256=hashlib.sha256(data).hexdigest(),
+    )
+    text = manifest.to_json()
+    # Read both back as a loader will, so that what is written can be played.
+    _check_fits(manifest, built, components, "what is to be saved")
+    _network(manifest, data, built, "what is to be saved")
+    write_files(Path(folder), data, text)
+    return manifest
+
+
+def load_policy(
+    folder: str | Path, allow_modules: Sequence[str] = (), selection: str | None = None
+) -> LoadedPolicy:
+    """Read a policy folder and make sure that it plays here as it was trained.
+
+    Args:
+        folder: Holds `policy.json` and `weights.safetensors`.
+        allow_modules: Modules that its components may be imported from, besides `components.TRUSTED`.
+        selection: `"sample"` or `"argmax"` in place of the manifest's.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        PolicyMismatch: The weights are not those recorded or do not fit; the components here differ from
+            those it was trained with.
+        ValueError: A file is unreadable; a component may not be imported or cannot be made.
+    """
+    if selection is not None and selection not in SELECTIONS:
+        raise ValueError(f"selection is {selection!r}, expected one of {', '.join(SELECTIONS)}")
+    folder = Path(folder)
+    manifest, data = read_files(folder)
+    source = str(folder / MANIFEST_FILE)
+    try:
+        make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
+        components = make()
+        built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+    except Exception as error:  # a component's own: whatever it makes of the arguments it was given
+        raise ValueError(
+            f"{source}: the components cannot be made or called: {type(error).__name__}: {error}"
+        ) from error
+    _check_fits(manifest, built, components, source)
+    if selection is not None:
+        manifest = replace(manifest, selection=selection)
+    return LoadedPolicy(folder, manifest, _network(manifest, data, built, str(folder / WEIGHTS_FILE)), make)
+
+
+def _hitbox_number(name: str) -> int:
+    names = [hitbox.name for hitbox in HITBOXES]
+    if name not in names:
+        raise ValueError(f"hitbox is {name!r}, expected one of {', '.join(names)}")
+    return names.index(name)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue  # run from a checkout, or not needed here
+    return found
+
+
+def _check_fits(manifest: Manifest, built: Fingerprint, components: Components, source: str) -> None:
+    found = differences(manifest, built, components)
+    if found:
+        here = _versions()
+        changed = [f"{k} {v} (here {here.get(k)})" for k, v in manifest.versions.items() if here.get(k) != v]
+        hint = "; saved with other versions: " + ", ".join(changed) if changed else ""
+        raise PolicyMismatch(
+            f"{source} does not fit this checkout: {'; '.join(found)}. Use the code it was trained with, or "
+            f"train it anew{hint}."
+        )
+
+
+def _network(manifest: Manifest, data: bytes, built: Fingerprint, source: str) -> NetworkPolicy:
+    try:
+        weights = safetensors.numpy.load(data)
+    except (SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{source} is not readable as safetensors: {error}") from error
+    try:
+        policy = NetworkPolicy(
+            weights,
+            manifest.distribution,
+            built.space[1],
+            manifest.selection,
+            manifest.seed,
+            manifest.obs_normalisation,
+        )
+    except ValueError as error:
+        raise PolicyMismatch(f"{source}: {error}") from error
+    if policy.obs_size != manifest.obs_size:
+        raise PolicyMismatch(
+            f"{source}: layers.0.weight takes {policy.obs_size} numbers, the observation has "
+            f"{manifest.obs_size} (obs_size)"
+        )
+    return policy

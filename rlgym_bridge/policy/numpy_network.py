@@ -1,0 +1,299 @@
+"""A trained policy in numpy alone: a perceptron, what its output means, and how an action is picked.
+
+    observations (matches, seats, size) -> normalise -> perceptron -> distribution -> actions
+
+Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with ReLU
+between layers and nothing after the last. A gaussian policy of k numbers either has a tensor `log_std`
+(k,) beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations.
+A bounded gaussian is rlgym-ppo's: tanh over a last layer of 2k, means, then what gives standard deviations.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
+from rlgym_bridge.state import MatchState
+
+BOUNDED_STD: Final = (0.1, 1.0)
+"""Standard deviations of a bounded gaussian, where tanh gives -1 and 1 [rlgym-ppo, `ContinuousPolicy`]."""
+
+LOG_STD_RANGE: Final = (-20.0, 2.0)
+"""Logarithms of standard deviations are clipped to this before use; a trainer must do the same."""
+
+
+class Network:
+    """A perceptron with ReLU between its layers, float32.
+
+    Args:
+        weights: `layers.N.weight` (out, in) and `layers.N.bias` (out,), for N from 0 without a gap.
+
+    Attributes:
+        inputs, outputs: Numbers taken and given.
+
+    Raises:
+        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
+    """
+
+    def __init__(self, weights: Mapping[str, np.ndarray]) -> None:
+        count = sum(name.endswith(".weight") for name in weights)
+        names = [f"layers.{i}.{part}" for i in range(count) for part in ("weight", "bias")]
+        if not names or set(names) != set(weights):
+            raise ValueError(
+                f"tensors are {', '.join(sorted(weights)) or 'none'}; expected layers.0.weight, "
+                "layers.0.bias, layers.1.weight and so on, without a gap"
+            )
+        pairs = [(weights[names[i]], weights[names[i + 1]]) for i in range(0, len(names), 2)]
+        width = None
+        for i, (weight, bias) in enumerate(pairs):
+            check_tensor(f"layers.{i}.weight", weight, (None, width))
+            check_tensor(f"layers.{i}.bias", bias, (weight.shape[0],))
+            width = weight.shape[0]
+        # Stored turned, so that a batch is `x @ w` over contiguous memory.
+        self._layers = [
+            (np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)) for weight, bias in pairs
+        ]
+        self._scratch = [np.empty(len(bias), np.float32) for _, bias in self._layers]
+        self.inputs, self.outputs = pairs[0][0].shape[1], pairs[-1][0].shape[0]
+
+    def __call__(self, inputs: np.ndarray) -> np.ndarray:
+        """Return the outputs.
+
+        Args:
+            inputs: `(batch, inputs)` float32.
+
+        Returns:
+            `(batch, outputs)` float32; at batch 1 it is overwritten by the next call.
+        """
+        last = len(self._layers) - 1
+        if len(inputs) == 1:
+            vector: np.ndarray = inputs[0]  # matrix times vector into memory at hand is half the time
+            for i, (weight, bias) in enumerate(self._layers):
+                vector = np.dot(vector, weight, out=self._scratch[i])
+                vector += bias
+                if i < last:
+                    np.maximum(vector, 0, out=vector)
+            return vector.reshape(1, -1)
+        for i, (weight, bias) in enumerate(self._layers):
+            inputs = inputs @ weight
+            inputs += bias
+            if i < last:
+                np.maximum(inputs, 0, out=inputs)
+        return inputs
+
+
+def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -> None:
+    """Raise ValueError unless the tensor has the shape (None: any length above 0) and is finite."""
+    fits = len(tensor.shape) == len(shape) and all(
+        length == wanted if wanted is not None else length > 0
+        for length, wanted in zip(tensor.shape, shape, strict=True)
+    )
+    if not fits or tensor.dtype.kind != "f":
+        wanted_shape = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+        raise ValueError(
+            f"{name} is {tensor.dtype}{tensor.shape}, expected floating point numbers of shape {wanted_shape}"
+        )
+    with np.errstate(over="ignore"):
+        wrong = int((~np.isfinite(tensor.astype(np.float32))).sum())  # as it will be used
+    if wrong:
+        raise ValueError(f"{name} holds {wrong} numbers that are not finite; the training has diverged")
+
+
+class NetworkPolicy:
+    """Plays a trained network.
+
+    Sampling takes one uniform number for each choice (one normal for each real number), in the order of
+    matches, seats, choices, from a generator that every `reset` starts anew.
+
+    Args:
+        weights: Tensors as this module's heading names them.
+        distribution: `"categorical"`, `"multi_categorical"`, `"gaussian"` or `"bounded_gaussian"`.
+        sizes: Choices of each decision: `(90,)`, `(3, 3, 3, 3, 3, 2, 2, 2)`; for the gaussians `(k,)`.
+        selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian).
+        seed: Start of the random stream.
+        normalisation: Applied to observations first.
+
+    Attributes:
+        obs_size: Numbers in an observation.
+
+    Raises:
+        ValueError: A tensor does not fit, or an argument is none of those named.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, np.ndarray],
+        distribution: str,
+        sizes: Sequence[int],
+        selection: str = "sample",
+        seed: int = 0,
+        normalisation: Normalisation | None = None,
+    ) -> None:
+        for name, value, known in (
+            ("distribution", distribution, DISTRIBUTIONS),
+            ("selection", selection, SELECTIONS),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+        self.distribution, self.selection, self.sizes = distribution, selection, tuple(sizes)
+        layers = dict(weights)
+        self._log_std = layers.pop("log_std", None) if distribution == "gaussian" else None
+        self._network = Network(layers)
+        self.obs_size = self._network.inputs
+        self._check_outputs()
+        self._normalisation = _as_arrays(normalisation, self.obs_size)
+        # Columns of a (choices, largest) table that hold logits; the others stay at probability 0.
+        largest = max(self.sizes)
+        self._columns = np.flatnonzero(np.arange(largest) < np.array(self.sizes)[:, None])
+        self._seed, self._resets = seed, 0
+        self._rng = np.random.default_rng(seed)
+
+    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+        """Start the random stream of an episode anew.
+
+        It depends on the policy's seed, on `seats`, and on `seed` or else on how many resets there were,
+        so that one decision more or less in an episode does not change the next.
+
+        Args:
+            seats: Rows of the state that are played.
+            seed: Of the episode.
+        """
+        self._resets += 1
+        episode = (0, self._resets) if seed is None else (1, seed % 2**64)
+        self._rng = np.random.default_rng([self._seed, *episode, *(int(seat) for seat in seats)])
+
+    def act(self, obs: np.ndarray | None, state: MatchState | None = None) -> np.ndarray:
+        """Return an action for every observation.
+
+        Args:
+            obs: `(matches, seats, size)` float32.
+            state: Not read.
+
+        Returns:
+            `(matches, seats)` int64 for categorical, `(matches, seats, choices)` int64 for
+            multi_categorical, `(matches, seats, k)` float32 for the gaussians: clipped to -1..1
+            for bounded_gaussian, not for gaussian.
+
+        Raises:
+            ValueError: `obs` is None, of another shape, or not finite.
+        """
+        if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
+            shape = None if obs is None else obs.shape
+            raise ValueError(f"observations have shape {shape}, expected (matches, seats, {self.obs_size})")
+        matches, seats, size = obs.shape
+        rows = np.ascontiguousarray(obs.reshape(matches * seats, size), np.float32)
+        # A sum of squares is finite if every number is; one call, where isfinite().all() takes two.
+        if not math.isfinite(np.vdot(rows, rows)) and not np.isfinite(rows).all():
+            row, number = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+            match, seat = divmod(row, seats)
+            raise ValueError(
+                f"number {number} of the observation of match {match}, seat {seat} is "
+                f"{obs[match, seat, number]}, expected a finite number"
+            )
+        if self._normalisation is not None:
+            mean, factor, clip = self._normalisation
+            rows = ((rows - mean) * factor).clip(-clip, clip)
+        outputs = self._network(rows)
+        if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
+            raise ValueError("the network gave a number that is not finite: its weights are too large")
+        chosen = self._choose(outputs)
+        return chosen.reshape(
+            (matches, seats) if self.distribution == "categorical" else (matches, seats, -1)
+        )
+
+    def _choose(self, outputs: np.ndarray) -> np.ndarray:
+        rng = self._rng if self.selection == "sample" else None
+        if self.distribution == "gaussian":
+            return self._gaussian(outputs, rng)
+        if self.distribution == "bounded_gaussian":
+            return self._bounded_gaussian(outputs, rng)
+        if self.distribution == "multi_categorical":
+            shape = (len(outputs), len(self.sizes) * max(self.sizes))
+            table = np.full(shape, -np.inf, np.float32)
+            table[:, self._columns] = outputs
+            outputs = table.reshape(-1, max(self.sizes))
+        return categorical(outputs, rng)
+
+    def _gaussian(self, outputs: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+        (size,) = self.sizes
+        mean = outputs[:, :size]
+        if rng is None:
+            return mean.copy()
+        log_std = outputs[:, size:] if self._log_std is None else self._log_std
+        noise = rng.standard_normal(mean.shape, np.float32)
+        actions: np.ndarray = mean + noise * np.exp(np.clip(log_std, *LOG_STD_RANGE), dtype=np.float32)
+        return actions
+
+    def _bounded_gaussian(self, outputs: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+        (size,) = self.sizes
+        squashed: np.ndarray = np.tanh(outputs)
+        mean, low, high = squashed[:, :size], *BOUNDED_STD
+        if rng is None:
+            return mean.copy()
+        std = squashed[:, size:] * ((high - low) / 2) + (high + low) / 2
+        drawn: np.ndarray = (mean + rng.standard_normal(mean.shape, np.float32) * std).clip(-1, 1)
+        return drawn
+
+    def _check_outputs(self) -> None:
+        expected = sum(self.sizes)
+        if self.distribution == "gaussian":
+            if self._log_std is not None:
+                check_tensor("log_std", self._log_std, (expected,))
+            else:
+                expected *= 2
+        elif self.distribution == "bounded_gaussian":
+            expected *= 2
+        if self._network.outputs != expected:
+            raise ValueError(
+                f"the last layer gives {self._network.outputs} numbers, expected {expected} for a "
+                f"{self.distribution} policy over {self.sizes}"
+            )
+
+
+def categorical(logits: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+    """Pick one column in each row.
+
+    Args:
+        logits: `(rows, columns)` float32, -inf for a column that is never picked.
+        rng: Draws one uniform number a row; None picks the largest.
+
+    Returns:
+        `(rows,)` int64.
+    """
+    picked: np.ndarray
+    if rng is None:
+        picked = logits.argmax(1)
+        return picked
+    if len(logits) == 1:  # a live bot: the calls that cost least
+        row = logits[0]
+        ladder = np.add.accumulate(np.exp(row - row[row.argmax()]))
+        picked = np.array([ladder.searchsorted(rng.random() * float(ladder[-1]), "right")])
+        return picked
+    ladder = np.add.accumulate(np.exp(logits - logits.max(1, keepdims=True)), 1)
+    # In double precision the product stays below the last step, so the last columns of probability 0
+    # are never picked.
+    draws = rng.random(len(logits)) * ladder[:, -1].astype(np.float64)
+    picked = (ladder <= draws[:, None]).sum(1)
+    return picked
+
+
+def _finite(mean: np.ndarray, std: np.ndarray) -> bool:
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(mean).all() and np.isfinite(1 / std).all())
+
+
+def _as_arrays(normalisation: Normalisation | None, size: int) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Return mean, 1 / std and clip."""
+    if normalisation is None:
+        return None
+    with np.errstate(over="ignore"):
+        mean = np.array(normalisation.mean, np.float32)
+        std = np.array(normalisation.std, np.float32)
+    if mean.shape != (size,) or std.shape != (size,) or not (std > 0).all() or not _finite(mean, std):
+        raise ValueError(
+            f"obs_normalisation has a mean of {mean.shape} and a std of {std.shape}, expected ({size},) each "
+            "and every std above 0, all finite as float32"
+        )
+    return mean, 1 / std, float(normalisation.clip)

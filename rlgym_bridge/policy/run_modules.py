@@ -1,0 +1,56 @@
+"""Tells which modules may be imported for the policies of a training run that a user names.
+
+A policy folder names the modules of its builder and parser, and importing them runs code. A run is the user's
+own: training writes into its folder which modules its settings name. They are looked for where modules always
+are (the current folder, PYTHONPATH), never in the folder of a run or a policy.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
+from rlgym_bridge.user_files import read_toml
+
+RUN_FILE: Final = "run.toml"
+_ABOUT: Final = (
+    "# Written by training: modules of this run's settings. Commands that are given the folder of this run\n"
+    "# import them for its policies without --allow-modules.\n"
+)
+
+
+def write_run_modules(run: Path, modules: Sequence[str]) -> None:
+    """Write into the folder of a run which modules its policies may name.
+
+    Args:
+        run: The folder.
+        modules: Names of modules.
+    """
+    new = run / f".{RUN_FILE}.{os.getpid()}.tmp"
+    new.write_text(f"{_ABOUT}modules = {json.dumps(list(modules), ensure_ascii=False)}\n", encoding="utf-8")
+    new.replace(run / RUN_FILE)
+
+
+def run_modules(named: str | Path) -> tuple[str, ...]:
+    """Return the modules that may be imported for a policy that a user names.
+
+    Args:
+        named: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints; or anything else that
+            can be played.
+
+    Returns:
+        Names of the run's modules; none for a policy folder outside of a run, whatever else lies in it.
+
+    Raises:
+        ValueError: The run's file is unreadable.
+    """
+    run = run_of(named)
+    if run is None or (run / MANIFEST_FILE).exists() or not (run / RUN_FILE).is_file():
+        return ()
+    file = run / RUN_FILE
+    modules = read_toml(file).get("modules")
+    if not isinstance(modules, list) or not all(isinstance(one, str) for one in modules):
+        raise ValueError(f"{file}: modules is {modules!r}, expected a list of names of modules")
+    return tuple(modules)

@@ -1,0 +1,98 @@
+"""Policy and critic in torch, and what the policy's outputs mean: three distributions of actions."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributions import Normal
+
+from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
+from rlgym_bridge.policy.shape import PolicyShape
+
+
+class Perceptron(nn.Module):
+    """Linear layers with ReLU between them; parameters are named as in a policy folder.
+
+    Args:
+        widths: Of inputs, hidden layers and outputs.
+        last_gain: Of the last layer's weights, whose rows are orthogonal, as all layers' are.
+    """
+
+    def __init__(self, widths: Sequence[int], last_gain: float) -> None:
+        super().__init__()
+        layers = [nn.Linear(inputs, outputs) for inputs, outputs in pairwise(widths)]
+        for layer in layers:
+            gain = last_gain if layer is layers[-1] else math.sqrt(2)
+            nn.init.orthogonal_(layer.weight, gain)
+            nn.init.zeros_(layer.bias)
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return `(rows, outputs)` for `(rows, inputs)`."""
+        for layer in self.layers[:-1]:
+            inputs = torch.relu_(layer(inputs))
+        outputs: Tensor = self.layers[-1](inputs)
+        return outputs
+
+
+class PolicyNetwork(Perceptron):
+    """A perceptron and a distribution of actions over its outputs.
+
+    A gaussian's deviations are parameters of their own, the same for all observations.
+
+    Args:
+        shape: Of the policy.
+    """
+
+    def __init__(self, shape: PolicyShape) -> None:
+        # Small weights at the end: all actions are about equally likely at first.
+        super().__init__((shape.obs_size, *shape.layers, shape.outputs), last_gain=0.01)
+        self.shape = shape
+        if shape.distribution == "gaussian":
+            self.log_std = nn.Parameter(torch.zeros(shape.sizes))
+
+    def log_probs_and_entropies(self, obs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return how likely actions are, and how undecided the policy is.
+
+        Args:
+            obs: `(rows, size)` float32, normalised if the policy's are.
+            actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
+
+        Returns:
+            Logarithms of probabilities (of densities for a gaussian) and entropies in nats, `(rows,)` each.
+        """
+        outputs = self(obs).float()
+        if self.shape.distribution == "gaussian":
+            normal = Normal(outputs, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
+            return normal.log_prob(actions).sum(1), normal.entropy().sum(1)
+        choices = actions.reshape(len(actions), -1).unbind(1)
+        log_prob, entropy = torch.zeros(()), torch.zeros(())
+        for logits, chosen in zip(outputs.split(self.shape.sizes, 1), choices, strict=True):
+            logs = torch.log_softmax(logits, 1)
+            log_prob = log_prob + logs.gather(1, chosen[:, None])[:, 0]
+            entropy = entropy - (logs.exp() * logs).sum(1)
+        return log_prob, entropy
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the parameters by their names in a policy folder."""
+        return {name: value.cpu().numpy() for name, value in self.state_dict().items()}
+
+
+class Critic(Perceptron):
+    """A perceptron that says how much reward is to come.
+
+    Args:
+        obs_size: Numbers in an observation.
+        layers: Widths of the hidden layers.
+    """
+
+    def __init__(self, obs_size: int, layers: Sequence[int]) -> None:
+        super().__init__((obs_size, *layers, 1), last_gain=1.0)
+
+    def values(self, obs: Tensor) -> Tensor:
+        """Return `(rows,)` for `(rows, size)`."""
+        values: Tensor = self(obs)[:, 0].float()
+        return values

@@ -1,0 +1,281 @@
+"""A recorded match as what each of our cars saw, chose, and what the game applied: episode after episode."""
+
+import json
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from rlgym.api import RewardFunction
+
+from rlgym_bridge.components.spec import component_factory
+from rlgym_bridge.policy.fingerprint import action_space
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.recording.applied import ActionFinder, applied_actions
+from rlgym_bridge.recording.episodes import by_episode, stretches_of_play
+from rlgym_bridge.recording.mcap.channels import Decision
+from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
+from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.state import MatchState
+
+_LOG = logging.getLogger(__name__)
+
+RewardFactory: TypeAlias = Callable[[], RewardFunction[Any, Any, Any]]
+
+
+@dataclass(frozen=True)
+class Played:
+    """One car in one episode: from a kickoff, or where the bot joined, to a goal or the end of play.
+
+    Attributes:
+        agent: Name of the car, `blue-0`.
+        bot: Agent id of who played it.
+        policy: Of the bot.
+        space: Kind of distribution and sizes, see `rlgym_bridge.policy.fingerprint.action_space`.
+        frames: `(n + 1,)` int64, ticks of n decisions and of the state after the last.
+        obs: `(n + 1, S)` float32.
+        chosen: `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose.
+        applied: Likewise, what the game applied; see `rlgym_bridge.recording.applied`. Real numbers are in
+            -1..1, as parsers take them.
+        told: `(n,)` bool, whether the game told that.
+        rewards: `(n,)` float64.
+        scored: Whether it ended with a goal; else the match, or the recording, was over.
+    """
+
+    agent: str
+    bot: str
+    policy: Manifest
+    space: tuple[str, tuple[int, ...]]
+    frames: np.ndarray
+    obs: np.ndarray
+    chosen: np.ndarray
+    applied: np.ndarray
+    told: np.ndarray
+    rewards: np.ndarray
+    scored: bool
+
+    @property
+    def differs(self) -> np.ndarray:
+        """Where the game applied another action than was chosen, `(n,)` bool."""
+        meant = self.chosen.clip(-1, 1) if self.space[0] == "gaussian" else self.chosen
+        found: np.ndarray = (self.applied != meant).reshape(len(meant), -1).any(1)
+        return found
+
+
+def played(
+    recording: MatchRecording,
+    reward: RewardFactory | None = None,
+    bots: Collection[str] | None = None,
+    allow_modules: Sequence[str] = (),
+) -> list[list[Played]]:
+    """Return the episodes of a match, each as its cars that saw an observation.
+
+    Args:
+        recording: With the decisions of our bots.
+        reward: Makes a reward function, one for each bot and episode; None: what the bot recorded, 0 where it
+            recorded none.
+        bots: Agent ids of those to take; None: all whose policies have observations.
+        allow_modules: Modules that their policies may name components of.
+
+    Raises:
+        RecordingError: Nobody's decisions, or not those of a bot that is asked for, are in the recording.
+        TypeError: `reward` is a reward function, not what makes one.
+        ValueError: A policy's components cannot be made.
+    """
+    if isinstance(reward, RewardFunction):
+        raise TypeError(
+            f"reward is a {type(reward).__name__}, expected what makes one for each bot and episode: the "
+            f"class, or lambda: {type(reward).__name__}(...)"
+        )
+    for note in recording.notes:
+        _LOG.warning("%s: %s", recording.source, note)
+    tracks = _tracks(recording, bots)
+    starts, stops = stretches_of_play(recording)
+    cars: dict[int, list[Played]] = {}
+    for track, manifest in tracks:
+        make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
+        space = action_space(make().parser.get_action_space("blue-0"))
+        whole = _Bot(recording, track, manifest, make, space)
+        parts = by_episode(track.decisions, starts, stops, manifest.tick_skip)
+        for (number, _), decisions in parts.items():
+            if len(decisions) > 1:
+                cars.setdefault(number, []).extend(whole.cars(decisions, reward))
+    return [together for number in sorted(cars) for together in _together(cars[number])]
+
+
+def _together(cars: Sequence[Played]) -> list[list[Played]]:
+    """Return the episodes of a stretch of play: cars whose times overlap, each car once."""
+    episodes: list[list[Played]] = []
+    for car in sorted(cars, key=lambda car: int(car.frames[0])):
+        for episode in reversed(episodes):
+            last = max(int(one.frames[-1]) for one in episode)
+            if car.frames[0] < last and car.agent not in [one.agent for one in episode]:
+                episode.append(car)
+                break
+        else:
+            episodes.append([car])
+    return episodes
+
+
+class _Bot:
+    """One bot's part of a recording."""
+
+    def __init__(
+        self,
+        recording: MatchRecording,
+        track: AgentTrack,
+        manifest: Manifest,
+        make: Callable[[], Any],
+        space: tuple[str, tuple[int, ...]],
+    ) -> None:
+        self._recording, self._bot, self._manifest, self._space = recording, track.agent_id, manifest, space
+        self._check(track.decisions)
+        every = [self._of_policy(one.actions) for one in track.decisions if one.actions.shape[1]]
+        layout = recording.state.layout
+        self._finders = {
+            seat: ActionFinder(make().parser, np.concatenate(every), (layout.blue, layout.orange), seat)
+            for seat in sorted({seat for one in track.decisions for seat in one.seats.tolist()})
+        }
+        if not all(finder.steady for finder in self._finders.values()):
+            _LOG.warning(
+                "%s: %s of %s makes other controls of the same action in other states or after other "
+                "actions, so they do not tell which action the game applied",
+                recording.source,
+                type(make().parser).__name__,
+                self._bot,
+            )
+
+    def cars(self, decisions: Sequence[Decision], reward: RewardFactory | None) -> list[Played]:
+        """Return the cars of an episode."""
+        recording, acted = self._recording, decisions[:-1]
+        frames = np.array([one.frame for one in decisions], np.int64)
+        scored = not decisions[-1].actions.shape[1]
+        gained = _recorded(decisions) if reward is None else _rewards(recording, decisions, scored, reward())
+        obs = np.stack([one.obs for one in decisions])
+        chosen = np.stack([self._of_policy(one.actions) for one in acted])
+        found = []
+        rows = slice(*np.searchsorted(recording.tick, (frames[0], frames[-1] + 1)))
+        for place, seat in enumerate(decisions[0].seats.tolist()):
+            # A demolished car applies nothing, and its packets go on showing what was before.
+            gone = recording.state.car_is_demoed[rows, seat] > 0
+            controls = np.where(gone[:, None], np.nan, recording.state.car_controls[rows, seat])
+            applied, told = applied_actions(
+                self._finders[seat], controls, recording.tick[rows], frames, self._manifest.action_delay,
+                chosen[:, place],
+            )  # fmt: skip
+            if self._space[0] == "gaussian":
+                applied = applied.clip(-1, 1)
+            found.append(
+                Played(
+                    recording.state.agents[seat],
+                    self._bot,
+                    self._manifest,
+                    self._space,
+                    frames,
+                    obs[:, place],
+                    chosen[:, place],
+                    applied,
+                    told,
+                    gained[:, place],
+                    scored,
+                )
+            )
+        return found
+
+    def _check(self, decisions: Sequence[Decision]) -> None:
+        """Make sure that decisions are of cars that are there, and hold numbers that a policy can have.
+
+        Raises:
+            ValueError: One does not.
+        """
+        kind, sizes = self._space
+        for one in decisions:
+            where = f"the decision of {self._bot} at frame {one.frame} of {self._recording.source}"
+            if not ((one.seats >= 0) & (one.seats < self._recording.state.layout.cars)).all():
+                raise ValueError(
+                    f"{where} is of the cars {one.seats.tolist()}, which the match does not have"
+                )
+            if not np.isfinite(one.obs).all() or not np.isfinite(one.actions).all():
+                raise ValueError(f"{where} holds a number that is not finite: the recording is damaged")
+            width = one.actions.shape[1]
+            expected = sizes[0] if kind == "gaussian" else len(sizes)
+            fits = width in (0, expected)  # an episode's last has none
+            if fits and width and kind != "gaussian":
+                fits = bool(((one.actions >= 0) & (one.actions < np.array(sizes))).all())
+            if not fits:
+                raise ValueError(f"{where} is {one.actions.tolist()}, expected actions of {kind} {sizes}")
+
+    def _of_policy(self, actions: np.ndarray) -> np.ndarray:
+        """Return recorded actions `(cars, k)` float32 as the policy's: `(cars,)` for one choice."""
+        kind, _ = self._space
+        if kind == "gaussian":
+            return actions
+        whole = actions.round().astype(np.int64)
+        return whole[:, 0] if kind == "categorical" else whole
+
+
+def _tracks(recording: MatchRecording, bots: Collection[str] | None) -> list[tuple[AgentTrack, Manifest]]:
+    known = {
+        name: track
+        for name, track in recording.agents.items()
+        if track.policy is not None
+        and any(one.obs.shape[1] and one.actions.shape[1] for one in track.decisions)
+    }
+    wanted = list(known) if bots is None else [bots] if isinstance(bots, str) else list(dict.fromkeys(bots))
+    missing = [name for name in wanted if name not in known]
+    if missing or not wanted:
+        whose = ", ".join(map(str, missing)) or "anybody"
+        raise RecordingError(
+            f"{recording.source} holds no decisions with observations of {whose}; it holds those of "
+            f"{', '.join(known) or 'nobody'}: bots that play policy folders write them in "
+            "`rlgym-bridge match --record`"
+        )
+    return [
+        (known[name], Manifest.from_json(json.dumps(known[name].policy), f"policy.json of {name}"))
+        for name in wanted
+    ]
+
+
+def _recorded(decisions: Sequence[Decision]) -> np.ndarray:
+    """Return `(n, cars)` rewards that the bot itself was given; 0 where it was not."""
+    given = np.stack([one.rewards for one in decisions[1:]]).astype(np.float64)
+    return np.where(np.isfinite(given), given, 0.0)
+
+
+def _rewards(
+    recording: MatchRecording,
+    decisions: Sequence[Decision],
+    scored: bool,
+    reward: RewardFunction[Any, Any, Any],
+) -> np.ndarray:
+    """Ask a reward function about an episode; return `(n, cars)`."""
+    rows = np.searchsorted(recording.tick, [one.frame for one in decisions]).clip(0, len(recording.tick) - 1)
+    agents = [recording.state.agents[seat] for seat in decisions[0].seats]
+    info: dict[str, Any] = {}
+    gained = np.zeros((len(decisions) - 1, len(agents)))
+    reward.reset(agents, to_rlgym(_since(recording, rows[0], rows[0])), info)
+    for number, (before, row) in enumerate(pairwise(rows.tolist())):
+        over = scored and number == len(gained) - 1
+        state = _since(recording, before, row)
+        state.goal_scored[0] = over
+        ended, cut = dict.fromkeys(agents, over), dict.fromkeys(agents, False)
+        given = reward.get_rewards(agents, to_rlgym(state), ended, cut, info)
+        if missing := [agent for agent in agents if agent not in given]:
+            raise ValueError(f"{type(reward).__name__} gave no reward for {', '.join(missing)}")
+        gained[number] = [given[agent] for agent in agents]
+        if not np.isfinite(gained[number]).all():
+            raise ValueError(
+                f"{type(reward).__name__} gave {gained[number].tolist()}, expected finite numbers"
+            )
+    return gained
+
+
+def _since(recording: MatchRecording, before: int, row: int) -> MatchState:
+    """Return a row's state with the touches since another row, which is how a decision sees them."""
+    layout = recording.state.layout
+    state = MatchState(layout.blue, layout.orange, 1, recording.state.buffer[row : row + 1].copy())
+    state.car_ball_touches[0] = recording.state.car_ball_touches[before + 1 : row + 1].sum(0)
+    return state

@@ -1,0 +1,1 @@
+"""Write and read matches as MCAP files."""

@@ -1,0 +1,298 @@
+"""A recorded match: the states of its packets, and what each agent saw, decided and sent."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rlbot import flat
+
+from rlgym_bridge.clock import GAP_TICKS
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
+from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.recording.mcap.channels import (
+    AGENTS,
+    FIELD_INFO,
+    INPUT,
+    INPUTS,
+    MATCH_CONFIGURATION,
+    PACKETS,
+    Decision,
+)
+from rlgym_bridge.recording.mcap.merge import left_over
+from rlgym_bridge.recording.mcap.reader import Contents, Message, read_contents
+from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.recording.segments import Track, jumps
+from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_files import parse_json
+
+_SECOND = 1e-9  # s in a ns
+_MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
+
+
+@dataclass
+class InputTrack:
+    """Inputs on their way.
+
+    Attributes:
+        frame: `(n,)` int64, the frame they answered or came in.
+        seconds: `(n,)` float64, when, in seconds since 1970.
+        row: `(n,)` int64, the car's row in the state; -1 for one that is not there.
+        controls: `(n, 8)` float32.
+    """
+
+    frame: np.ndarray
+    seconds: np.ndarray
+    row: np.ndarray
+    controls: np.ndarray
+
+
+@dataclass
+class AgentTrack:
+    """What one agent recorded.
+
+    Attributes:
+        agent_id: RLBot's.
+        frame, seconds: `(n,)` int64 and float64: the packets that came, and when (since 1970).
+        inputs: What it sent.
+        decisions: What it saw and did, decision after decision.
+        policy: Its policy.json; None where it had none.
+    """
+
+    agent_id: str
+    frame: np.ndarray
+    seconds: np.ndarray
+    inputs: InputTrack
+    decisions: list[Decision]
+    policy: dict[str, Any] | None = None
+
+
+@dataclass
+class MatchRecording(Recording):
+    """A `Recording` of RLBot packets.
+
+    `state` holds every frame of which a packet was recorded, all fields filled in as live play has them; the
+    controls in a row are those that the game says it applied. `seconds` is game time, frame / 120.
+
+    Attributes:
+        about: What the recorder said of the match.
+        arrived: `(rows,)` float64, when the packet came or was made, in seconds since 1970.
+        inputs_taken: What the server took; empty where it did not record.
+        agents: What each agent recorded, by agent id.
+    """
+
+    about: dict[str, Any] = field(default_factory=dict)
+    arrived: np.ndarray = field(default_factory=lambda: np.empty(0))
+    inputs_taken: InputTrack | None = None
+    agents: dict[str, AgentTrack] = field(default_factory=dict)
+
+    @property
+    def played_ticks(self) -> int:
+        """Ticks of play, those that no packet shows included, unless the frame leaps."""
+        playing, steps = _in_play(self.state), np.diff(self.tick)
+        together = playing[1:] & playing[:-1] & (steps > 0) & (steps <= GAP_TICKS)
+        return int(steps[together].sum() + playing.sum() - together.sum())
+
+    @property
+    def lost_ticks(self) -> int:
+        """Ticks between packets of one stretch of play that no packet shows."""
+        steps = np.diff(self.tick)
+        together = np.diff(self.stretch) == 0
+        return int((steps[together] - 1).sum())
+
+    def missed(self, track: AgentTrack) -> int:
+        """Return how many of the recorded packets, from an agent's first to its last, did not reach it."""
+        if not len(track.frame):
+            return 0
+        since = (self.tick >= track.frame.min()) & (self.tick <= track.frame.max())
+        return int((~np.isin(self.tick[since], track.frame)).sum())
+
+
+def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
+    """Read a recording of ours.
+
+    Args:
+        path: An MCAP file, whole or cut off.
+        shadow: See `Decoder`: False reads twice as fast and knows wheels and the like less exactly.
+
+    Raises:
+        OSError: It cannot be opened.
+        RecordingError: It is no recording, or holds no packet.
+    """
+    path = Path(path)
+    contents = read_contents(path)
+    packets = contents.topics.get(PACKETS) or _longest(contents)
+    heads = [_message(contents.topics[name][0]) if contents.topics.get(name) else None
+             for name in (FIELD_INFO, MATCH_CONFIGURATION)]  # fmt: skip
+    states, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
+    if not states:
+        raise RecordingError(f"{path} holds no packet of a match that can be read")
+    if beside := left_over(path):
+        notes.append(
+            f"more of this match lies in {', '.join(one.name for one in beside)}, each a recording by "
+            "itself: in .N.part decisions and inputs of a bot (the match was killed, or goes on), in .partN "
+            "what came later"
+        )
+    layout = Counter(one.layout for one in states).most_common(1)[0][0]
+    chosen = [number for number, one in enumerate(states) if one.layout is layout]
+    if len(chosen) < len(states):
+        notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
+    state = MatchState(
+        layout.blue, layout.orange, len(chosen), np.concatenate([states[one].buffer for one in chosen])
+    )
+    possible = _possible(state)
+    if not possible.any():
+        raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
+    if wrong := int((~possible).sum()):
+        notes.append(f"{wrong:,} packets with numbers that no game has are left out")
+        chosen = [chosen[row] for row in np.flatnonzero(possible)]
+        state = MatchState(layout.blue, layout.orange, len(chosen), state.buffer[possible])
+    kept = [kept[one] for one in chosen]
+    tick = np.array([one.frame for one in kept], np.int64)
+    seats = [seatings[one] for one in chosen]
+    rows_of = {index: row for row, index in enumerate(seats[-1])}
+    playing = _in_play(state)
+    known = state.ball_known > 0
+    shown = state.car_is_demoed == 0
+    seated = np.array([False, *(a != b for a, b in pairwise(seats))])
+    begins = seated | _changes(playing) | _broken(state, tick, known, shown)
+    stretch = np.cumsum(begins).astype(np.int32)
+    recording = MatchRecording(
+        path.name, state, tick, tick / TICKS_PER_SECOND, stretch, known, shown,
+        notes=contents.notes + notes, about=contents.about,
+        arrived=np.array([one.time for one in kept]) * _SECOND,
+        inputs_taken=_inputs(contents.topics.get(INPUTS, []), rows_of),
+    )  # fmt: skip
+    for agent in sorted(
+        {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
+    ):
+        recording.agents[agent] = _agent(contents, agent, rows_of, recording.notes)
+    return recording
+
+
+def _decode(
+    packets: Sequence[Message], heads: Sequence[Any], shadow: bool | None, about: dict[str, Any]
+) -> tuple[list[MatchState], list[list[int]], list[Message], list[str]]:
+    """Return the state of each packet that is new, the packet indices of its rows, and the packet."""
+    field_info, configuration = heads
+    notes: list[str] = []
+    dialect = _dialect(about, notes)
+    decoder = Decoder(field_info or flat.FieldInfo(), configuration, shadow, dialect)
+    states, seatings, kept, bad, last = [], [], [], 0, None
+    for message in packets:
+        packet = _message(message)
+        if not isinstance(packet, flat.GamePacket):
+            bad += 1
+            continue
+        state = decoder.update(packet)
+        if message.frame == last:  # shown again
+            continue
+        last = message.frame
+        states.append(state.copy())
+        seatings.append(list(decoder.rows))
+        kept.append(message)
+        decoder.clear_touches()
+    if bad:
+        notes.append(f"{bad:,} packets cannot be read")
+    return states, seatings, kept, notes
+
+
+def _dialect(about: dict[str, Any], notes: list[str]) -> Dialect:
+    words = about.get("dialect", [])
+    try:
+        if not isinstance(words, list) or not all(isinstance(one, str) for one in words):
+            raise ValueError(f"dialect is {json.dumps(words)[:80]}, expected a list of NAME=VALUE")
+        return Dialect.parse(words)
+    except ValueError as error:
+        notes.append(f"what the recorder said of the match cannot be read: {error}")
+        return Dialect()
+
+
+def _possible(state: MatchState) -> np.ndarray:
+    """Return in which rows ball and cars have numbers that a game can have, `(rows,)` bool."""
+    found = np.ones(state.matches, bool)
+    body = ("position", "rotation", "linear_velocity", "angular_velocity")
+    names = [f"{one}_{name}" for one in ("ball", "car") for name in body]
+    for name in (*names, "car_boost_amount", "car_controls"):
+        below = np.abs(getattr(state, name)) < _MOST  # NaN is not
+        found &= below.reshape(state.matches, -1).all(1)
+    return found
+
+
+def _message(message: Message) -> object:
+    try:
+        return flat.CorePacket.unpack(message.content).message
+    except flat.InvalidFlatbuffer:
+        return None
+
+
+def _longest(contents: Contents) -> list[Message]:
+    """Return the packets of the agent that got most: nobody else recorded any."""
+    every = [one for name, one in contents.topics.items() if name.endswith(PACKETS)]
+    return max(every, key=len, default=[])
+
+
+def _broken(state: MatchState, tick: np.ndarray, ball: np.ndarray, cars: np.ndarray) -> np.ndarray:
+    """Return which rows do not follow from the row before: frames leap, a body is put elsewhere or gone."""
+    found = np.zeros(len(tick), bool)
+    steps = np.diff(tick)
+    found[1:] = (steps <= 0) | (steps > GAP_TICKS) | (cars[1:] != cars[:-1]).any(1)
+    tracks = [Track(state.ball_position, state.ball_linear_velocity, ball)]
+    for car in range(state.layout.cars):
+        tracks.append(Track(state.car_position[:, car], state.car_linear_velocity[:, car], cars[:, car]))
+    found |= jumps(tick / TICKS_PER_SECOND, tracks)
+    return found
+
+
+def _in_play(state: MatchState) -> np.ndarray:
+    return np.isin(state.phase, [int(phase) for phase in PLAYING_PHASES])
+
+
+def _changes(flags: np.ndarray) -> np.ndarray:
+    return np.concatenate([[False], flags[1:] != flags[:-1]])
+
+
+def _inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
+    messages = [one for one in messages if len(one.content) == INPUT.size]
+    read = [INPUT.unpack(one.content) for one in messages]
+    return InputTrack(
+        np.array([one.frame for one in messages], np.int64),
+        np.array([one.time for one in messages], np.float64) * _SECOND,
+        np.array([rows_of.get(one[0], -1) for one in read], np.int64),
+        np.array([one[1:] for one in read], np.float32).reshape(-1, 8),
+    )
+
+
+def _agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: list[str]) -> AgentTrack:
+    def of(what: str) -> list[Message]:
+        return contents.topics.get(f"{AGENTS}{agent}/{what}", [])
+
+    came = of("arrivals") or of("packets")
+    decisions, bad = [], 0
+    for one in of("decisions"):
+        try:
+            decisions.append(Decision.from_bytes(one.frame, one.content))
+        except ValueError:
+            bad += 1
+    if bad:
+        notes.append(f"{bad:,} decisions of {agent} cannot be read")
+    policy = None
+    if text := contents.policies.get(agent):
+        try:
+            policy = parse_json(text)
+        except ValueError as error:
+            notes.append(f"the policy.json of {agent} cannot be read: {error}")
+    return AgentTrack(
+        agent,
+        np.array([one.frame for one in came], np.int64),
+        np.array([one.time for one in came], np.float64) * _SECOND,
+        _inputs(of("inputs"), rows_of),
+        decisions,
+        policy,
+    )

@@ -1,0 +1,1 @@
+"""Read the game's replay files."""

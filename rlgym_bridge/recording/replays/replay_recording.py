@@ -1,0 +1,234 @@
+"""Replays of the game, to recordings: what the server told its clients, frame by frame.
+
+Nothing is filled in between: a body is shown where a frame has it. The parser is subtr-actor's, which reads
+what boxcars reads.
+"""
+
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.replays.replay_actors import Actors
+from rlgym_bridge.recording.rotations import from_quaternions
+from rlgym_bridge.recording.segments import Track, holes, jumps
+from rlgym_bridge.state import MatchState
+
+_RECORDED: Final = ("throttle", "steer", "jump", "boost", "handbrake")
+_LEAST_VERSION: Final = 7  # of the network format: before it positions were whole uu
+_SLACK_SECONDS: Final = 5 / TICKS_PER_SECOND  # a body's state is up to 4 ticks older than its frame
+_MOST_CARS: Final = 4  # of a team
+_BODY_NUMBERS: Final = 13
+_NO_VECTOR: Final = {"x": 0.0, "y": 0.0, "z": 0.0}
+_PART: Final = struct.Struct("<II")  # size and checksum, before each of a replay's two parts
+_CHECKSUM_START: Final = 0x10340DFE  # boxcars, src/crc.rs; the polynomial is the usual one
+_ALL: Final = 0xFFFFFFFF
+
+
+def read_replay(path: Path) -> Recording:
+    """Read a replay.
+
+    Every network frame is a row, about 30 a second. Of the players' inputs a replay has throttle, steer,
+    boost and handbrake, and what follows a press of jump; nothing between frames. Names are dropped. Each
+    kickoff, goal, goal replay, demolition, hole and jump begins a new stretch.
+
+    Args:
+        path: A `.replay` file with network frames, of 2018 or later.
+
+    Returns:
+        The recording, with the cars of all players that were seen; one that is not there is not shown.
+
+    Raises:
+        ImportError: subtr-actor-py is not installed.
+        OSError: The file cannot be read.
+        ValueError: It is no replay, cut off, damaged, too old, without frames, or with more than 4 players a
+            team.
+    """
+    replay = _parse(path)
+    frames = (replay.get("network_frames") or {}).get("frames") or []
+    if not frames:
+        raise ValueError(f"{path} has no network frames, expected those of a match")
+    version = replay.get("net_version") or 0
+    if version < _LEAST_VERSION:
+        raise ValueError(
+            f"{path} has network format {version}, expected {_LEAST_VERSION} or later: the game wrote "
+            "whole-number positions then"
+        )
+    actors = Actors(replay["objects"], replay["names"])
+    rows = []
+    for frame in frames:
+        actors.advance(frame)
+        rows.append(_row(frame["time"], actors))
+    blue = sum(seat.team == BLUE for seat in actors.seats.values())
+    teams = blue, len(actors.seats) - blue
+    if max(teams) > _MOST_CARS:
+        raise ValueError(
+            f"{path} has {teams[0]} and {teams[1]} players, expected {_MOST_CARS} a team at most"
+        )
+    return _recording(path.name, rows, actors, teams)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        import subtr_actor
+    except ImportError as error:
+        raise ImportError(
+            "reading replays needs subtr-actor-py: pip install -c constraints.txt -e '.[replay]'"
+        ) from error
+    content = path.read_bytes()
+    try:
+        replay: dict[str, Any] = subtr_actor.parse_replay(content)
+    except Exception as error:  # the parser knows no errors of its own
+        raise ValueError(
+            f"{path} cannot be read as a replay: {' '.join(str(error).split())}; is the file whole?"
+        ) from error
+    _check(path, content)
+    return replay
+
+
+def _check(path: Path, content: bytes) -> None:
+    """Make sure that a replay is as the game wrote it: of wrong bits the parser makes other states.
+
+    Raises:
+        ValueError: One is not.
+    """
+    at = 0
+    for name in ("header", "body"):
+        size, expected = _PART.unpack_from(content, at)
+        at += _PART.size
+        found = checksum(content[at : at + size])
+        at += size
+        if found != expected:
+            raise ValueError(
+                f"{path} is damaged: its {name} has the checksum {found:08x}, expected {expected:08x} as it "
+                "says itself; copy or download it anew"
+            )
+
+
+def checksum(content: bytes) -> int:
+    """Return the game's checksum: zlib's, with all bytes and the result read from their last bit on."""
+    started = zlib.crc32(content.translate(_MIRRORED), _mirrored(_CHECKSUM_START, 32) ^ _ALL)
+    return _mirrored(started, 32)
+
+
+def _mirrored(number: int, bits: int) -> int:
+    return int(f"{number:0{bits}b}"[::-1], 2)
+
+
+_MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
+
+
+class _Row(NamedTuple):
+    """What is known after a frame; cars in the order in which seats were taken."""
+
+    seconds: float
+    cut: bool
+    phase: int
+    clock: int
+    ball_shown: bool
+    ball: tuple[float, ...]
+    shown: tuple[bool, ...]
+    cars: tuple[tuple[float, ...], ...]
+    boost: tuple[float, ...]
+    controls: tuple[tuple[float, ...], ...]
+
+
+def _row(seconds: float, actors: Actors) -> _Row:
+    seats = actors.seats.values()
+    return _Row(
+        seconds,
+        actors.cut,
+        actors.phase,
+        actors.clock,
+        actors.ball_shown,
+        _numbers(actors.ball),
+        tuple(seat.shown for seat in seats),
+        tuple(_numbers(seat.body) for seat in seats),
+        tuple(seat.boost for seat in seats),
+        tuple(seat.controls() for seat in seats),
+    )
+
+
+def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
+    """Return a rigid body's 13 numbers: position, quaternion, linear and angular velocity; 0 where unknown.
+
+    A sleeping body has no velocities. Angular velocities are told in hundredths of rad/s.
+    """
+    if body is None:
+        return (0.0,) * _BODY_NUMBERS
+    at, turn = body["location"], body["rotation"]
+    speed, spin = body["linear_velocity"] or _NO_VECTOR, body["angular_velocity"] or _NO_VECTOR
+    return (
+        *(at[axis] for axis in "xyz"), *(turn[axis] for axis in "wxyz"),
+        *(speed[axis] for axis in "xyz"), *(spin[axis] / 100 for axis in "xyz"),
+    )  # fmt: skip
+
+
+def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[int, int]) -> Recording:
+    seats = list(actors.seats.values())
+    order = sorted(range(len(seats)), key=lambda seat: seats[seat].team)
+    state = MatchState(*teams, len(rows))
+    seconds = np.array([row.seconds for row in rows])
+    tick = np.round((seconds - seconds[0]) * TICKS_PER_SECOND).astype(np.int64)
+    ball_shown = np.array([row.ball_shown for row in rows])
+    car_shown = np.zeros((len(rows), len(seats)), bool)
+
+    state.frame[:] = tick
+    state.phase[:] = [row.phase for row in rows]
+    state.clock[:] = [row.clock for row in rows]
+    state.ball_known[:] = np.cumsum(ball_shown) > 0
+    _fill(state, "ball", slice(None), np.array([row.ball for row in rows]))
+    for car, seat in enumerate(order):
+        state.car_player_id[:, car], state.car_team[:, car] = car, seats[seat].team
+        state.car_hitbox[:, car] = seats[seat].hitbox
+        since = next(at for at, row in enumerate(rows) if len(row.shown) > seat)
+        after = rows[since:]
+        car_shown[since:, car] = [row.shown[seat] for row in after]
+        state.car_boost_amount[since:, car] = [row.boost[seat] for row in after]
+        state.car_controls[since:, car] = [row.controls[seat] for row in after]
+        _fill(state, "car", (slice(since, None), car), np.array([row.cars[seat] for row in after]))
+
+    tracks = [Track(state.ball_position, state.ball_linear_velocity, ball_shown)]
+    tracks += [
+        Track(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
+        for car in range(len(seats))
+    ]
+    cut = np.array([row.cut for row in rows])
+    hole = holes(seconds) | (np.diff(tick, prepend=tick[:1] - 1) <= 0)
+    jump = jumps(seconds, tracks, _SLACK_SECONDS)
+    counts = {
+        "new stretches at kickoffs, goals, demolitions, and where a car comes or goes": cut,
+        "new stretches after holes in the time": hole & ~cut,
+        "new stretches where a body is too far from where it was": jump & ~hole & ~cut,
+    }
+    return Recording(
+        source=source,
+        state=state,
+        tick=tick,
+        seconds=seconds,
+        stretch=np.cumsum(cut | hole | jump).astype(np.int32),
+        ball_shown=ball_shown,
+        car_shown=car_shown,
+        clock=Clock.FRAMES,
+        inputs=Inputs.APPLIED,
+        inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(seats), 1)),
+        notes=[
+            "inputs are those of frames, about 30 a second; pitch, yaw and roll are not in replays",
+            "jump is 1 while a jump pushes, and in the frame in which a double jump or dodge begins",
+            "boost amounts are told now and then: in between they fall by what burning takes",
+            *(f"{text}: {count.sum()}" for text, count in counts.items() if count.any()),
+        ],
+    )
+
+
+def _fill(state: MatchState, body: str, where: Any, numbers: np.ndarray) -> None:
+    """Write a body's numbers `(rows, 13)` into a state."""
+    getattr(state, body + "_position")[where] = numbers[:, :3]
+    getattr(state, body + "_rotation")[where] = from_quaternions(numbers[:, 3:7])
+    getattr(state, body + "_linear_velocity")[where] = numbers[:, 7:10]
+    getattr(state, body + "_angular_velocity")[where] = numbers[:, 10:]

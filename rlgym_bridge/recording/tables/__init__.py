@@ -1,0 +1,1 @@
+"""Read tables of numbers that others recorded."""

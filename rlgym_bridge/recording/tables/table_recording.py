@@ -1,0 +1,166 @@
+"""Tables of numbers that others recorded, to recordings.
+
+table -> cells.py ---|
+                     |-> fill.py -> Recording
+map   -> columns.py -|
+"""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Clock, Recording
+from rlgym_bridge.recording.segments import Track, holes, jumps
+from rlgym_bridge.recording.tables.cells import Cells, read_cells
+from rlgym_bridge.recording.tables.column_map import Columns, read_columns
+from rlgym_bridge.recording.tables.to_state import fill_ball, fill_car, take
+from rlgym_bridge.recording.tables.trials import read_trials
+from rlgym_bridge.state import MatchState
+
+_RESTING: Final = 20.0  # uu/s: a car that stands on its wheels is recorded with 8.3 upwards
+_MOST_TICKS: Final = 2**31 - 1  # a state's frame is an int32
+
+
+def read_table(path: Path, columns: Path | Columns) -> Recording:
+    """Read a table whose rows are moments, or trials.
+
+    A row that says nothing new (every body and all controls as in the row before) is dropped. One that
+    repeats a moving body's state keeps its controls, and does not show the body. Holes, times that fall and
+    jumps begin a new stretch. The notes count all of it.
+
+    Args:
+        path: CSV with commas, tabs or spaces, or JSON lines.
+        columns: The map of its columns, or its file.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: The map is wrong, or does not fit the table; a cell is no finite number. The message says
+            which file, row and column.
+    """
+    columns = columns if isinstance(columns, Columns) else read_columns(columns)
+    cells = read_cells(path, columns.header)
+    if columns.trial is not None:
+        return read_trials(cells, columns.trial, columns.inputs)
+    return _recording(cells, columns, *_times(cells, columns))
+
+
+def _recording(
+    cells: Cells, columns: Columns, tick: np.ndarray, seconds: np.ndarray, clock: Clock
+) -> Recording:
+    state = _state(cells, columns)
+    ball_again, car_again = _repeats(state)
+    nothing_new = ball_again & car_again.all(-1) & _as_before(state.car_controls)
+    kept = _kept(nothing_new, tick, seconds)
+    ball_stale = ball_again & (np.linalg.norm(state.ball_linear_velocity, axis=-1) > _RESTING)
+    car_stale = car_again & (np.linalg.norm(state.car_linear_velocity, axis=-1) > _RESTING)
+    ball_shown = (columns.ball is not None) & ~ball_stale[kept]
+    car_shown = ~car_stale[kept]
+    stale = int(ball_stale[kept].sum() + car_stale[kept].sum())
+
+    state = MatchState(state.layout.blue, state.layout.orange, len(kept), state.buffer[kept])
+    tick, seconds = tick[kept], seconds[kept]
+    state.frame[:] = tick
+    backwards = np.diff(seconds, prepend=seconds[:1]) < 0
+    hole = holes(seconds)
+    jump = jumps(seconds, _tracks(state, ball_shown, car_shown)) & ~hole & ~backwards
+    repeated = int(nothing_new.sum())
+    counts = {
+        "rows dropped that repeat the row before": repeated,
+        "rows dropped in the tick of the row before": len(nothing_new) - repeated - len(kept),
+        "times that a row repeats a moving body, and holds controls alone": stale,
+        "new stretches where the time falls": int(backwards.sum()),
+        "new stretches, after holes in the time or where nothing moved": int(hole.sum()),
+        "new stretches where a body is too far from where it was": int(jump.sum()),
+    }
+    return Recording(
+        source=cells.source.name,
+        state=state,
+        tick=tick,
+        seconds=seconds,
+        stretch=np.cumsum(backwards | hole | jump).astype(np.int32),
+        ball_shown=ball_shown,
+        car_shown=car_shown,
+        clock=clock,
+        inputs=columns.inputs,
+        inputs_recorded=np.array(
+            [[name in car.controls for name in CONTROL_NAMES] for car in columns.cars], bool
+        ).reshape(-1, 8),
+        notes=[f"{text}: {count}" for text, count in counts.items() if count],
+    )
+
+
+def _state(cells: Cells, columns: Columns) -> MatchState:
+    """Return the state of all rows."""
+    blue = sum(car.team == BLUE for car in columns.cars)
+    rows = np.arange(len(cells.rows))
+    state = MatchState(blue, len(columns.cars) - blue, len(rows))
+    if columns.ball is not None:
+        fill_ball(state, rows, cells, columns.ball)
+    for number, car in enumerate(columns.cars):
+        fill_car(state, rows, number, cells, car)
+    return state
+
+
+def _times(cells: Cells, columns: Columns) -> tuple[np.ndarray, np.ndarray, Clock]:
+    """Return ticks `(rows,)` int64, seconds `(rows,)` float64, and what they are worth."""
+    assert columns.time is not None  # else they are trials
+    name, number = columns.time
+    values = take(cells, number, name)
+    if name == "tick":
+        odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > _MOST_TICKS))
+        if odd.size:
+            raise ValueError(
+                f"{cells.source} row {cells.lines[odd[0]]}, tick: {values[odd[0]]:g}, expected a whole "
+                "number; is it a time in seconds?"
+            )
+        return values.astype(np.int64), values / TICKS_PER_SECOND, Clock.TICKS
+    seconds = np.arange(len(values)) * number.add if name == "dt" else values
+    ticks = (seconds - seconds[0]) * TICKS_PER_SECOND
+    far = np.flatnonzero(np.abs(ticks) > _MOST_TICKS)
+    if far.size:
+        raise ValueError(
+            f"{cells.source} row {cells.lines[far[0]]}, {name}: {seconds[far[0]]:g} s, "
+            "more than a match can last"
+        )
+    return np.round(ticks).astype(np.int64), seconds, Clock.SECONDS
+
+
+def _repeats(state: MatchState) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the ball `(rows,)`, and each car `(rows, cars)`, is just as in the row before."""
+    names = ("position", "rotation", "linear_velocity", "angular_velocity")
+    ball = np.ones(state.matches, bool)
+    cars = np.ones((state.matches, state.layout.cars), bool)
+    for name in names:
+        ball &= _as_before(getattr(state, "ball_" + name))
+        for car in range(state.layout.cars):
+            cars[:, car] &= _as_before(getattr(state, "car_" + name)[:, car])
+    return ball, cars
+
+
+def _as_before(values: np.ndarray) -> np.ndarray:
+    """Return which rows equal the row before, `(rows,)` bool."""
+    flat = values.reshape(len(values), -1)
+    same = np.zeros(len(flat), bool)
+    same[1:] = (flat[1:] == flat[:-1]).all(-1)
+    return same
+
+
+def _kept(nothing_new: np.ndarray, tick: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return the rows to keep: they say something new, and time has gone on, or falls."""
+    kept: list[int] = []
+    for row in np.flatnonzero(~nothing_new):
+        last = kept[-1] if kept else None
+        if last is None or seconds[row] < seconds[last] or tick[row] > tick[last]:
+            kept.append(int(row))
+    return np.array(kept, int)
+
+
+def _tracks(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray) -> list[Track]:
+    ball = Track(state.ball_position, state.ball_linear_velocity, ball_shown)
+    cars = (
+        Track(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
+        for car in range(state.layout.cars)
+    )
+    return [ball, *cars]

@@ -1,0 +1,1 @@
+"""Keep a training run: its folder, checkpoints, progress and end."""

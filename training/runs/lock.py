@@ -1,0 +1,61 @@
+"""One training to a folder: two would write over each other's checkpoints."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from training.config import ConfigError
+
+_FILE = "training.runs.lock"
+
+
+class Locked:
+    """A folder that no other process of ours trains in; a context manager. It ends with the process, too.
+
+    Args:
+        folder: Made where it is not there.
+
+    Raises:
+        ConfigError: Another process trains there, or it cannot be written to; raised on entering.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: Any = None
+
+    def __enter__(self) -> Self:
+        """Take the lock."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = (self._folder / _FILE).open("a+b")
+        except OSError as error:
+            raise ConfigError(f"{self._folder} cannot be written to: {error}") from error
+        try:
+            _lock(self._file)
+        except OSError as error:
+            self._file.close()
+            raise ConfigError(
+                f"another training writes to {self._folder}: stop it, or name another folder with --out"
+            ) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Let go of it."""
+        self._file.close()
+
+
+if os.name == "nt":
+    import msvcrt
+
+    def _lock(file: Any) -> None:
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+
+else:
+    import fcntl
+
+    def _lock(file: Any) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

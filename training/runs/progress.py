@@ -1,0 +1,193 @@
+"""How a run goes: a table in the terminal, `progress.csv` and TensorBoard in the run's folder."""
+
+import csv
+import math
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from training.config import Settings
+from training.runs.progress_table import mend_table
+
+try:
+    from torch.utils.tensorboard import SummaryWriter
+except ImportError as missing:
+    raise ImportError('training needs tensorboard: pip install -e ".[train]"') from missing
+
+_LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
+_LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
+
+COLUMNS: Final = (
+    "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
+    "episodes", "rating", "rival_goal_share", "entropy", "policy_loss", "value_loss", "kl",
+    "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate",
+    "collect_seconds", "learn_seconds",
+)  # fmt: skip
+"""Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
+counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
+where none did. Touches are those of all cars, snapshots included. `rating` is `training.selfplay.ladder`'s,
+`rival_goal_share` the policy's share of the goals in matches against the rival."""
+
+_SHOWN: Final = {
+    "steps": "agent steps", "steps_per_second": "agent steps/s",
+    "touches_per_car_minute": "touches/car-minute", "goals_per_minute": "goals/minute",
+    "episode_reward": "episode reward", "rating": "rating (untrained: 25)", "entropy": "entropy, nats",
+}  # fmt: skip
+
+
+class Progress:
+    """Takes what each iteration did, and shows and keeps it; a context manager.
+
+    Args:
+        settings: Of the run.
+        steps: Agent steps trained already.
+        quiet: Show nothing; files are written all the same.
+    """
+
+    def __init__(self, settings: Settings, steps: int, quiet: bool) -> None:
+        self._settings, self._first = settings, steps
+        out = Path(settings.out)
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / "progress.csv"
+        mend_table(path, COLUMNS, steps)
+        self._file = path.open("a", newline="", encoding="utf-8", buffering=1)
+        self._csv = csv.writer(self._file)
+        if not path.stat().st_size:
+            self._csv.writerow(COLUMNS)
+        self._board = SummaryWriter(str(out / "tensorboard"), purge_step=steps or None)
+        self._console = Console(file=sys.stderr, quiet=quiet, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
+        self._began = time.perf_counter()
+        self._last = self._next_line = self._began
+        self._recent: list[dict[str, float]] = []  # rows since the last line shown
+
+    def begin(self, about: str, changed: Mapping[str, str]) -> None:
+        """Say what is trained, and where a resumed run goes on.
+
+        Args:
+            about: A line on the run.
+            changed: Settings that were others before, and how.
+        """
+        self._console.print(about, soft_wrap=True)
+        total, out = self._settings.steps, self._settings.out
+        if self._first:
+            self._console.print(f"{out}: going on from {self._first:,} of {total:,} steps", soft_wrap=True)
+        for name, change in changed.items():
+            self._console.print(f"changed: {name} {change}", soft_wrap=True)
+
+    def end(self, steps: int, stopped: bool) -> None:
+        """Say how it ended."""
+        total = f"{self._settings.steps:,}"
+        if stopped:
+            self._console.print(f"stopped after {steps:,} of {total} steps; --resume goes on")
+        elif steps == self._first:
+            self._console.print(f"all {total} steps were trained before; more with a larger --steps")
+        else:
+            self._console.print(f"trained {steps:,} steps")
+
+    def report(
+        self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Take in an iteration.
+
+        Args:
+            steps: Agent steps trained so far.
+            new: Those of this iteration.
+            counts: What the collectors counted.
+            stats: What the learner found.
+
+        Returns:
+            A line of the table, see `COLUMNS`.
+        """
+        now = time.perf_counter()
+        minutes = counts.get("car_minutes", 0.0)
+        known = {
+            "steps": steps,
+            "seconds": now - self._began,
+            "steps_per_second": new / (now - self._last),
+            "touches_per_car_minute": _share(counts.get("touches", 0.0), minutes),
+            "goals_per_minute": _share(counts.get("goals", 0.0), minutes / self._settings.cars),
+            "episode_reward": _share(counts["episode_reward"], counts["finished_seats"]),
+            "episodes": counts.get("episodes", 0.0),
+            "rival_goal_share": _share(
+                counts.get("goals_against_rival", 0.0),
+                counts.get("goals_against_rival", 0.0) + counts.get("rival_goals", 0.0),
+            ),
+            **stats,
+        }
+        self._last = now
+        row = {name: known[name] for name in COLUMNS}
+        self._csv.writerow([f"{value:.7g}" if isinstance(value, float) else value for value in row.values()])
+        for name, value in row.items():
+            if name != "steps":
+                self._board.add_scalar(name, value, steps)
+        self._recent.append(row)
+        self._show(now)
+        return row
+
+    def saved(self, folder: Path) -> None:
+        """Say that there is a checkpoint."""
+        self._console.print(f"checkpoint: {folder}")
+
+    def _show(self, now: float) -> None:
+        """Show means over the latest iterations: one alone has few touches and goals."""
+        if self._live is not None:
+            self._live.update(self._table(self._means()), refresh=True)
+            self._recent = self._recent[-_LIVE_ITERATIONS:]
+        elif now >= self._next_line:
+            self._next_line = now + _LINE_SECONDS
+            row = self._means()
+            parts = [f"{title} {_short(row[name])}" for name, title in _SHOWN.items()]
+            self._console.print(", ".join(parts), soft_wrap=True)
+            self._recent.clear()
+
+    def _means(self) -> dict[str, float]:
+        """Return the latest row with the means of the recent ones in place of its numbers."""
+        latest = dict(self._recent[-1])
+        for name in latest.keys() - {"steps", "seconds", "rating"}:
+            known = [row[name] for row in self._recent if not math.isnan(row[name])]
+            latest[name] = sum(known) / len(known) if known else math.nan
+        return latest
+
+    def _table(self, row: Mapping[str, float]) -> Table:
+        table = Table(show_header=False, box=None)
+        for name, title in _SHOWN.items():
+            table.add_row(title, _short(row[name]))
+        share = row["learn_seconds"] / (row["learn_seconds"] + row["collect_seconds"])
+        table.add_row("time for learning", f"{share:.0%}")
+        left = (self._settings.steps - row["steps"]) / max(row["steps"] - self._first, 1) * row["seconds"]
+        minutes, seconds = divmod(int(max(left, 0)), 60)
+        table.add_row("left", f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+        return table
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Close the files."""
+        if self._live is not None:
+            self._live.stop()
+        self._board.close()
+        self._file.close()
+
+
+def _share(amount: float, of: float) -> float:
+    return amount / of if of else float("nan")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "-" if math.isnan(value) else f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"

@@ -1,0 +1,111 @@
+"""What a training goes on from, the state in a checkpoint or a policy alone, if it fits what is trained."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.files import policy_path, read_files
+from rlgym_bridge.policy.fingerprint import Fingerprint
+from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.mismatch import differences
+from rlgym_bridge.policy.shape import PolicyShape
+from training.config import ConfigError, Settings
+from training.environment import Task
+
+STATE_FILE: Final = "training.pt"
+STATE: Final = (
+    "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
+)  # fmt: skip
+
+
+def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task) -> dict[str, Any]:
+    """Return the state that a checkpoint holds, if it belongs to what is to be trained.
+
+    Args:
+        folder: The checkpoint.
+        settings: Of the run that goes on.
+        built: What its components make of the probe.
+        task: Its components.
+
+    Raises:
+        ConfigError: The checkpoint was trained with another observation, parser or networks, or is damaged.
+    """
+    try:
+        manifest, _ = read_files(folder)
+        state: dict[str, Any] = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch has many ways to say that a file is damaged
+        raise ConfigError(
+            f"the checkpoint {folder} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+    missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
+    if missing:
+        raise ConfigError(
+            f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
+            "train anew in another folder (out)"
+        )
+    found = differences(manifest, built, task.obs_and_parser())
+    before, now = state["settings"], asdict(settings)
+    found += [
+        f"{name} was {before.get(name)} and is {list(now[name])} now"
+        for name in ("policy_layers", "critic_layers", "team_sizes")
+        if list(before.get(name, ())) != list(now[name])
+    ]
+    found += [
+        f"{name} was {before.get(name)} and is {now[name]} now"
+        for name in ("normalise_obs", "snapshots")
+        if before.get(name) != now[name]
+    ]
+    if found:
+        raise ConfigError(
+            f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
+            "as they were, or train anew in another folder (out)"
+        )
+    return state
+
+
+def load_start(
+    settings: Settings, built: Fingerprint, task: Task, shape: PolicyShape
+) -> tuple[dict[str, Tensor], Normalisation | None]:
+    """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
+
+    Args:
+        settings: Of the run that begins.
+        built: What its components make of the probe.
+        task: Its components.
+        shape: Of its policy.
+
+    Raises:
+        ConfigError: The folder is unreadable; the policy sees or does something else than is to be trained,
+            has other layers, or is normalised where this one is not.
+    """
+    given = f'start_from is "{settings.start_from}"'
+    try:
+        manifest, data = read_files(Path(policy_path(settings.start_from)))
+        weights = safetensors.torch.load(data)
+    except Exception as error:  # safetensors has an error of its own beside those of files
+        raise ConfigError(f"{given}, which cannot be read: {error}") from error
+    found = differences(manifest, built, task.obs_and_parser())
+    # Without what a row of a policy holds besides weights.
+    expected = {name: size for name, size in shape.tensors.items() if not name.startswith("obs_")}
+    there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if there != expected:
+        found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
+    if manifest.distribution != shape.distribution:
+        found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
+    scaling = manifest.obs_normalisation
+    clips = None if scaling is None else scaling.clip, shape.obs_clip
+    if clips[0] != clips[1]:
+        found.append(f"it clips normalised observations to {clips[0]}, this run to {clips[1]} (obs_clip)")
+    if found:
+        raise ConfigError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
+    return weights, scaling
+
+
+def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
+    """Return the widths of the layers' outputs."""
+    biases = [name for name in shapes if name.endswith("bias")]
+    return [shapes[name][0] for name in sorted(biases, key=lambda name: (len(name), name))]

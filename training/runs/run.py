@@ -1,0 +1,154 @@
+"""A training run from its beginning to its end, whatever plays and learns in it.
+
+Learner: all that a checkpoint holds -> engine: plays and learns -> progress, checkpoints -> ...
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.run_modules import write_run_modules
+from training.config import ConfigError, Settings
+from training.learner import OLDER, Learner
+from training.runs.checkpoints import Checkpoints
+from training.runs.lock import Locked
+from training.runs.progress import Progress
+from training.runs.stopping import StopAsked
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What an engine did.
+
+    Attributes:
+        steps: Agent steps learned from.
+        counts: What was counted in play, see `training.collector.Collectors.collect`.
+        stats: What learning found, by the names of `training.runs.progress.COLUMNS`.
+    """
+
+    steps: int
+    counts: Mapping[str, float]
+    stats: Mapping[str, float]
+
+
+class Engine(Protocol):
+    """What plays and learns; a context manager made of a learner.
+
+    Attributes:
+        count: Collectors, or env runners.
+    """
+
+    count: int
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> Any:
+        """End all that was begun."""
+
+    def restart(self) -> None:
+        """Begin new matches, where that makes a resumed run equal one that was never interrupted."""
+
+    def iterate(self, older: int) -> Iteration:
+        """Play one batch, in some matches against the snapshot number `older`, and learn from it."""
+        ...
+
+    def bring(self) -> None:
+        """Write what was learned into the learner."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a run ended.
+
+    Attributes:
+        steps: Agent steps trained, those before a resume included.
+        seconds: Wall-clock time of this call.
+        checkpoint: The newest one.
+        stopped: Whether it was asked to stop before the last step.
+        last: The last line of progress.csv; empty where nothing was left to train.
+    """
+
+    steps: int
+    seconds: float
+    checkpoint: Path
+    stopped: bool
+    last: Mapping[str, float]
+
+
+def run(
+    settings: Settings, engine_of: Callable[[Learner], Engine], resume: bool = False, quiet: bool = False
+) -> Summary:
+    """Train until the last step, or until asked to stop.
+
+    Args:
+        settings: Of the run.
+        engine_of: Makes the engine.
+        resume: Go on from the newest checkpoint in `settings.out`.
+        quiet: Show nothing.
+
+    Raises:
+        ConfigError: A setting does not fit; there is no checkpoint to go on from, or it does not fit; or
+            there is one and `resume` is not given.
+        CollectorDied: Nobody plays any more.
+        Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
+    """
+    began = time.perf_counter()
+    checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
+    newest = newest_checkpoint(Path(settings.out))
+    if resume and newest is None:
+        raise ConfigError(f"there is no checkpoint in {checkpoints.folder} to resume from")
+    if newest is not None and not resume:
+        raise ConfigError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
+    learner = Learner(settings)
+    changed: Mapping[str, str] = {}
+    if newest is not None:
+        changed = learner.load(newest)
+    else:
+        learner.start()
+
+    row: Mapping[str, float] = {}
+    with (
+        Locked(Path(settings.out)),
+        StopAsked() as stop,
+        engine_of(learner) as engine,
+        Progress(settings, learner.steps, quiet) as progress,
+    ):
+        write_run_modules(Path(settings.out), learner.modules)
+        progress.begin(learner.about(engine.count), changed)
+        restart = True
+        while learner.steps < settings.steps and not stop:
+            before = learner.steps
+            # A resumed run has no matches under way. So that it equals one that was never interrupted,
+            # that one begins new matches at its checkpoints too.
+            if restart:
+                engine.restart()
+            older = int(learner.random(OLDER).integers(len(learner.snapshots.rows)))
+            done = engine.iterate(older)
+            goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
+            learner.snapshots.ladder.count(older, *goals, seed=before)
+            learner.steps += done.steps
+
+            # Show and keep.
+            stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
+            row = progress.report(learner.steps, done.steps, done.counts, stats)
+            every = settings.checkpoint_every
+            restart = learner.steps // every > before // every
+            if restart:
+                engine.bring()
+                newest = learner.save(checkpoints)
+                progress.saved(newest)
+        if newest is None or newest.name != str(learner.steps):
+            engine.bring()
+            newest = learner.save(checkpoints)
+            progress.saved(newest)
+        stopped = learner.steps < settings.steps
+        progress.end(learner.steps, stopped)
+    return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)

@@ -1,0 +1,1 @@
+"""Seat the policy in training, its older versions and rivals in matches."""

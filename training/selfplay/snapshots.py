@@ -1,0 +1,52 @@
+"""Older versions of the policy to play against."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from training.selfplay.ladder import Ladder
+
+
+class Snapshots:
+    """Some of all versions that there were, each of them as likely to be here as any other.
+
+    Args:
+        most: How many are kept.
+        first: The untrained policy, as a row of `training.selfplay.policy_rows`.
+
+    Attributes:
+        rows: The policies.
+        ladder: How strong they and the policy in training are.
+    """
+
+    def __init__(self, most: int, first: np.ndarray) -> None:
+        self._most, self._offered = most, 1
+        self.rows = [first]
+        self.ladder = Ladder()
+
+    def offer(self, policy: np.ndarray, random: np.random.Generator) -> None:
+        """Take a version in, maybe for another [reservoir sampling, Vitter 1985]."""
+        self._offered += 1
+        if len(self.rows) < self._most:
+            self.rows.append(policy)
+            self.ladder.keep(len(self.rows) - 1)
+            return
+        place = int(random.integers(self._offered))
+        if place < len(self.rows):
+            self.rows[place] = policy
+            self.ladder.keep(place)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        return {
+            "snapshots": torch.from_numpy(np.stack(self.rows)),
+            "offered": self._offered,
+            "ratings": [list(mark) for mark in self.ladder.marks],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on with what a checkpoint kept."""
+        self.rows, self._offered = list(state["snapshots"].numpy()), state["offered"]
+        self.ladder.restore(state["ratings"])

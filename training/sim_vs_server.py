@@ -1,0 +1,156 @@
+"""`python -m training.sim_vs_server A B`: does a policy play over the match server as it did in training?
+
+    A against B, half from each side -+-> batch arenas, as in training
+                                      +-> match server in lockstep: TCP, a process for each bot
+
+Compared are goals and touches in a minute of play: from GO to a goal or the end, without countdowns.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import run_command
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.policy.files import policy_path
+from training.command import add_options, how
+from training.evaluate import Evaluation, evaluate
+
+_RESAMPLES = 10_000
+
+
+def over_the_server(
+    a: str,
+    b: str,
+    matches: int = 200,
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    allow_modules: Sequence[str] = (),
+    processes: int = 2,
+) -> Evaluation:
+    """Let A and B play 1v1 over the match server, in turn from each side.
+
+    Args:
+        a: A policy folder, or `"chaser"`.
+        b: Likewise.
+        matches: How many.
+        seconds: Game time of each; a match that is level then is drawn.
+        seed: Of the first match; the others' follow.
+        allow_modules: Modules that the folders may name.
+        processes: Matches at once.
+
+    Raises:
+        RuntimeError: A match failed; the message is the command's.
+    """
+
+    def play(number: int) -> tuple[list[int], list[int], float]:
+        swapped = number % 2 == 1
+        found = _server_match(*((b, a) if swapped else (a, b)), seconds, seed + number, allow_modules)
+        goals, touches = list(found["score"]), [bot["touches"] for bot in found["bots"]]
+        if swapped:
+            goals.reverse()
+            touches.reverse()
+        return goals, touches, found["playing_ticks"] / TICKS_PER_SECOND / 60
+
+    with ThreadPoolExecutor(processes) as pool:
+        goals, touches, minutes = zip(*pool.map(play, range(matches)), strict=True)
+    return Evaluation(np.array(goals), np.array(touches), np.array(minutes))
+
+
+def rates(found: Evaluation) -> np.ndarray:
+    """Return `(4,)` a minute: goals of A and B, touches of A and B."""
+    a_minute: np.ndarray = _counts(found).sum(0) / found.minutes.sum()
+    return a_minute
+
+
+def ratios(server: Evaluation, training: Evaluation, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the server's rates as shares of training's.
+
+    Returns:
+        `(4,)` ratios, and `(2, 4)` the bounds between which they lie with 95 % (bootstrap over matches).
+    """
+    random = np.random.default_rng(seed)
+
+    def drawn(found: Evaluation) -> np.ndarray:
+        picked = random.multinomial(found.matches, np.full(found.matches, 1 / found.matches), _RESAMPLES)
+        a_minute: np.ndarray = picked @ _counts(found) / (picked @ found.minutes)[:, None]
+        return a_minute
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = np.percentile(drawn(server) / drawn(training), (2.5, 97.5), axis=0)
+        return rates(server) / rates(training), bounds
+
+
+def _counts(found: Evaluation) -> np.ndarray:
+    return np.concatenate([found.goals, found.touches], 1)
+
+
+def _server_match(
+    blue: str, orange: str, seconds: float, seed: int, allow_modules: Sequence[str]
+) -> dict[str, Any]:
+    allowed = ["--allow-modules", *allow_modules] if allow_modules else []
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "result.json")
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", blue, "--orange", orange,
+                "--pace", "lockstep", "--seconds", str(seconds), "--max-overtime", "0",
+                "--seed", str(seed), "--quiet", "--json", str(result),
+                *allowed,
+            ],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"the match with seed {seed} ended with {done.returncode}: {done.stderr}")
+        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        return found
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.description = "Whether a policy plays over the match server as it did in training, 1v1."
+    parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
+    parser.add_argument("b", metavar="B", help="the same")
+    add_options(parser, 200, "half from each side")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    say = shared.printer(options)
+    shared.check_outputs(options.json)
+    a, b = policy_path(options.a), policy_path(options.b)
+    played = how(options, options.a, options.b)
+    training = evaluate(a, b, options.matches, team_size=1, **played)
+    server = over_the_server(a, b, options.matches, **played)
+    found, (lows, highs) = ratios(server, training)
+    columns = (rates(training), rates(server), found, lows, highs)
+    names = ("goals of A", "goals of B", "touches of A", "touches of B")
+    say(f"A {a}, B {b}: {options.matches} matches of {options.seconds:g} s in each world")
+    say(f"{'for each minute of play':24}training   server   ratio   95 %")
+    for name, here, there, ratio, low, high in zip(names, *columns, strict=True):
+        share = f"{ratio:7.2f}   {low:.2f} to {high:.2f}" if np.isfinite(ratio) else "      -"
+        say(f"{name:24}{here:8.2f} {there:8.2f} {share}")
+    say(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
+    keys = ("training", "server", "ratio", "low", "high")
+    rows = [dict(zip(keys, map(float, row), strict=True)) for row in zip(*columns, strict=True)]
+    result = {"matches": options.matches, "a_minute": dict(zip(names, rows, strict=True))}
+    return 0 if shared.write_json(options.json, result) else 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rlgym-bridge sim-vs-server`; see `rlgym_bridge.cli.run_command`."""
+    return run_command("sim-vs-server", arguments, "python -m training.sim_vs_server")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
