@@ -22,12 +22,13 @@ if TYPE_CHECKING:  # what type checkers and editors see
         RepeatAction,
     )
     from rlgym_bridge.components.default_obs import DefaultObs
+    from rlgym_bridge.components.player_spec import Policy
     from rlgym_bridge.components.relative_obs import RelativeObs
     from rlgym_bridge.components.spec import ComponentSpec
     from rlgym_bridge.engines.live import LiveEngine
     from rlgym_bridge.engines.sim import SimEngine
     from rlgym_bridge.live.bot import play
-    from rlgym_bridge.policy.folder import Policy, load_policy, save_policy
+    from rlgym_bridge.policy.folder import load_policy, save_policy
     from rlgym_bridge.recording.open import open_recording
     from rlgym_bridge.server import MatchServer
     from rlgym_bridge.sim.vector_env import VectorEnv
@@ -43,7 +44,7 @@ _HOMES: Final = {
     "MatchServer": "server",
     "MatchState": "state",
     "MultiDiscreteAction": "components.actions",
-    "Policy": "policy.folder",
+    "Policy": "components.player_spec",
     "RelativeObs": "components.relative_obs",
     "RepeatAction": "components.actions",
     "SimEngine": "engines.sim",

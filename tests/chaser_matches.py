@@ -21,7 +21,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arenas
-from rlgym_bridge.sim.touch_rule import TOUCH_GAP_TICKS, is_new_touch
+from rlgym_bridge.sim.touches import TOUCH_GAP_TICKS, is_new_touch
 from rlgym_bridge.state import MatchState
 
 TICK_SKIP = 8

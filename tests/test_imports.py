@@ -31,7 +31,7 @@ def modules(folder: str) -> list[Path]:
 def test_the_server_uses_nothing_of_the_decoder_but_constants(path: Path) -> None:
     ours = {name for name in imports(path) if name.startswith("rlgym_bridge.")}
     allowed = ("rlgym_bridge.server", "rlgym_bridge.game", "rlgym_bridge.physics", "rlgym_bridge.dialect",
-               "rlgym_bridge.sim.touch_rule", "rlgym_bridge.user_files", "rlgym_bridge.sim.arena",
+               "rlgym_bridge.sim.touches", "rlgym_bridge.user_files", "rlgym_bridge.sim.arena",
                "rlgym_bridge.recording.mcap.writer",
                "rlgym_bridge.recording.mcap.channels")  # fmt: skip
     assert all(name.startswith(allowed) for name in ours), ours
@@ -67,7 +67,59 @@ def test_between_the_two_worlds_nothing_imports_rlbot_or_rocketsim(path: Path) -
 def test_a_bot_plays_without_torch_and_without_rocketsim() -> None:
     code = (
         "import sys; sys.modules['torch'] = sys.modules['RocketSim'] = None;"
-        "from rlgym_bridge.policy.load_player import brain_of; brain_of('chaser').components()"
+        "from rlgym_bridge.policy.load_player import load_player; load_player('chaser').components()"
     )
     done = run_to_end([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
+
+
+ROOMS = {
+    "components": set(),
+    "policy": {"components", "chaser"},
+    "chaser": {"components"},
+    "client": set(),
+    "sim": {"components"},
+    "packets": {"sim"},
+    "recording": {"components", "packets", "policy"},
+    "server": {"recording", "sim"},
+    "live": {"components", "packets", "policy", "recording"},
+    "engines": {"client", "components", "live", "packets", "sim"},
+    "probe": {"client"},
+    "compare": {"recording", "sim"},
+    "parity": {"compare", "components", "packets", "policy", "server", "sim"},
+    "rllib": {"components", "policy", "recording", "sim"},
+    "view": {"compare", "recording", "sim"},
+    "cli": {
+        "client", "compare", "components", "live", "parity", "policy", "probe", "recording", "server", "sim",
+        "view",
+    },
+}  # fmt: skip
+"""Which rooms each room may import from, besides the modules at the package's root."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_import_from_those_below_them_alone(room: str) -> None:
+    found = {
+        name.split(".")[1]
+        for path in modules(room)
+        for name in imports(path)
+        if name.startswith("rlgym_bridge.") and (ROOT / name.split(".")[1]).is_dir()
+    }
+    assert found - {room} <= ROOMS[room]
+
+
+def test_every_room_is_listed_and_none_reaches_itself() -> None:
+    assert set(ROOMS) == {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    for room in ROOMS:
+        reached: set[str] = set()
+        waiting = [*ROOMS[room]]
+        while waiting:
+            one = waiting.pop()
+            if one not in reached:
+                reached.add(one)
+                waiting += ROOMS[one]
+        assert room not in reached, f"{room} imports itself over others"
+
+
+def test_few_modules_lie_beside_the_rooms() -> None:
+    assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 8

@@ -7,7 +7,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.player import Faults, Pilot
-from rlgym_bridge.policy.load_player import brain_of
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course
@@ -21,7 +21,7 @@ def whole_match(seed: int, seconds: float) -> Match:
     config = flat.MatchConfiguration(mutators=flat.MutatorSettings())
     pilots = [
         Pilot(
-            brain_of("chaser"),
+            load_player("chaser"),
             field_info(),
             config,
             [player.player_id],

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.components.batching import works_in_batches
-from rlgym_bridge.components.episode import Brain, Episode
+from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
-from rlgym_bridge.policy.load_player import CHASER, brain_of
+from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.touches import TouchCounter
@@ -44,7 +45,7 @@ class Scores:
 class _BatchSide:
     """One team of all matches, where its components work in batches."""
 
-    def __init__(self, brain: Brain, seats: Sequence[int], seed: int) -> None:
+    def __init__(self, brain: PlayerSpec, seats: Sequence[int], seed: int) -> None:
         parts = brain.components()
         self._obs: Any = parts.obs_builder
         self._parser: Any = parts.parser
@@ -68,7 +69,7 @@ class _BatchSide:
 class _EpisodeSide:
     """One team, match by match, as in live play: for components without a batch form."""
 
-    def __init__(self, brain: Brain, seats: Sequence[int], seed: int, matches: int) -> None:
+    def __init__(self, brain: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> None:
         self._episodes = [Episode(brain) for _ in range(matches)]
         self._seats, self._seed = list(seats), seed
         self._fresh = [True] * matches
@@ -153,7 +154,7 @@ def play_matches(
             if (team_size, team_size) not in sizes:
                 trained = ", ".join(f"{first}v{second}" for first, second in sizes)
                 raise ValueError(f"{one} was trained for {trained}, expected {team_size}v{team_size}")
-    brains = [brain_of(one, allow_modules, selection) for one in (blue, orange)]
+    brains = [load_player(one, allow_modules, selection) for one in (blue, orange)]
     skips = [one.tick_skip for one in brains]
     delays = [one.timing.action_delay for one in brains] if action_delay is None else list(action_delay)
     if len(set(skips)) > 1:
@@ -194,7 +195,7 @@ def play_matches(
 Side = _BatchSide | _EpisodeSide
 
 
-def _side(brain: Brain, seats: Sequence[int], seed: int, matches: int) -> Side:
+def _side(brain: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> Side:
     parts = brain.components()
     ours = [one for one in (parts.obs_builder, parts.parser) if one is not None]
     if parts.shared_info_provider is None and all(map(works_in_batches, ours)):

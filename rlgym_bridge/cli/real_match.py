@@ -22,7 +22,7 @@ from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.player import Faults
 from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, ServerError
-from rlgym_bridge.sim.touch_rule import is_new_touch
+from rlgym_bridge.sim.touches import is_new_touch
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")
 _LOG.setLevel(logging.WARNING)  # the relay tells of every connection

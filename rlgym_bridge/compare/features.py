@@ -12,7 +12,7 @@ import numpy as np
 from rlgym_bridge.compare.delay import latencies
 from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.recording.mcap.match_recording import AgentTrack, InputTrack, MatchRecording
-from rlgym_bridge.sim.touch_rule import is_new_touch
+from rlgym_bridge.sim.touches import is_new_touch
 
 PIECE_SECONDS: Final = 10.0
 """Length of a piece: longer than a car's moves hang together, short enough that a match has many."""

@@ -10,42 +10,18 @@ Components of ours work on the `MatchState` itself; all others are given real
 `rlgym.rocket_league.api.GameState` objects.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.batching import control_rows, observe, works_in_batches
-from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.policy.folder import Policy
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
-
-
-@dataclass(frozen=True)
-class Brain:
-    """All that decides how a bot plays, as factories: every match gets instances of its own.
-
-    Attributes:
-        policy: Chooses the actions.
-        components: Builds what the policy sees, and turns its actions into control rows.
-        tick_skip: Ticks that a parser's single row `(8,)` is held.
-        timing: Action delay and input latency.
-        shadow: Whether a simulation follows a live match to tell wheels, auto-flips and bumps exactly; None:
-            where RocketSim is installed. Counting alone estimates them, in half the time.
-        team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
-    """
-
-    policy: Callable[[], Policy]
-    components: Callable[[], Components]
-    tick_skip: int = 8
-    timing: Timing = field(default_factory=Timing)
-    shadow: bool | None = None
-    team_sizes: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass
@@ -74,7 +50,7 @@ class Episode:
         actions: `(1, cars)` or `(1, cars, k)`, what it chose last; None before.
     """
 
-    def __init__(self, brain: Brain) -> None:
+    def __init__(self, brain: PlayerSpec) -> None:
         self.report = StepReport()
         self.agents: list[str] = []
         self.observation: np.ndarray | None = None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
-from rlgym_bridge.components.episode import Brain
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import tape_of
 from rlgym_bridge.live.agent_report import Report
@@ -50,7 +50,7 @@ class Agent:
 
     def __init__(
         self,
-        brain: Brain,
+        brain: PlayerSpec,
         agent_id: str | None = None,
         override: Override | None = None,
         seed: int | None = None,

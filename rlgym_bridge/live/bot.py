@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from rlgym_bridge.dialect import Dialect, read_input_latency
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.player import Override
-from rlgym_bridge.policy.load_player import brain_of
+from rlgym_bridge.policy.load_player import load_player
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
 """Environment variable that overrides how actions are chosen: `sample` or `argmax`."""
@@ -44,7 +44,7 @@ def play(
     Args:
         policy: A policy folder, or `"chaser"`.
         agent_id: Used where RLBot did not set `RLBOT_AGENT_ID`: the one of your `bot.toml`.
-        allow_modules: See `brain_of`.
+        allow_modules: See `load_player`.
         override: Called with the state of a packet in play; the rows it returns, `(8,)` for one tick or
             `(ticks, 8)`, are sent in place of the policy's, and it is asked again when they are used up: a
             hard-coded kickoff, for example. Where it takes two arguments it is called for each car of the
@@ -63,7 +63,7 @@ def play(
     _limit_threads()
     try:
         selection = os.environ.get(SELECTION_VARIABLE) or None
-        brain, dialect = brain_of(policy, allow_modules, selection), None
+        brain, dialect = load_player(policy, allow_modules, selection), None
         if override is not None:
             brain = replace(brain, shadow=None)  # it may read what Chaser does without
         file = _dialect_file(folder)

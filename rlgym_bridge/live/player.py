@@ -10,7 +10,8 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.clock import Clock, Event
-from rlgym_bridge.components.episode import Brain, Episode
+from rlgym_bridge.components.episode import Episode
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
@@ -65,7 +66,7 @@ class Pilot:
 
     def __init__(
         self,
-        brain: Brain,
+        brain: PlayerSpec,
         field: flat.FieldInfo,
         config: flat.MatchConfiguration | None,
         player_ids: Sequence[int],

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from rlbot import flat
 from rlbot.interface import SocketRelay
 
-from rlgym_bridge.components.episode import Brain
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES
 from rlgym_bridge.live import overlay
@@ -45,7 +45,7 @@ class Session:
     def __init__(
         self,
         server: tuple[str, int],
-        brain: Brain,
+        brain: PlayerSpec,
         report: Report,
         override: Override | None = None,
         seed: int | None = None,

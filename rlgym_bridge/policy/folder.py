@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import safetensors.numpy
@@ -25,7 +25,6 @@ from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
-from rlgym_bridge.state import MatchState
 
 __all__ = [
     "ComponentSpec",
@@ -34,37 +33,12 @@ __all__ = [
     "Manifest",
     "NetworkPolicy",
     "Normalisation",
-    "Policy",
     "PolicyMismatch",
     "load_policy",
     "save_policy",
 ]
 
 _PACKAGES: Final = ("rlgym_bridge", "rlgym-rocket-league", "rlgym-tools", "numpy", "safetensors")
-
-
-class Policy(Protocol):
-    """What picks the actions: a trained network, or a program."""
-
-    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
-        """Begin an episode; called at every kickoff.
-
-        Args:
-            seats: Rows of the state that are played.
-            seed: Of the episode's random numbers; None leaves it to the policy.
-        """
-
-    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
-        """Return an action for every seat of every match.
-
-        Args:
-            obs: `(matches, seats, size)` float32; None where there is no observation builder.
-            state: The same matches, all cars.
-
-        Returns:
-            `(matches, seats)` for one choice a car, else `(matches, seats, k)`.
-        """
-        ...
 
 
 @dataclass(frozen=True)

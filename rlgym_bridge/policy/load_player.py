@@ -6,7 +6,7 @@ from pathlib import Path
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.episode import Brain
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.policy.folder import load_policy
 
@@ -16,7 +16,9 @@ CHASER = "chaser"
 _TICK_SKIP = 8  # Chaser's
 
 
-def brain_of(policy: str | Path, allow_modules: Sequence[str] = (), selection: str | None = None) -> Brain:
+def load_player(
+    policy: str | Path, allow_modules: Sequence[str] = (), selection: str | None = None
+) -> PlayerSpec:
     """Load what a bot plays with.
 
     Args:
@@ -31,7 +33,7 @@ def brain_of(policy: str | Path, allow_modules: Sequence[str] = (), selection: s
             checkout (`PolicyMismatch`).
     """
     if str(policy) == CHASER:
-        return Brain(
+        return PlayerSpec(
             policy=Chaser,
             components=lambda: Components(None, RepeatAction(LookupTableAction(), _TICK_SKIP)),
             tick_skip=_TICK_SKIP,
@@ -39,7 +41,7 @@ def brain_of(policy: str | Path, allow_modules: Sequence[str] = (), selection: s
         )
     loaded = load_policy(policy, allow_modules, selection)
     manifest = loaded.manifest
-    return Brain(
+    return PlayerSpec(
         policy=lambda: loaded.policy,
         components=loaded.components,
         tick_skip=manifest.tick_skip,

@@ -65,6 +65,6 @@ def explain_misfit(team_sizes: Sequence[tuple[int, int]], match: tuple[int, int]
         return None
     trained = ", ".join(f"{blue}v{orange}" for blue, orange in team_sizes)
     return (
-        f"was trained for {trained}, this match is {match[0]}v{match[1]}; change the number of cars, or save "
-        f"the policy with these team_sizes too if its observation fits both"
+        f"was trained for {trained}, this match is {match[0]}v{match[1]}; change the number of cars, or "
+        f"train one with team_sizes = [{match[0]}, {match[1]}]"
     )

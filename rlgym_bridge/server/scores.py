@@ -5,7 +5,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.sim.touch_rule import is_new_touch
+from rlgym_bridge.sim.touches import is_new_touch
 
 _OWN_GOAL_TICKS: Final = 4 * TICKS_PER_SECOND
 """A goal after a defender's touch still counts for an attacker who touched the ball this shortly

@@ -22,7 +22,7 @@ from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.live.agent_recorder import Tape
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.policy.load_player import brain_of
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.recording.mcap.channels import PACKETS
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.match_recording import read_match
@@ -46,7 +46,7 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
         bridge(["match", *words, "--max-overtime", "0", "--pace", "lockstep", "-q", "--record", str(played)])
         packets = [one.content for one in read_contents(played).topics[PACKETS]]
         states = read_match(played, shadow=False).state
-        episode = Episode(brain_of("bot/policy")) if team_size == 1 else None
+        episode = Episode(load_player("bot/policy")) if team_size == 1 else None
         row = np.array([1, 0.5, 0, 0, 0, 0, 1, 0], np.float32)
         target = Path(folder) / "recorded.mcap"
         decoder = Decoder(flat.FieldInfo(), None, shadow=False)

@@ -14,9 +14,9 @@ from rlgym.rocket_league.obs_builders import DefaultObs
 from rlgym.rocket_league.reward_functions import GoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 
+from rlgym_bridge.components.player_spec import Policy
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import BOOST_PER_SECOND, PLAYING_PHASES, RLGYM_BOOST_PER_SECOND, Phase
-from rlgym_bridge.policy.folder import Policy
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.sim.arena import _is_pinned

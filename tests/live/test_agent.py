@@ -16,7 +16,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.episode import Brain
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
@@ -46,9 +46,9 @@ class Always:
         return np.full((1, self.seats), self.action)
 
 
-def brain(policy: Any, parser: Any = None) -> Brain:
+def brain(policy: Any, parser: Any = None) -> PlayerSpec:
     parser = parser or RepeatAction(LookupTableAction(), 8)
-    return Brain(policy=lambda: policy, components=lambda: Components(None, parser))
+    return PlayerSpec(policy=lambda: policy, components=lambda: Components(None, parser))
 
 
 def pilot(policy: Any, **more: Any) -> Pilot:

@@ -11,7 +11,8 @@ from rlgym.api import Renderer, RewardFunction
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.episode import Brain, StepReport
+from rlgym_bridge.components.episode import StepReport
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import overlay
@@ -62,7 +63,7 @@ def played(reward: Any, screen: Screen | None = None, ticks: int = 25) -> tuple[
             truncation_cond=TimeoutCondition(0.1), renderer=screen,
         )  # fmt: skip
 
-    whole: Brain = replace(brain(Always()), components=parts)
+    whole: PlayerSpec = replace(brain(Always()), components=parts)
     pilot = Pilot(whole, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
     rows = []
     for frame in range(1, ticks + 1):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.components.batching import works_in_batches
-from rlgym_bridge.policy.load_player import brain_of
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.state import MatchState
 from training.config import ConfigError, Settings
@@ -39,7 +39,7 @@ class Rival:
     def __init__(self, settings: Settings, task: Task, sides: np.ndarray) -> None:
         name, ours = settings.rival, task.obs_and_parser()
         try:
-            brain = brain_of(name, [task.module.partition(".")[0], *run_modules(name)])
+            brain = load_player(name, [task.module.partition(".")[0], *run_modules(name)])
             theirs = brain.components()
         except (OSError, ValueError) as error:
             raise ConfigError(f'rival is "{name}", which cannot be played: {error}') from error

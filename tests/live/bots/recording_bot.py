@@ -18,7 +18,7 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.policy.load_player import brain_of
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.state import MatchState
 from tests.live.logged import CallLog, logged_components
 
@@ -38,7 +38,7 @@ class RecordingObs(DefaultObs):
 
 def main() -> int:
     policy, log = sys.argv[1], Path(sys.argv[2])
-    brain = brain_of(policy)
+    brain = load_player(policy)
     if sys.argv[3:] == ["calls"]:
         calls = CallLog()
         brain = replace(brain, components=lambda: logged_components(calls))

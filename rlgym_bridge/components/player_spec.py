@@ -1,0 +1,58 @@
+"""Say what plays: a policy, what it sees, what its actions mean, and when they act."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from rlgym_bridge.clock import Timing
+from rlgym_bridge.components.spec import Components
+from rlgym_bridge.game import TICK_SKIP
+from rlgym_bridge.state import MatchState
+
+
+class Policy(Protocol):
+    """What picks the actions: a trained network, or a program."""
+
+    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+        """Begin an episode; called at every kickoff.
+
+        Args:
+            seats: Rows of the state that are played.
+            seed: Of the episode's random numbers; None leaves it to the policy.
+        """
+
+    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
+        """Return an action for every seat of every match.
+
+        Args:
+            obs: `(matches, seats, size)` float32; None where there is no observation builder.
+            state: The same matches, all cars.
+
+        Returns:
+            `(matches, seats)` for one choice a car, else `(matches, seats, k)`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class PlayerSpec:
+    """Hold all that decides how a bot plays, as factories: every match gets instances of its own.
+
+    Attributes:
+        policy: Chooses the actions.
+        components: Builds what the policy sees, and turns its actions into control rows.
+        tick_skip: Ticks that a parser's single row `(8,)` is held.
+        timing: Action delay and input latency.
+        shadow: Whether a simulation follows a live match to tell wheels, auto-flips and bumps exactly; None:
+            where RocketSim is installed. Counting alone estimates them, in half the time.
+        team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
+    """
+
+    policy: Callable[[], Policy]
+    components: Callable[[], Components]
+    tick_skip: int = TICK_SKIP
+    timing: Timing = field(default_factory=Timing)
+    shadow: bool | None = None
+    team_sizes: tuple[tuple[int, int], ...] | None = None
