@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from rlgym_bridge.live.bot import play
+from rlgym_bridge import play
 
 POLICY = Path(__file__).parent / "policy"
 

@@ -75,10 +75,9 @@ class GoalCondition(BatchCondition):
 
 
 class GapCondition(BatchCondition):
-    """Over when a live match went on without the learner, and its engine ends episodes for that.
+    """Over when a live match went on without the learner; a truncation.
 
-    A truncation. `LiveEngine(truncate_on_gap=True)` tells it through the shared info; in a simulator time
-    waits, so that it is never over there.
+    `LiveEngine` tells it through the shared info. In a simulator time waits, so that it is never over there.
     """
 
     reads = ()
@@ -90,7 +89,7 @@ class GapCondition(BatchCondition):
 
         Args:
             shared_info: The environment's.
-            gap: Whether the step ends the episode.
+            gap: Whether the match went on without the learner.
         """
         shared_info[cls._KEY] = gap
 
@@ -101,7 +100,7 @@ class GapCondition(BatchCondition):
     def is_done(
         self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
     ) -> dict[Hashable, bool]:
-        """Return for each agent whether the engine has ended the episode."""
+        """Return for each agent whether the step was a gap."""
         return dict.fromkeys(agents, bool(shared_info.get(self._KEY, False)))
 
 

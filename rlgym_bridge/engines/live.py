@@ -101,8 +101,8 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         dialect: What is known of the server's dialect.
         shadow: Whether a simulation follows the match; None: where RocketSim is installed.
         tick_skip: Ticks for which a single row `(8,)` of a parser is held.
-        truncate_on_gap: Whether a gap ends the episode. `conditions.GapCondition` among the environment's
-            truncation conditions then says so, and `step` refuses to go on without a reset.
+        truncate_on_gap: Whether a gap ends the episode: `step` then refuses to go on without a reset.
+            `conditions.GapCondition` among the environment's truncation conditions tells RLGym of a gap.
 
     Attributes:
         lost_ticks: Ticks of steps so far for which no row was sent, because packets were lost or the match
@@ -185,7 +185,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         Args:
             desired_state: As mutators leave it. A match sets places, turns and speeds, whole numbers of boost
                 and gravity; what else differs from the state that comes out is logged, once for each field.
-            shared_info: Told that there is no gap, see `truncate_on_gap`.
+            shared_info: Told that there is no gap, for `GapCondition`.
 
         Returns:
             The state as the first packet shows it.
@@ -222,7 +222,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         Args:
             actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
                 `game.CONTROL_NAMES`.
-            shared_info: Told of a gap, see `truncate_on_gap`.
+            shared_info: Told whether the step is a gap, for `GapCondition`.
 
         Returns:
             The state of the last packet. `ball_touches` are those of the step.
@@ -261,7 +261,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         spanned = self._stream.frame - span.first + 1
         self.lost_ticks += spanned - span.sent - bool(self._over)  # a goal's packet has none
         gap = spanned >= 2 * span.ticks
-        GapCondition.note(shared_info, gap and self._truncate_on_gap)
+        GapCondition.note(shared_info, gap)
         if not gap:
             return
         if self._truncate_on_gap and not self._over:
@@ -273,7 +273,8 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
             self._next_warning = time.monotonic() + _WARN_SECONDS
             _LOG.warning(
                 "a step spanned %d ticks in place of %d: the match went on without one, or packets were "
-                "lost; %d ticks so far had no row. `rlgym-bridge server --pace lockstep` waits for a learner",
+                "lost; %d ticks so far had no row. A server in lockstep (--pace lockstep) waits for a learner; "
+                "in real time GapCondition() among the truncation conditions ends the episode",
                 spanned, span.ticks, self.lost_ticks,
             )  # fmt: skip
 

@@ -181,7 +181,9 @@ def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
 
 
 def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    """Return the first sentence of an error; torch's have many, and colours."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).partition("\n")[0]
+    return f"{type(error).__name__}: {text.partition('. ')[0]}"
 
 
 def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
