@@ -11,6 +11,7 @@ import difflib
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -31,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
-        print(overview(), file=sys.stdout if words else sys.stderr)
+        with suppress(BrokenPipeError):  # who reads it may have read enough
+            print(overview(), file=sys.stdout if words else sys.stderr, flush=True)
         return 0 if words else 2
     name = words[0]
     if name not in COMMANDS:

@@ -273,8 +273,8 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
             self._next_warning = time.monotonic() + _WARN_SECONDS
             _LOG.warning(
                 "a step spanned %d ticks in place of %d: the match went on without one, or packets were "
-                "lost; %d ticks so far had no row. A server in lockstep (--pace lockstep) waits for a learner; "
-                "in real time GapCondition() among the truncation conditions ends the episode",
+                "lost; %d ticks so far had no row. A server in lockstep (--pace lockstep) waits for a "
+                "learner; in real time GapCondition() among the truncation conditions ends the episode",
                 spanned, span.ticks, self.lost_ticks,
             )  # fmt: skip
 
