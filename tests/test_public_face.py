@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,14 +10,13 @@ import pytest
 
 import rlgym_bridge
 from rlgym_bridge import ComponentSpec, DefaultObs, RepeatAction, load_policy
+from tests.support.processes import run_to_end
 
 DATA = Path(__file__).parent / "data"
 
 
 def in_a_fresh_process(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return run_to_end([sys.executable, "-c", code], check=True).stdout.strip()
 
 
 @pytest.mark.parametrize("name", rlgym_bridge.__all__)

@@ -1,7 +1,6 @@
 """Files that users name, with everything in them that a reader may stumble over."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from rlgym_bridge.server import read_match_file
 from rlgym_bridge.server.bot_files import read_bot, read_script
 from rlgym_bridge.user_files import MOST_CHARACTERS, parse_json, read_text, read_toml
 from tests.policy_folders import save
+from tests.support.processes import run_to_end
 from training.config import load
 
 ROOT = Path(__file__).parents[1]
@@ -110,9 +110,7 @@ def test_the_match_command_says_in_one_line_what_is_wrong_with_a_match_file(
     (tmp_path / "given.toml").write_text(text)
     words = [sys.executable, "-m", "rlgym_bridge.cli", "match", "given.toml", "--server", server]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = run_to_end(words, cwd=tmp_path, env=environment)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: given.toml: {problem}")

@@ -1,6 +1,5 @@
 """One command line: every command has help, JSON and quiet mode, and tells errors and Ctrl-C alike."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -93,5 +92,5 @@ def test_ctrl_c_ends_any_command_with_a_word_and_status_1(
 
 def test_the_help_needs_nothing_that_is_heavy() -> None:
     code = "import sys; from rlgym_bridge.cli import main; main(['--help']); print(sorted(sys.modules))"
-    shown = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60).splitlines()[-1]
+    shown = run_to_end([sys.executable, "-c", code], check=True).stdout.splitlines()[-1]
     assert not {"numpy", "torch", "RocketSim", "rich"} & set(eval(shown))

@@ -35,7 +35,7 @@ def _say_goodbye(port: int, strangers: list[RawClient]) -> None:
 def _serve() -> None:
     """Start a match on a server that many have said goodbye to, and watch it to its end."""
     with MatchServer(pace="lockstep", seconds=2.0, max_kickoff=2.0, max_overtime=0.1) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         strangers: list[RawClient] = []
         _say_goodbye(server.port, strangers)
@@ -60,7 +60,8 @@ def _play() -> None:
 
     def on_packet(_: bytes) -> None:
         if not threads:
-            threads.append(threading.Thread(target=_say_goodbye, args=(server.port, strangers)))
+            thread = threading.Thread(target=_say_goodbye, args=(server.port, strangers), daemon=True)
+            threads.append(thread)
             threads[0].start()
         elif threads[0].is_alive():
             time.sleep(0.001)  # the match waits until they have all been there

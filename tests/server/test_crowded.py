@@ -1,6 +1,5 @@
 """More visitors than the server has room for."""
 
-import contextlib
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ from rlgym_bridge.server import clients as server_clients
 from rlgym_bridge.server.wire import framed
 from tests.server.helpers import HERE
 from tests.server.raw import RawClient, connect, settle
+from tests.support.processes import child
 
 ROOT = HERE.parent.parent
 
@@ -26,30 +26,26 @@ def in_its_own_process(what, **options):
         pytest.skip(f"this user may have {hard} open files, expected 4,096")
     words = [sys.executable, "-m", "tests.server.crowded", what]
     pipe = subprocess.PIPE
-    return subprocess.Popen(words, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
+    return child(words, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
 
 
 @pytest.mark.parametrize("what", ["serve", "play"], ids=["before a match", "during a match"])
 def test_goodbyes_of_1200_clients_that_do_not_close_leave_the_server_at_work(what):
-    with in_its_own_process(what) as child:
-        try:
-            out, errors = child.communicate(timeout=120)
-        finally:
-            child.kill()
-    assert (out, child.returncode) == ("match ended\n", 0), errors
+    with in_its_own_process(what) as process:
+        out, errors = process.communicate(timeout=120)
+    assert (out, process.returncode) == ("match ended\n", 0), errors
 
 
 def test_a_server_without_a_free_handle_waits_for_one_without_spinning():
-    with in_its_own_process("starve") as child, contextlib.ExitStack() as stack:
-        stack.callback(child.kill)
-        port = int(child.stdout.readline())
+    with in_its_own_process("starve") as process:
+        port = int(process.stdout.readline())
         crowd = [RawClient(port) for _ in range(80)]
         time.sleep(2.0)
         for one in crowd:
             one.socket.close()
         RawClient(port).send(flat.StopCommand(shutdown_server=True))
-        out, errors = child.communicate(timeout=60)
-    assert child.returncode == 0, errors
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
     assert int(out) < 1000  # a server that spins looks around 100,000 times a second
     assert "no client can be accepted" in errors and "expected a free handle" in errors
 
