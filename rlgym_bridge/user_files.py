@@ -1,6 +1,7 @@
 """Reads files that users and clients name: whatever stands in one, an OSError or a ValueError comes of it."""
 
 import json
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,10 @@ def read_text(path: Path) -> str:
     """
     try:
         # A pipe of the shell (/dev/stdin, /dev/fd/63) is read; opening any other may wait for ever.
-        if path.exists() and not path.is_file() and not (path.is_fifo() and path.is_relative_to("/dev")):
+        piped = os.path.normpath(path) == "/dev/stdin" or Path(os.path.normpath(path)).parent == Path(
+            "/dev/fd"
+        )
+        if path.exists() and not path.is_file() and not (path.is_fifo() and piped):
             raise ValueError(f"it is {'a folder' if path.is_dir() else 'no regular file'}, expected a file")
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(MOST_CHARACTERS + 1)

@@ -96,3 +96,19 @@ def test_a_run_names_the_modules_of_its_settings_and_of_what_its_policies_name(
     )
     assert Task(checked({"components": "named_bot"})).modules() == ["named_bot", "named_parts"]
     assert Task(checked({})).modules() == ["training.components"]
+
+
+def test_a_module_that_would_come_from_the_run_itself_is_refused(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run / "evil.py").write_text("raise SystemExit('it was run')")
+    write_run_modules(run, [f"{run.name}.evil"])
+    monkeypatch.chdir(run.parent)
+    monkeypatch.syspath_prepend(run.parent)
+    with pytest.raises(ValueError, match=r"run.evil would be imported from .*run itself"):
+        run_modules(run)
+
+
+def test_a_link_to_nothing_in_place_of_a_manifest_makes_no_run_of_a_policy_folder(run: Path) -> None:
+    (run / "policy.json").symlink_to(run / "nowhere")
+    assert run_modules(run) == ()

@@ -14,6 +14,13 @@ from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import ForeignNetwork, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
 
+_ENDS: Final = {
+    "categorical": ("linear", "softmax", "log_softmax"),
+    "multi_categorical": ("linear",),
+    "gaussian": ("tanh",),
+}
+"""Ends of scripts that fit each kind of actions: logits, or tanh of means and deviations."""
+
 _RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
 
 
@@ -130,6 +137,11 @@ def _distribution(network: ForeignNetwork, components: Components, teams: tuple[
         raise ValueError(
             f"{network.source} gives {network.outputs} numbers, and {type(components.parser).__name__}'s "
             f"actions ({kind} over {_list(sizes)}) need {expected}: was it trained with this --env?"
+        )
+    if network.end is not None and network.end not in _ENDS[kind]:
+        raise ValueError(
+            f"{network.source} ends with {network.end}, and {type(components.parser).__name__}'s actions "
+            f"({kind}) are played from {' or '.join(_ENDS[kind])}: was it trained with this --env?"
         )
     return "bounded_gaussian" if kind == "gaussian" else kind
 

@@ -25,7 +25,7 @@ PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
 LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 on
 _PPO_CLIP: Final = 5.0  # standardised observations are clipped to it [rlgym-ppo, batched_agent_manager.py]
 _MOST: Final = 1e12  # of means and variances: no observation has such numbers
-_LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>\d+)\.(?P<part>weight|bias)")
+_LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d*)\.(?P<part>weight|bias)")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class ForeignNetwork:
         scale: What observations are scaled with, all numbers alike: mean, standard deviation, clip. None for
             observations taken as they are.
         steps: Steps trained, where the checkpoint says so.
+        end: What comes behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
+            nothing. None where the file does not tell.
     """
 
     source: Path
@@ -46,6 +48,7 @@ class ForeignNetwork:
     weights: Mapping[str, np.ndarray]
     scale: tuple[float, float, float] | None
     steps: int | None
+    end: str | None = None
 
     @property
     def inputs(self) -> int:
@@ -111,7 +114,7 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
             "can be played"
         )
     file = find_checkpoint(path)
-    tensors, told = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
+    tensors, end = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
     weights = _layers(tensors, file)
     if file.name == PPO_POLICY:
         scale, steps = _ppo_notes(file.with_name(PPO_BOOKS), standardise)
@@ -119,17 +122,17 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
     if file.resolve().parts[-2:] == LEARN_ACTOR.parts:
         books = _books(file.resolve().parent.parent / "ppo_agent.json")
         return ForeignNetwork(file, "rlgym-learn", weights, None, books.get("cumulative_timesteps"))
-    if not told and activation is None:
+    if end is None and activation is None:
         raise ValueError(
             f"{file} holds tensors alone, which do not tell what stands between the layers; if that is ReLU, "
             'and observations were not standardised, add --activation relu (activation="relu"); others '
             "cannot be played"
         )
-    return ForeignNetwork(file, "torch", weights, None, None)
+    return ForeignNetwork(file, "torch", weights, None, None, end)
 
 
-def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
-    """Return the tensors of a `state_dict` by name, and False: it does not tell activations."""
+def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None]:
+    """Return the tensors of a `state_dict` by name, and None: it does not tell activations."""
     try:
         import torch
     except ImportError as error:
@@ -150,18 +153,18 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
         plain = one.layout == torch.strided and one.is_floating_point() and not one.is_meta
         if not plain or one.numel() * one.element_size() > one.untyped_storage().nbytes():
             raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
-    tensors = {str(name): one.detach().to(torch.float32).numpy() for name, one in state.items()}
-    return _finite(tensors, file), False
+    plain = {str(name): one.detach().resolve_conj().resolve_neg() for name, one in state.items()}
+    return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file), None
 
 
-def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
-    """Return the tensors of a script's layers, and True where its code shows ReLU between them.
+def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], str | None]:
+    """Return the tensors of a script's layers, with ReLU between them, and what comes behind the last one.
 
-    An archive of libtorch, as C++ trainers write them, has no code: False, and tensors by name.
+    An archive of libtorch, as C++ trainers write them, has no code: tensors by name, and None.
     """
     try:
         archive = read_archive(file)
-        layers = script_layers(archive)
+        computed = script_layers(archive)
     except RefusedScript as error:
         raise ValueError(
             f"{file} {error}; expected linear layers with ReLU between them, and softmax, log_softmax or "
@@ -171,13 +174,13 @@ def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], bool]:
         raise ValueError(
             f"{file} cannot be read without running code from it: {_line(error)}; expected TorchScript"
         ) from error
-    tensors = archive.tensors() if layers is None else layers
+    tensors, end = (archive.tensors(), None) if computed is None else computed
     for name, tensor in tensors.items():
         if tensor.dtype.kind != "f":
             raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")
     with np.errstate(over="ignore"):
         small = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
-    return _finite(small, file), layers is not None
+    return _finite(small, file), end
 
 
 def _line(error: Exception) -> str:

@@ -5,6 +5,7 @@ own: training writes into its folder which modules its settings name. They are l
 are (the current folder, PYTHONPATH), never in the folder of a run or a policy.
 """
 
+import importlib.util
 import json
 import os
 from collections.abc import Sequence
@@ -44,13 +45,31 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
         Names of the run's modules; none for a policy folder outside of a run, whatever else lies in it.
 
     Raises:
-        ValueError: The run's file is unreadable.
+        ValueError: The run's file is unreadable, or a module that it names lies in the run's own folder.
     """
     run = run_of(named)
-    if run is None or (run / MANIFEST_FILE).exists() or not (run / RUN_FILE).is_file():
+    if run is None or os.path.lexists(run / MANIFEST_FILE) or not (run / RUN_FILE).is_file():
         return ()
     file = run / RUN_FILE
     modules = read_toml(file).get("modules")
     if not isinstance(modules, list) or not all(isinstance(one, str) for one in modules):
         raise ValueError(f"{file}: modules is {modules!r}, expected a list of names of modules")
+    for module in modules:
+        if _lies_in(run, module):
+            raise ValueError(
+                f"{file}: {module} would be imported from {run} itself, expected modules of your own outside "
+                "of it; if you trust it, name it with --allow-modules"
+            )
     return tuple(modules)
+
+
+def _lies_in(folder: Path, module: str) -> bool:
+    """Tell whether a module would be imported from a folder or from what lies in it; nothing is imported."""
+    try:
+        spec = importlib.util.find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        return False  # it will not be found, and told so
+    if spec is None:
+        return False
+    places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
+    return any(Path(place).resolve().is_relative_to(folder.resolve()) for place in places)

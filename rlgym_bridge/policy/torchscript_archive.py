@@ -22,6 +22,8 @@ import numpy as np
 
 _MOST_UNPACKED: Final = 8  # times the file's size; torch packs code and notes alone, tensors lie as they are
 _SLACK: Final = 1 << 24  # bytes, for small files that are code for the most part
+_MOST_AXES: Final = 8  # of a tensor; a linear layer's have two
+_MOST_NUMBERS: Final = 1 << 40  # along an axis, or between two: no network has as many
 _CODE: Final = "code/"
 _DTYPES: Final = {
     "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8",
@@ -120,7 +122,7 @@ def read_archive(file: Path) -> Archive:
         Exception: What `zipfile`, `pickle` and `ast` raise over a file that is broken.
     """
     with zipfile.ZipFile(file) as archive:
-        entries = {name.partition("/")[2]: name for name in archive.namelist()}
+        entries = _entries(archive)
 
         def unpickle(name: str) -> Any:
             storages = {
@@ -142,6 +144,20 @@ def read_archive(file: Path) -> Archive:
     return Archive(root, constants, code)
 
 
+def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Return the full names of a zip's entries by those below its one folder.
+
+    Raises:
+        ValueError: Readers could differ on which entry a name stands for: there are two folders, or names
+            that are equal, or equal but for their case.
+    """
+    names = archive.namelist()
+    folders = {name.partition("/")[0] for name in names}
+    if len(folders) != 1 or len({name.lower() for name in names}) != len(names):
+        raise ValueError("it has several folders, or entries of one name, expected what torch writes")
+    return {name.partition("/")[2]: name for name in names}
+
+
 def _definitions(name: str, text: str) -> dict[str, ast.ClassDef | ast.FunctionDef]:
     """Return the classes and functions of a file of code: TorchScript is written in Python's syntax.
 
@@ -150,6 +166,10 @@ def _definitions(name: str, text: str) -> dict[str, ast.ClassDef | ast.FunctionD
     """
     module = name.removeprefix(_CODE).removesuffix(".py").replace("/", ".")
     found: dict[str, ast.ClassDef | ast.FunctionDef] = {}
+    if not text.isascii() or set(text) & set("\r\f\v\0"):
+        raise ValueError(
+            f"{name} has characters that end a line for some readers, expected what torch writes"
+        )
     for one in ast.parse(text).body:
         if not isinstance(one, (ast.ClassDef, ast.FunctionDef)):
             continue
@@ -209,14 +229,22 @@ class _Unpickler(pickle.Unpickler):
         return np.frombuffer(self._storages[key], dtype)
 
 
-def _tensor(storage: np.ndarray, offset: Any, size: Any, stride: Any, *_: Any) -> np.ndarray:
+def _tensor(
+    storage: np.ndarray, offset: Any, size: Any, stride: Any, grad: Any = False, hooks: Any = None,
+    *metadata: Any,
+) -> np.ndarray:  # fmt: skip
     """Return a tensor's numbers.
 
     Raises:
-        ValueError: It has numbers that its storage does not have, or some of them more than once.
+        ValueError: It has numbers that its storage does not have, or some of them more than once; or a mark
+            that they are to be read otherwise, negated for example.
     """
+    if any(metadata):
+        raise ValueError(f"a tensor has the marks {metadata}, expected plain numbers")
     numbers = (offset, *size, *stride)
-    fits = len(size) == len(stride) and all(isinstance(one, int) and one >= 0 for one in numbers)
+    fits = len(size) == len(stride) <= _MOST_AXES and all(
+        isinstance(one, int) and 0 <= one < _MOST_NUMBERS for one in numbers
+    )
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=False)) if fits else 0
     if not fits or math.prod(size) > len(storage) or (math.prod(size) and last >= len(storage)):
         raise ValueError(

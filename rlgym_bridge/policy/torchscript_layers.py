@@ -48,14 +48,16 @@ class _Callable:
     module: ScriptObject | None = None
 
 
-def script_layers(archive: Archive) -> dict[str, np.ndarray] | None:
-    """Return the layers that a script computes: `0.weight` (out, in), `0.bias` (out,), `1.weight` and so on.
+def script_layers(archive: Archive) -> tuple[dict[str, np.ndarray], str] | None:
+    """Return the layers that a script computes, and what comes behind the last one.
 
     Args:
         archive: Of TorchScript; of libtorch it has tensors and no code.
 
     Returns:
-        None where there is no `forward`, so that nothing says what stands between the layers.
+        `0.weight` (out, in), `0.bias` (out,), `1.weight` and so on; and "softmax", "log_softmax", "tanh", or
+        "linear" where nothing does. None where there is no `forward`, so that nothing says what stands
+        between the layers.
 
     Raises:
         RefusedScript: It computes something else than linear layers with ReLU between them, and softmax,
@@ -70,11 +72,12 @@ def script_layers(archive: Archive) -> dict[str, np.ndarray] | None:
     expected = ["linear", *["relu", "linear"] * (count - 1)]
     if count == 0 or result.steps not in [expected, *([*expected, end] for end in _ENDS)]:
         raise RefusedScript(f"computes {', '.join(result.steps) or 'nothing'}")
-    return {
+    layers = {
         f"{number}.{part}": tensor
         for number, layer in enumerate(result.layers)
         for part, tensor in zip(("weight", "bias"), layer, strict=True)
     }
+    return layers, result.steps[-1]
 
 
 class _Follower:
@@ -160,7 +163,10 @@ class _Follower:
         if not isinstance(module, ScriptObject):
             raise _Unknown(node)
         if name in module.attributes:
-            return module.attributes[name]
+            value = module.attributes[name]
+            if name == "training" and value is True:
+                raise RefusedScript("asks whether it is in training, and was saved so: save it after .eval()")
+            return value
         return _Callable(name, module)
 
     def _called(self, node: ast.Call, names: Mapping[str, Any]) -> Any:
@@ -187,8 +193,7 @@ def _torch(name: str, args: list[Any], named: Mapping[str, Any], node: ast.expr)
     Raises:
         RefusedScript: It is none that is known, or has other arguments.
     """
-    plain = (*_PLAIN, _Computed) if name in ("__is__", "__isnot__") else _PLAIN
-    if name in _COMPARISONS and not named and all(isinstance(one, plain) for one in args):
+    if name in _COMPARISONS and not named and _are_comparable(name, args):
         return _COMPARISONS[name](*args)
     if name == "t" and len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].ndim == 2 and not named:
         return args[0].T
@@ -208,11 +213,18 @@ def _torch(name: str, args: list[Any], named: Mapping[str, Any], node: ast.expr)
             return given
         case "softmax" | "log_softmax", [_Computed() as given, 1 | -1, *dtype] if dtype in ([], [None]):
             return given.after(name)
-        case "to", [_Computed() as given, 6 | 7, *_]:  # float32, float64: torch.dtype as a number
+        case "to", [_Computed(steps=[]) as given, 6 | 7, *_]:  # float32, float64: torch.dtype as a number
             return given
         case "dropout" | "dropout_", [_Computed() as given, _, False]:  # not in training: nothing
             return given
     raise _Unknown(node)
+
+
+def _are_comparable(name: str, args: Sequence[Any]) -> bool:
+    """Tell whether Python compares values as TorchScript does: of one type, and `is` with None alone."""
+    if name in ("__is__", "__isnot__"):
+        return len(args) == 2 and any(one is None for one in args)
+    return all(isinstance(one, _PLAIN) for one in args) and len({type(one) for one in args}) == 1
 
 
 def _linear(given: Any, weight: Any, bias: Any, node: ast.expr) -> _Computed:

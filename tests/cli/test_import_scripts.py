@@ -1,6 +1,7 @@
 """TorchScript and libtorch archives are imported without running any code of them."""
 
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ class Wrapped(nn.Module):
         self.drop, self.critic = nn.Dropout(0.5), nn.Linear(16, 1)
 
     def forward(self, obs: torch.Tensor) -> torch.Tensor:
-        return torch.tanh(self.last(self.drop(nn.functional.relu(self.first(obs)))))
+        return torch.softmax(self.last(self.drop(nn.functional.relu(self.first(obs)))), -1)
 
 
 class Cast(nn.Module):
@@ -117,13 +118,13 @@ class Multiplied(nn.Module):
         perceptron(nn.ReLU()),
         perceptron(nn.ReLU(inplace=True), end=nn.Softmax(dim=-1)),
         perceptron(nn.ReLU(), end=nn.LogSoftmax(dim=-1)),
-        perceptron(nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), end=nn.Tanh()),
+        perceptron(nn.ReLU(), nn.Linear(16, 16), nn.ReLU()),
         nn.Linear(OBS, 90),
         Wrapped(),
         Cast(),
         Multiplied(),
     ],
-    ids=["bare", "softmax", "log_softmax", "tanh", "one layer", "wrapped", "cast", "multiplied"],
+    ids=["bare", "softmax", "log_softmax", "three layers", "one layer", "wrapped", "cast", "multiplied"],
 )
 def test_scripts_of_linear_layers_with_relu_are_imported(model: nn.Module, how: str, here: Path) -> None:
     model.eval()
@@ -138,7 +139,7 @@ def test_scripts_of_linear_layers_with_relu_are_imported(model: nn.Module, how: 
     with torch.no_grad():
         theirs = model(torch.as_tensor(shown))
     given = torch.as_tensor(ours(shown))
-    ends = (given, torch.softmax(given, -1), torch.log_softmax(given, -1), torch.tanh(given))
+    ends = (given, torch.softmax(given, -1), torch.log_softmax(given, -1))
     assert any(torch.allclose(theirs, one, atol=1e-5) for one in ends)
 
 
@@ -188,6 +189,42 @@ class Hidden(nn.Module):
         return torch.tanh(given)
 
 
+class OnACopy(nn.Module):
+    """A ReLU in place on a copy, which is then left aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(OBS, 16), nn.Linear(16, 90)
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        h = self.first(obs)
+        copy = h.double()
+        torch.relu_(copy)
+        return self.last(h)
+
+
+class Identical(nn.Module):
+    """Asks whether two equal numbers are one object, of which Python and TorchScript think differently."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model, self.n, self.m = perceptron(nn.ReLU()), 1000, 1000
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.model(obs) if self.n is self.m else -self.model(obs)
+
+
+class Rounded(nn.Module):
+    """Compares numbers that are equal as floats alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model, self.whole, self.real = perceptron(nn.ReLU()), 2**53 + 1, 2.0**53
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.model(obs) if self.whole == self.real else -self.model(obs)
+
+
 @pytest.mark.parametrize(
     ("model", "found"),
     [
@@ -197,11 +234,14 @@ class Hidden(nn.Module):
         (perceptron(nn.LayerNorm(16), nn.ReLU()), "computes torch.layer_norm("),
         (perceptron(nn.ReLU(), end=nn.ReLU()), "computes linear, relu, linear, relu;"),
         (perceptron(nn.ReLU(), end=nn.Softmax(dim=0)), "computes torch.softmax(input, dim0);"),
-        (perceptron(nn.ReLU(), nn.Dropout(0.5)), "computes torch.dropout(input, p, training);"),
+        (perceptron(nn.ReLU(), nn.Dropout(0.5)), "asks whether it is in training, and was saved so"),
         (Residual(), "computes torch.add("),
         (Scaled(), "computes torch.mul(obs, 0.5);"),
         (Changing(), "computes bool(torch.gt(torch.max(obs), 100));"),
         (Hidden(), "computes linear, relu, linear, relu, tanh;"),
+        (OnACopy(), "computes torch.to(h, 7);"),
+        (Identical(), "computes torch.__is__(n, m);"),
+        (Rounded(), "computes torch.eq(whole, real);"),
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, nn.Module) else None,
 )
@@ -286,3 +326,60 @@ def test_an_archive_of_libtorch_is_imported_by_those_who_know_its_activation(
     for (weight, bias), part in zip(layers, [model[0], model[2], model[4]], strict=True):
         np.testing.assert_array_equal(weight, part.weight.detach().numpy().T)
         np.testing.assert_array_equal(bias, part.bias.detach().numpy())
+
+
+def test_a_tensor_that_is_marked_as_negated_is_refused_in_a_script_and_read_in_a_state_dict(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = perceptron(nn.ReLU())
+    whole = torch.complex(torch.zeros(90, 16), torch.randn(90, 16))
+    model[2].weight = nn.Parameter(whole.conj().imag)
+    torch.jit.script(model).save("odd.pt")
+    assert main(["import", "odd.pt", *WORDS]) == 2
+    assert "a tensor has the marks ({'neg': True},), expected plain numbers" in capsys.readouterr().err
+    torch.save(model.state_dict(), "state.pt")
+    assert main(["import", "state.pt", "--activation", "relu", *WORDS]) == 0
+    ours = load_policy(here / "bot", allow_modules=("my_env",)).policy._network
+    shown = np.random.default_rng(0).normal(size=(5, OBS)).astype(np.float32)
+    with torch.no_grad():
+        np.testing.assert_allclose(ours(shown), model(torch.as_tensor(shown)).numpy(), atol=1e-5)
+
+
+def test_a_script_whose_end_does_not_fit_the_actions_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.jit.script(perceptron(nn.ReLU(), end=nn.Tanh())).save("odd.pt")
+    assert main(["import", "odd.pt", *WORDS]) == 2
+    assert (
+        "ends with tanh, and RepeatAction's actions (categorical) are played from" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [lambda name: name, lambda name: name.replace("/code/", "/CODE/"), lambda name: f"other/{name}"],
+    ids=["twice", "other case", "other folder"],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_that_readers_may_read_differently_is_refused(
+    more: Callable[[str], str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.jit.script(network(90)).save("whole.pt")
+    with zipfile.ZipFile("whole.pt") as whole, zipfile.ZipFile("odd.pt", "w") as odd:
+        for name in whole.namelist():
+            odd.writestr(name, whole.read(name))
+        odd.writestr(more(next(name for name in whole.namelist() if name.endswith(".py"))), "")
+    assert main(["import", "odd.pt", *WORDS]) == 2
+    assert "several folders, or entries of one name" in capsys.readouterr().err
+
+
+def test_code_with_a_line_end_that_is_one_for_python_alone_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.jit.script(network(90)).save("whole.pt")
+    with zipfile.ZipFile("whole.pt") as whole, zipfile.ZipFile("odd.pt", "w") as odd:
+        for name in whole.namelist():
+            code = whole.read(name)
+            odd.writestr(name, b"#\r\n" + code if name.endswith(".py") else code)
+    assert main(["import", "odd.pt", *WORDS]) == 2
+    assert "characters that end a line for some readers" in capsys.readouterr().err
