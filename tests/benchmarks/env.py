@@ -4,7 +4,6 @@ Seconds are of the processor, not of the clock, so that what else runs on the ma
 """
 
 import random
-import statistics
 import time
 from functools import lru_cache
 from typing import Any
@@ -32,6 +31,7 @@ from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.vector_env import VectorEnv
+from tests.benchmarks.runner import compared
 
 _TICK_SKIP, _TIMEOUT = 8, 30.0
 _MATCHES = 128
@@ -153,11 +153,5 @@ def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict
             for run, found in ((ours, values), (other, peers)):
                 jobs = [pool.submit(run, team_size, seconds, 2 * turn + i) for i in range(2)]
                 found.append(sum(job.result() for job in jobs))
-    value, peer_value = statistics.median(values), statistics.median(peers)
-    return {
-        "value": value,
-        "unit": f"environment steps per second of processor time, two processes, {_TICK_SKIP} ticks each",
-        "peer": names[peer],
-        "peer_value": peer_value,
-        "ratio": value / peer_value,
-    }
+    unit = f"environment steps per second of processor time, two processes, {_TICK_SKIP} ticks each"
+    return compared(values, peers, unit, names[peer])

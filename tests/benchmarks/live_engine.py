@@ -1,6 +1,5 @@
 """RLGym over a match in lockstep, beside RLGym over its own engine: equal environments and actions."""
 
-import statistics
 import subprocess
 import time
 from typing import Any
@@ -15,6 +14,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from rlgym_bridge.engines.live import LiveEngine
+from tests.benchmarks.runner import compared
 from tests.support.servers import match_server
 
 
@@ -44,11 +44,5 @@ def live_engine(rounds: int, seconds: float = 4.0) -> dict[str, Any]:
             values.append(steps_a_second(engine, seconds))
             peers.append(steps_a_second(peer, seconds))
         engine.close()
-    value, peer_value = statistics.median(values), statistics.median(peers)
-    return {
-        "value": value,
-        "unit": "environment steps per second, 8 ticks each, 1v1, RLGym's components",
-        "peer": "RLGym 2.0.1 with RocketSimEngine",
-        "peer_value": peer_value,
-        "ratio": value / peer_value,
-    }
+    unit = "environment steps per second, 8 ticks each, 1v1, RLGym's components"
+    return compared(values, peers, unit, "RLGym 2.0.1 with RocketSimEngine")

@@ -19,6 +19,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.server.packer import field_info
+from tests.benchmarks.runner import compared
 from tests.parity.world import drive, make_match
 
 _PACKETS = 2000
@@ -50,15 +51,10 @@ def live_vs_compat(team_size: int, rounds: int, shadow: bool = False) -> dict[st
         ours.append(_ours(packets, network, shadow))
         theirs.append(_peers(packets, in_torch, shadow))
         equal.append(_peers(packets, in_numpy, shadow))
-    value, peer_value = statistics.median(ours) * 1e6, statistics.median(theirs) * 1e6
-    return {
-        "value": value,
-        "unit": "us a packet, bytes to controls",
-        "peer": f"rlgym-compat 2.3.6{' with SimExtraInfo' * shadow}, RLGym's DefaultObs and parser, torch",
-        "peer_value": peer_value,
-        "ratio": peer_value / value,
-        "ratio_equal_network": statistics.median(equal) * 1e6 / value,
-    }
+    peer = f"rlgym-compat 2.3.6{' with SimExtraInfo' * shadow}, RLGym's DefaultObs and parser, torch"
+    ours, theirs, equal = ([1e6 * one for one in side] for side in (ours, theirs, equal))
+    found = compared(ours, theirs, "us a packet, bytes to controls", peer, less_is_better=True)
+    return found | {"ratio_equal_network": statistics.median(equal) / found["value"]}
 
 
 def _packets(team_size: int) -> list[bytes]:

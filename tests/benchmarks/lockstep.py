@@ -2,7 +2,6 @@
 
 import select
 import socket
-import statistics
 import sys
 import time
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
+from tests.benchmarks.runner import compared
 from tests.parity.world import make_match
 from tests.support.processes import child
 
@@ -42,14 +42,8 @@ def server_lockstep(team_size: int, rounds: int) -> dict[str, Any]:
     for _ in range(rounds):
         ours.append(_match(team_size))
         theirs.append(_echo(team_size))
-    value, peer_value = statistics.median(ours), statistics.median(theirs)
-    return {
-        "value": value,
-        "unit": "ticks/s, every car a Chaser process",
-        "peer": "socket echo of a packet and an input, blocking sockets",
-        "peer_value": peer_value,
-        "ratio": value / peer_value,
-    }
+    peer = "socket echo of a packet and an input, blocking sockets"
+    return compared(ours, theirs, "ticks/s, every car a Chaser process", peer)
 
 
 def _match(team_size: int) -> float:

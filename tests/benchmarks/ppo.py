@@ -8,14 +8,13 @@ import csv
 import dataclasses
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.runner import Skipped
+from tests.benchmarks.runner import Skipped, compared
 from tests.support.processes import run_to_end
 from training.config import Settings, as_toml
 
@@ -61,14 +60,8 @@ def ppo_vs_rlgym_learn(rounds: int) -> dict[str, Any]:
                 theirs.append(_theirs(Path(folder), turn))
             except RuntimeError as error:
                 raise Skipped(f"rlgym-learn does not run here: {error}") from error
-    value, peer_value = statistics.median(ours), statistics.median(theirs)
-    return {
-        "value": value,
-        "unit": "agent steps/s of playing and learning",
-        "peer": f"{_PACKAGES[0]}, {_PACKAGES[1]}, {_PROCESSES} processes",
-        "peer_value": peer_value,
-        "ratio": value / peer_value,
-    }
+    peer = f"{_PACKAGES[0]}, {_PACKAGES[1]}, {_PROCESSES} processes"
+    return compared(ours, theirs, "agent steps/s of playing and learning", peer)
 
 
 def settings_of(folder: Path, seed: int, iterations: int) -> Settings:

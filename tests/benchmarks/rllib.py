@@ -7,13 +7,13 @@ import csv
 import dataclasses
 import json
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.ppo import BATCH, settings_of, speed_of
+from tests.benchmarks.runner import compared
 from tests.support.processes import run_to_end
 from training.config import as_toml
 
@@ -26,30 +26,25 @@ _OURS, _THEIRS = 25, 6  # iterations that count
 
 def rllib_vs_local(rounds: int) -> dict[str, Any]:
     """RLlib as the engine of a run, against the single machine's; both with two processes that play."""
-    return _compared(rounds, lambda seed: _trained(seed, "rllib"), lambda seed: _trained(seed, "local"), {
-        "peer": "python -m training",
-    })  # fmt: skip
+    return _compared(rounds, lambda seed: _trained(seed, "rllib"), lambda seed: _trained(seed, "local"),
+                     "python -m training")  # fmt: skip
 
 
 def rllib_vs_rlgym(rounds: int) -> dict[str, Any]:
     """RLlib as the engine of a run, against RLlib's own env runner on plain RLGym."""
-    return _compared(rounds, lambda seed: _trained(seed, "rllib"), _rlgym, {
-        "peer": f"RLlib on RLGym, {_RUNNERS} runners of {_PEER_MATCHES} matches",
-    })  # fmt: skip
+    return _compared(rounds, lambda seed: _trained(seed, "rllib"), _rlgym,
+                     f"RLlib on RLGym, {_RUNNERS} runners of {_PEER_MATCHES} matches")  # fmt: skip
 
 
 def rllib_growth(rounds: int) -> dict[str, Any]:
     """RLlib with two env runners, against one; the batch is the same."""
-    return _compared(rounds, lambda seed: _trained(seed, "rllib"), lambda seed: _trained(seed, "rllib", 1), {
-        "peer": "one env runner",
-    })  # fmt: skip
+    return _compared(rounds, lambda seed: _trained(seed, "rllib"), lambda seed: _trained(seed, "rllib", 1),
+                     "one env runner")  # fmt: skip
 
 
-def _compared(rounds: int, ours: Any, theirs: Any, more: dict[str, Any]) -> dict[str, Any]:
-    pairs = [(ours(seed), theirs(seed)) for seed in range(rounds)]
-    value, peer_value = (statistics.median(side) for side in zip(*pairs, strict=True))
-    named = {"unit": "agent steps/s of playing and learning", "peer_value": peer_value}
-    return {"value": value, **named, **more, "ratio": value / peer_value}
+def _compared(rounds: int, ours: Any, theirs: Any, peer: str) -> dict[str, Any]:
+    values, peers = zip(*[(ours(seed), theirs(seed)) for seed in range(rounds)], strict=True)
+    return compared(values, peers, "agent steps/s of playing and learning", peer)
 
 
 def _trained(seed: int, engine: str, runners: int = _RUNNERS) -> float:

@@ -6,6 +6,7 @@ registry (module, names) -> process for each -> result, or why there is none -> 
 import importlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,12 +31,37 @@ class Benchmark:
     """One benchmark.
 
     Attributes:
-        measure: Returns `value`, `unit`, `peer`, `peer_value` and `ratio`.
+        measure: Returns what `compared` does.
         seconds: After which it is ended: several times what it takes.
     """
 
     measure: Callable[[], dict[str, Any]]
     seconds: float = 900.0
+
+
+def compared(
+    values: Sequence[float], peers: Sequence[float], unit: str, peer: str, less_is_better: bool = False
+) -> dict[str, Any]:
+    """Return what rounds of a benchmark came to.
+
+    Args:
+        values: Of each round.
+        peers: Of the peer in the same rounds.
+        unit: Of both.
+        peer: Who that is.
+        less_is_better: Whether they are times rather than speeds.
+
+    Returns:
+        `value` and `peer_value`, medians; `ratio` of the two, above 1 where we are better; `spread`, the
+        least and the greatest ratio of a round.
+    """
+    value, peer_value = statistics.median(values), statistics.median(peers)
+    turn = -1 if less_is_better else 1
+    ratios = [(own / other) ** turn for own, other in zip(values, peers, strict=True)]
+    return {
+        "value": value, "unit": unit, "peer": peer, "peer_value": peer_value,
+        "ratio": (value / peer_value) ** turn, "spread": [min(ratios), max(ratios)],
+    }  # fmt: skip
 
 
 def run_all(registry: str, names: Sequence[str], out: Path) -> int:
@@ -74,7 +100,9 @@ def _told(found: dict[str, Any]) -> str:
         if name in found:
             return f"{words} {found[name]}"
     ours, theirs = (f"{found[name]:,.1f}" for name in ("value", "peer_value"))
-    return f"{ours} {found['unit']} against {theirs} ({found['peer']}): ratio {found['ratio']:.2f}"
+    low, high = found.get("spread", [found["ratio"]] * 2)
+    spread = f" ({low:.2f} to {high:.2f})" if low < high else ""
+    return f"{ours} {found['unit']} against {theirs} ({found['peer']}): ratio {found['ratio']:.2f}{spread}"
 
 
 def _in_a_process(registry: str, name: str, seconds: float) -> dict[str, Any]:
