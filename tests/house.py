@@ -1,0 +1,196 @@
+"""Count what CONTRIBUTING.md asks of the code: `python -m tests.house [CHECKOUT]`.
+
+Prints the numbers of a checkout (this one when none is named), and what falls short of them.
+"""
+
+import ast
+import re
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LONGEST_FUNCTION: Final = 60
+LONGEST_FILE: Final = 300
+
+_NAMED: Final = ("rlgym_bridge", "training")
+_MEASURED: Final = (*_NAMED, "bot")
+_UNNAMED: Final = ("__init__", "__main__")
+_QUESTION: Final = re.compile(r"(What|How|Where|When|Which|Who|Whose|Whether|Why)\b")
+_ARRAY: Final = re.compile(r"\b(ndarray|NDArray|Tensor)\b")
+_SIZE: Final = r"(?:\.\.\.|[\w.]+(?:\s*[-+*/]\s*[\w.]+)*)"
+_SHAPE: Final = re.compile(rf"\({_SIZE},(?:\s*{_SIZE},?)*\)|\bshapes?\b|\bscalar\b")
+_UNIT: Final = re.compile(
+    r"\b(uu|rad|radians?|degrees?|seconds?|s|ms|ticks?|packets|percent|boost|controls?|units?|scaled|indices"
+    r"|index|probabilit(y|ies)|log-probabilit(y|ies)|logits?|bool|True|rewards?|observations?|shares?|number"
+    r"|goals|touches|metres|pixels|bytes|rating|advantages?|values?)\b|-?\d+(\.\d+)? ?(\.\.|to) ?\d|uu/s"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python file of a checkout, parsed.
+
+    Attributes:
+        path: Relative to the checkout.
+        lines: How many it has.
+    """
+
+    path: Path
+    lines: int
+    tree: ast.Module
+
+
+@dataclass(frozen=True)
+class ArrayFunction:
+    """A public function or method whose annotations name arrays.
+
+    Attributes:
+        where: `path:line name`.
+        text: Its docstring, and that of its class.
+    """
+
+    where: str
+    text: str
+
+    @property
+    def states_shape(self) -> bool:
+        """Say whether the text has a shape such as `(matches, cars, 3)` or compares one."""
+        return _SHAPE.search(self.text) is not None
+
+    @property
+    def states_unit(self) -> bool:
+        """Say whether the text has a unit, a range, or a word that says what the numbers count."""
+        return _UNIT.search(self.text) is not None
+
+
+def read_sources(checkout: Path, folders: Sequence[str] = _MEASURED) -> list[Source]:
+    """Parse the Python files of a checkout's folders, in the order of their paths."""
+    sources = []
+    for path in sorted(path for folder in folders for path in (checkout / folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        sources.append(Source(path.relative_to(checkout), len(text.splitlines()), ast.parse(text)))
+    return sources
+
+
+def find_reused_files(sources: Sequence[Source]) -> dict[str, list[str]]:
+    """Return the module names that several files have, each with those files."""
+    paths = defaultdict(list)
+    for source in sources:
+        if source.path.parts[0] in _NAMED and source.path.stem not in _UNNAMED:
+            paths[source.path.stem].append(str(source.path))
+    return {name: files for name, files in paths.items() if len(files) > 1}
+
+
+def find_reused_classes(sources: Sequence[Source]) -> dict[str, list[str]]:
+    """Return the class names that are defined more than once, each with the files of the definitions."""
+    paths = defaultdict(list)
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef) and source.path.parts[0] in _NAMED:
+                paths[node.name].append(str(source.path))
+    return {name: files for name, files in paths.items() if len(files) > 1}
+
+
+def find_question_docstrings(sources: Sequence[Source]) -> list[str]:
+    """Return `path:line first line` of the docstrings that begin with a question word."""
+    return [
+        f"{source.path}:{getattr(node, 'lineno', 1)} {docstring.splitlines()[0]}"
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (docstring := ast.get_docstring(node)) and _QUESTION.match(docstring)
+    ]
+
+
+def find_long_functions(sources: Sequence[Source]) -> dict[str, int]:
+    """Return the lines of functions that are longer than `LONGEST_FUNCTION`, by `path:name`."""
+    return {
+        f"{source.path.as_posix()}:{node.name}": lines
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+
+
+def find_long_files(sources: Sequence[Source]) -> dict[str, int]:
+    """Return the lines of files that are longer than `LONGEST_FILE`, by path."""
+    return {source.path.as_posix(): source.lines for source in sources if source.lines > LONGEST_FILE}
+
+
+def _public(body: Sequence[ast.stmt]) -> Iterator[ast.ClassDef | ast.FunctionDef]:
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+            yield node
+
+
+def _public_functions(source: Source) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """Yield the public functions and methods of public classes, each with its class's docstring."""
+    for node in _public(source.tree.body):
+        if isinstance(node, ast.FunctionDef):
+            yield node, ""
+        else:
+            of_class = ast.get_docstring(node) or ""
+            yield from (
+                (method, of_class) for method in _public(node.body) if isinstance(method, ast.FunctionDef)
+            )
+
+
+def count_public_names(sources: Sequence[Source]) -> int:
+    """Count the public classes, their public methods, and the public functions."""
+    classes = sum(isinstance(node, ast.ClassDef) for source in sources for node in _public(source.tree.body))
+    return classes + sum(1 for source in sources for _ in _public_functions(source))
+
+
+def find_array_functions(sources: Sequence[Source]) -> list[ArrayFunction]:
+    """Return the public functions that take or return numpy arrays or torch tensors."""
+    functions = []
+    for source in sources:
+        for node, of_class in _public_functions(source):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            annotations = [node.returns, *(argument.annotation for argument in arguments)]
+            if any(_ARRAY.search(ast.unparse(annotation)) for annotation in annotations if annotation):
+                text = f"{ast.get_docstring(node) or ''}\n{of_class}"
+                functions.append(ArrayFunction(f"{source.path}:{node.lineno} {node.name}", text))
+    return functions
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the numbers of a checkout and what falls short."""
+    checkout = Path(arguments[0]) if arguments else Path(__file__).parents[1]
+    sources = read_sources(checkout)
+    functions = find_array_functions(sources)
+    shapes = sum(function.states_shape for function in functions)
+    units = sum(function.states_unit for function in functions)
+    lists = {
+        "file names used more than once": [
+            f"{name}: {files}" for name, files in find_reused_files(sources).items()
+        ],
+        "class names used more than once": [
+            f"{name}: {files}" for name, files in find_reused_classes(sources).items()
+        ],
+        "docstrings that begin with a question word": find_question_docstrings(sources),
+        f"functions over {LONGEST_FUNCTION} lines": [
+            f"{n} {name}" for name, n in find_long_functions(sources).items()
+        ],
+        f"files over {LONGEST_FILE} lines": [f"{n} {name}" for name, n in find_long_files(sources).items()],
+        "public array functions without a shape": [f.where for f in functions if not f.states_shape],
+        "public array functions without a unit": [f.where for f in functions if not f.states_unit],
+    }
+    for title, entries in lists.items():
+        print(f"{title}: {len(entries)}", *entries, sep="\n    ")
+    print()
+    print(f"files {len(sources)}, median lines {statistics.median(source.lines for source in sources):g}")
+    print(f"functions over {LONGEST_FUNCTION} lines: {len(find_long_functions(sources))}")
+    print(f"public names {count_public_names(sources)}")
+    print(f"public array functions {len(functions)}")
+    for kind, stated in (("shape", shapes), ("unit", units)):
+        print(f"    that state a {kind}: {stated}, {stated / max(1, len(functions)):.1%}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
