@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.processes import guard
-from tests.watched import watching
+from tests.support.watched_matches import watching
 
 
 def pytest_sessionstart() -> None:

@@ -8,7 +8,7 @@ from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
 from rlgym_bridge.sim.reader import ArenaReader, read_arena
 from rlgym_bridge.state import MatchState, derive
-from tests.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
+from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
 
 SHARE_WON = {DriveAtBall: 0.70, StandStill: 0.95}

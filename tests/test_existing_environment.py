@@ -8,7 +8,7 @@ import pytest
 
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.policy.files import read_files
-from tests.policy_folders import make_module
+from tests.support.policy_folders import make_module
 from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main as train

@@ -5,7 +5,7 @@ import pytest
 
 from rlgym_bridge.policy.folder import Normalisation
 from rlgym_bridge.policy.numpy_network import NetworkPolicy, categorical
-from tests.policy_folders import KINDS, OBS_1V1, observations, random_weights
+from tests.support.policy_folders import KINDS, OBS_1V1, observations, random_weights
 
 
 @pytest.mark.parametrize("distribution", KINDS)

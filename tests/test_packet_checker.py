@@ -12,12 +12,12 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.packer import field_info
-from tests.odd_packets import CHANGES, enters, find
 from tests.packet_checker import PacketChecker
-from tests.recorded_packets import Packets, Stream, phase_of, play, ram
-from tests.server.helpers import kicked_off, put_car
+from tests.support.odd_packets import CHANGES, enters, find
+from tests.support.packet_streams import Packets, Stream, phase_of, play, ram
+from tests.support.stepped_match import kicked_off, put_car
+from tests.support.watched_matches import watching
 from tests.test_imports import imports
-from tests.watched import watching
 
 BEFORE, AFTER = 40, 60  # packets read around the one that is changed
 

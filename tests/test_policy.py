@@ -20,7 +20,7 @@ from rlgym_bridge.policy.fingerprint_states import probe_states
 from rlgym_bridge.policy.folder import Normalisation, PolicyMismatch, load_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.rlgym_state import to_rlgym
-from tests.policy_folders import (
+from tests.support.policy_folders import (
     KINDS,
     OBS_1V1,
     make_module,

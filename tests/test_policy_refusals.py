@@ -10,7 +10,7 @@ import safetensors.numpy
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.folder import PolicyMismatch, load_policy
-from tests.policy_folders import OBS_1V1, edit, make_module, random_weights, save, spec, zeros
+from tests.support.policy_folders import OBS_1V1, edit, make_module, random_weights, save, spec, zeros
 
 # --- refused: the code changed -----------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.components.spec import component_factory, environment
-from tests.foreign_bots import network, save_ppo
-from tests.policy_folders import make_module
+from tests.support.foreign_checkpoints import network, save_ppo
+from tests.support.policy_folders import make_module
 
 BODY = """
     from rlgym.api import RLGym

@@ -23,8 +23,8 @@ from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.open import open_recording
-from tests.engines.worlds import STANDARD, Env, serving
-from tests.policy_folders import make_module
+from tests.support.policy_folders import make_module
+from tests.support.rlgym_worlds import STANDARD, Env, serving
 from training.config import ConfigError, checked
 from training.ppo import main as train
 

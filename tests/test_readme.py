@@ -15,12 +15,12 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.live.player import Faults, Pilot
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.server.packer import field_info
-from tests.engines.worlds import serving
 from tests.live.test_agent import CONFIG, Always, at, brain, sent
 from tests.live.test_decoder import player
-from tests.recorded_matches import record
-from tests.server.helpers import go_on, kicked_off, place_of
 from tests.support.processes import run_to_end
+from tests.support.recorded_matches import record
+from tests.support.rlgym_worlds import serving
+from tests.support.stepped_match import go_on, kicked_off, place_of
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules, write_run_modules
-from tests.policy_folders import save
+from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
 from training.config import checked
 from training.environment import Task

@@ -17,8 +17,8 @@ import safetensors.numpy
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
-from tests.recorded_matches import POLICY, record
 from tests.support.processes import run_to_end
+from tests.support.recorded_matches import POLICY, record
 
 _SEEDS = 3
 _PLAYED = 3  # matches

@@ -18,8 +18,8 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import find_checkpoint
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState, derive
-from tests.foreign_bots import OBS, OUTPUTS, network, save_ppo
-from tests.policy_folders import make_module
+from tests.support.foreign_checkpoints import OBS, OUTPUTS, network, save_ppo
+from tests.support.policy_folders import make_module
 
 
 def of_source(model: nn.Sequential, obs: np.ndarray, outputs: int) -> np.ndarray:

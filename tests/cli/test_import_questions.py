@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rlgym_bridge.cli import main
-from tests.foreign_bots import OBS, network, save_ppo
+from tests.support.foreign_checkpoints import OBS, network, save_ppo
 
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
 STATS = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}

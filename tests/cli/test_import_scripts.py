@@ -11,7 +11,7 @@ from torch import nn
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.folder import load_policy
-from tests.foreign_bots import OBS, network
+from tests.support.foreign_checkpoints import OBS, network
 
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
 

@@ -10,7 +10,7 @@ from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState
-from tests.policy_folders import save
+from tests.support.policy_folders import save
 from training.matches import play_matches
 
 

@@ -18,12 +18,12 @@ from tests.support.servers import match_server
 
 ROOT = Path(__file__).parents[2]
 CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-"""Lets `tests.cli.checked`, the command with a checker of its packets, run in any folder."""
+"""Lets `tests.support.checked_cli`, the command with a checker of its packets, run in any folder."""
 
 
 def bridge(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     return run_to_end(
-        [sys.executable, "-m", "tests.cli.checked", *map(str, words)],
+        [sys.executable, "-m", "tests.support.checked_cli", *map(str, words)],
         cwd=cwd,
         env={**CHECKED, **environment},
         seconds=200,
@@ -212,7 +212,7 @@ def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
 ) -> None:
     words = ["match", str(ROOT / "rlbot.cfg"), "--json", str(tmp_path / "out.json")]
     with child(
-        [sys.executable, "-m", "tests.cli.checked", *words], cwd=tmp_path, env=CHECKED,
+        [sys.executable, "-m", "tests.support.checked_cli", *words], cwd=tmp_path, env=CHECKED,
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     ) as match:  # fmt: skip
         assert match.stdout is not None

@@ -15,7 +15,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.parity import check as parity
 from rlgym_bridge.state import MatchState
-from tests.policy_folders import make_module, save
+from tests.support.policy_folders import make_module, save
 
 RLGYM_OBS = "rlgym.rocket_league.obs_builders:DefaultObs"
 RLGYM_PARSER = "rlgym.rocket_league.action_parsers:LookupTableAction"

@@ -9,7 +9,7 @@ import pytest
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.against import against
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
-from tests.recorded_matches import POLICY, record
+from tests.support.recorded_matches import POLICY, record
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from rlgym_bridge.compare.verdict import Situation, Verdict
 from rlgym_bridge.compare.windows import BALL_AIR, CAR_GROUND, HORIZONS
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Recording
-from tests.compare.planted import (
+from tests.support.planted_gaps import (
     as_replay,
     as_table,
     draggier,

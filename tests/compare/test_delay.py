@@ -8,8 +8,8 @@ from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.compare.gaps import lost_packets
 from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
-from tests.compare.planted import as_replay, as_table, play, sent, timed
-from tests.recorded_matches import record
+from tests.support.planted_gaps import as_replay, as_table, play, sent, timed
+from tests.support.recorded_matches import record
 
 
 def recorded(folder: Path, *words: str) -> MatchRecording:

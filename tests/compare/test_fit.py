@@ -11,8 +11,8 @@ from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.fit import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
-from tests.compare.planted import as_table, play, sent, without
-from tests.recorded_matches import record
+from tests.support.planted_gaps import as_table, play, sent, without
+from tests.support.recorded_matches import record
 from training.config import load
 
 PLANTED = {"gravity": 1.01, "ball_drag": 1.02, "boost_accel_ground": 0.95, "ball_world_restitution": 0.97}

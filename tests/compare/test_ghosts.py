@@ -3,7 +3,7 @@ import pytest
 
 from rlgym_bridge.compare.ghosts import ghosts
 from rlgym_bridge.recording.recording import Inputs
-from tests.compare.planted import as_replay, heavier, play, rows_of
+from tests.support.planted_gaps import as_replay, heavier, play, rows_of
 
 SECONDS = 8.0
 

@@ -12,7 +12,7 @@ from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.compare.told import told_changes
 from rlgym_bridge.compare.tracks import Drive
 from rlgym_bridge.recording.recording import Inputs, Recording
-from tests.compare.planted import as_replay, as_table, play, sent, timed, without
+from tests.support.planted_gaps import as_replay, as_table, play, sent, timed, without
 
 
 def _fit(recording: Recording, windows: int = 10) -> LagFit:

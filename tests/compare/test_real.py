@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.cli import main
-from tests.recording.real_data import COLUMNS, real
+from tests.support.real_data import COLUMNS, real
 
 
 def compared(tmp_path: Path, *words: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 from rlgym_bridge.recording.rotations import from_euler
 from rlgym_bridge.state import MatchState
-from tests.compare.planted import as_replay, as_table, heavier, play, timed
+from tests.support.planted_gaps import as_replay, as_table, heavier, play, timed
 
 
 def _steps(times: np.ndarray, recording: Recording) -> np.ndarray:

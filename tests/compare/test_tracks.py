@@ -12,7 +12,7 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.reader import ArenaReader, control_of
 from rlgym_bridge.state import MatchState, derive
-from tests.compare.planted import sent
+from tests.support.planted_gaps import sent
 
 FULL_SPEED = [1.0, 0, 0, 0, 0, 0, 1, 0]
 

@@ -25,7 +25,7 @@ from rlgym_bridge.components import default_obs as observations
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.policy.fingerprint import action_space
-from tests.engines.worlds import Env, engine_of
+from tests.support.rlgym_worlds import Env, engine_of
 
 COMPONENTS = {
     "our DefaultObs": lambda: observations.DefaultObs(),

@@ -31,8 +31,8 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import World
 from rlgym_bridge.sim.reader import ArenaReader, read_arena
-from tests.engines.script import train
-from tests.engines.worlds import STANDARD, Env, serving
+from tests.support.rlgym_script import train
+from tests.support.rlgym_worlds import STANDARD, Env, serving
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.engines.members import CHECKS, members
-from tests.engines.table import FILE, rows, text
-from tests.engines.worlds import WORLDS, world_of
+from tests.support.rlgym_members import CHECKS, members
+from tests.support.rlgym_table import FILE, rows, text
+from tests.support.rlgym_worlds import WORLDS, world_of
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -16,11 +16,11 @@ def test_rlgyms_members_do_what_they_do_there(check, world: str) -> None:
 
 @pytest.mark.parametrize("member", members())
 def test_every_public_member_of_rlgym_has_a_check(member: str) -> None:
-    assert member in CHECKS, f"rlgym.api has {member}, and no check in tests/engines/members.py names it"
+    assert member in CHECKS, f"rlgym.api has {member}; no check in tests/support/rlgym_members.py names it"
 
 
 def test_the_table_in_the_docs_is_the_one_that_the_checks_give() -> None:
     described = FILE.read_text(encoding="utf-8")
     for row in rows(None):
-        assert row.partition(" | ")[0] in described, f"{FILE} lacks {row}: python -m tests.engines.table"
+        assert row.partition(" | ")[0] in described, f"{row} is missing: python -m tests.support.rlgym_table"
     assert text(None).splitlines()[0] == described.splitlines()[0]

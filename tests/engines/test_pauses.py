@@ -26,7 +26,7 @@ from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.game import Phase
-from tests.engines.worlds import STANDARD, Env, serving
+from tests.support.rlgym_worlds import STANDARD, Env, serving
 
 BOOST = 18  # of the lookup table: straight on
 IDLE = 8

@@ -15,15 +15,14 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.game import Phase
 from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 from rlgym_bridge.state import MatchState
-from tests.live.logged import CallLog, logged_components
-from tests.live.reference import Watcher, play, rlgym_env, rlgym_loop
+from tests.support.call_log import CallLog, logged_components
+from tests.support.reference_loop import Watcher, play, rlgym_env, rlgym_loop
 
-BOT = Path(__file__).parent / "bots" / "recording_bot.py"
 ROOT = Path(__file__).parents[2]
 
 
 def bot(policy: str, log: Path, *more: str) -> str:
-    words = ["python", "-m", "tests.live.bots.recording_bot", policy, str(log), *more]
+    words = ["python", "-m", "tests.support.recording_bot", policy, str(log), *more]
     return f'cd "{ROOT}" && ' + " ".join(f'"{word}"' for word in words)
 
 
@@ -127,7 +126,7 @@ def test_a_sampled_network_plays_the_same_control_row_on_every_tick(team_size: i
 
 @pytest.mark.parametrize("goals", [4, pytest.param(20, marks=pytest.mark.slow)])
 def test_components_get_the_calls_that_rlgym_makes_over_goals(goals: int, tmp_path: Path) -> None:
-    standing = f'cd "{ROOT}" && python -m tests.live.bots.standing_bot'
+    standing = f'cd "{ROOT}" && python -m tests.support.standing_bot'
     players = [(0, bot("chaser", tmp_path / "blue", "calls")), (1, standing)]
 
     def clean(watcher: Watcher) -> list[int]:

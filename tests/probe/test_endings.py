@@ -10,7 +10,7 @@ from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.game import Phase
 from rlgym_bridge.probe import Probe, Report
 from rlgym_bridge.probe.client import Players
-from tests.probe.packets import car, frame
+from tests.support.probe_packets import car, frame
 
 
 def fed(packet_of, most: int = 6000) -> Report:

@@ -9,7 +9,7 @@ from rlgym_bridge.probe.cadence import Cadence
 from rlgym_bridge.probe.frames import press, put
 from rlgym_bridge.probe.latency import Trial
 from rlgym_bridge.probe.pads import PadWatch
-from tests.probe.packets import car, frame
+from tests.support.probe_packets import car, frame
 
 AIR = flat.AirState
 

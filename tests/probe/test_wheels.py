@@ -7,7 +7,7 @@ from rlbot import flat
 from rlgym_bridge.probe import Frame
 from rlgym_bridge.probe.wheels import touching
 from rlgym_bridge.server.match import Match
-from tests.probe.asked import ask
+from tests.support.probe_questions import ask
 
 AIR = flat.AirState
 

@@ -38,9 +38,9 @@ from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
-from tests.policy_folders import OBS_1V1, make_module, random_weights
-from tests.recorded_matches import POLICY, record
+from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
+from tests.support.recorded_matches import POLICY, record
 
 MATCH: dict[str, Any] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
 

@@ -9,7 +9,7 @@ from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.state import derive
-from tests.recorded_matches import record
+from tests.support.recorded_matches import record
 
 
 @pytest.fixture(scope="module")

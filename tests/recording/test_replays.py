@@ -10,7 +10,7 @@ from rlgym_bridge.game import CONTROL_NAMES, Phase
 from rlgym_bridge.recording.recording import Clock, Inputs
 from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
-from tests.recording.real_data import real
+from tests.support.real_data import real
 
 MATCH = "replays/c8cf.replay"
 SHORT = "replays/1_AERIAL.replay"

@@ -8,7 +8,7 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.recording.tables.table_recording import read_table
-from tests.recording.real_data import COLUMNS, real
+from tests.support.real_data import COLUMNS, real
 
 BALL_MAP = """
 [time]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 pytest.importorskip("ray")
 
 from rlgym_bridge.rllib.applied import correct_applied_actions
-from tests.rllib.episodes import (
+from tests.support.rllib_episodes import (
     ACTIONS,
     BLUE,
     DOCUMENTED,

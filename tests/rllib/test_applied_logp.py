@@ -15,7 +15,7 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
 from rlgym_bridge.rllib.applied import correct_applied_actions
-from tests.rllib.episodes import (
+from tests.support.rllib_episodes import (
     ACTIONS,
     BLUE,
     DICT,

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from rlgym_bridge.policy.folder import load_policy
-from tests.recorded_matches import record
 from tests.support.processes import run_to_end
+from tests.support.recorded_matches import record
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "rllib.md").read_text(encoding="utf-8")

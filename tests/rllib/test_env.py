@@ -33,8 +33,8 @@ from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.rllib.runner import MatchRunner
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
-from tests.policy_folders import make_module
 from tests.sim.test_vector_env import BallAhead
+from tests.support.policy_folders import make_module
 from tests.test_policy import ENV
 
 PARSERS = {"Discrete": LookupTableAction, "MultiDiscrete": MultiDiscreteAction, "Box": ContinuousAction}

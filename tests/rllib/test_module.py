@@ -21,8 +21,8 @@ from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE, Network, NetworkPolicy
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.rllib.runner import MatchRunner
-from tests.rllib.episodes import logp_of
 from tests.rllib.test_env import ppo
+from tests.support.rllib_episodes import logp_of
 
 SPACES = {
     "categorical": spaces.Discrete(90),

@@ -14,7 +14,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_mat
 from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.benchmarks.imitation import retimed
-from tests.recorded_matches import POLICY, record
+from tests.support.recorded_matches import POLICY, record
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from tests.rllib.episodes import (
+from tests.support.rllib_episodes import (
     ACTIONS,
     BLUE,
     DICT,

@@ -9,7 +9,7 @@ from rlbot import flat
 from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.rules import check_rules, course_of, physics_of
-from tests.server.helpers import match_of, player
+from tests.support.stepped_match import match_of, player
 
 BOT = """
 [settings]

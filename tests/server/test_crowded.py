@@ -11,20 +11,20 @@ from rlbot import flat
 
 from rlgym_bridge.server import clients as server_clients
 from rlgym_bridge.server.wire import framed
-from tests.server.helpers import HERE
-from tests.server.raw import RawClient, connect, settle
 from tests.support.processes import child
+from tests.support.raw_client import RawClient, connect, settle
+from tests.support.stepped_match import HERE
 
 ROOT = HERE.parent.parent
 
 
 def in_its_own_process(what, **options):
-    """Start `tests.server.crowded`; skip where a process cannot be given as many open files as it needs."""
+    """Start `tests.support.crowded_server`; skip where a process may not open as many files as it needs."""
     resource = pytest.importorskip("resource", reason="open files are limited on POSIX only")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard != resource.RLIM_INFINITY and hard < 4096:
         pytest.skip(f"this user may have {hard} open files, expected 4,096")
-    words = [sys.executable, "-m", "tests.server.crowded", what]
+    words = [sys.executable, "-m", "tests.support.crowded_server", what]
     pipe = subprocess.PIPE
     return child(words, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
 

@@ -13,7 +13,7 @@ from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.referee import Course, Referee
 from rlgym_bridge.server.simulation import Physics
-from tests.server.helpers import (
+from tests.support.stepped_match import (
     chase,
     controls,
     go_on,

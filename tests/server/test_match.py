@@ -20,7 +20,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.simulation import Physics
-from tests.server.helpers import (
+from tests.support.stepped_match import (
     controls,
     go_on,
     input_of,

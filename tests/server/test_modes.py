@@ -24,7 +24,7 @@ from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.rules import check_rules, physics_of
 from rlgym_bridge.server.simulation import Physics
 from rlgym_bridge.sim.arena import _is_pinned, make_arena
-from tests.server.helpers import (
+from tests.support.stepped_match import (
     as_received,
     chase,
     controls,

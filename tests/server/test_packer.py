@@ -10,7 +10,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import HITBOXES, PAD_POSITIONS, Phase
 from rlgym_bridge.server.packer import field_info
-from tests.server.helpers import (
+from tests.support.stepped_match import (
     as_received,
     controls,
     go_on,

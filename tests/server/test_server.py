@@ -19,8 +19,8 @@ from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
 from rlgym_bridge.server.hosting import HostedMatch
-from tests.server.helpers import HERE, match_of, player
 from tests.support.processes import run_to_end
+from tests.support.stepped_match import HERE, match_of, player
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def lockstep(**settings):
 
 def no_bots_running():
     """Tell whether none of the bots of these tests runs any more."""
-    own = [one for one in psutil.process_iter(["cmdline"]) if "bots.py" in (one.info["cmdline"] or [])]
+    own = [one for one in psutil.process_iter(["cmdline"]) if "simple_bots.py" in (one.info["cmdline"] or [])]
     return [one.pid for one in own if one.ppid() in (os.getpid(), 1)] == []
 
 
@@ -78,8 +78,8 @@ RUN = """
 import hashlib, json, sys
 from rlbot import flat
 from rlgym_bridge.server import MatchServer
-from tests.server.helpers import match_of, player
-from tests.watched import watching
+from tests.support.stepped_match import match_of, player
+from tests.support.watched_matches import watching
 sha = hashlib.sha256()
 mutators = flat.MutatorSettings(boost_amount=flat.BoostAmountMutator.UnlimitedBoost)
 match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)], mutators=mutators)
@@ -164,7 +164,7 @@ def test_a_bot_whose_process_ends_before_it_connects_is_named_with_its_last_word
     text = str(error.value)
     assert "exit code 7" in text
     assert "no such model: weights.safetensors" in text
-    assert "python bots.py exit" in text
+    assert "python simple_bots.py exit" in text
     assert no_bots_running()
 
 

@@ -11,7 +11,8 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.roster import seat_players
-from tests.server.helpers import (
+from tests.support.raw_client import agent, connect, settle
+from tests.support.stepped_match import (
     controls,
     go_on,
     kicked_off,
@@ -22,7 +23,6 @@ from tests.server.helpers import (
     seats,
     to_phase,
 )
-from tests.server.raw import agent, connect, settle
 
 
 def vector(x=None, y=None, z=None):

@@ -10,8 +10,8 @@ from rlbot import flat
 from rlgym_bridge.server import MatchServer, ServerError
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.wire import MAX_QUEUED, Session, WireError, framed, listen
-from tests.server.helpers import match_of, player
-from tests.server.raw import agent, connect, settle
+from tests.support.raw_client import agent, connect, settle
+from tests.support.stepped_match import match_of, player
 
 
 def pair():

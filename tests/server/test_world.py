@@ -18,9 +18,18 @@ from rlgym_bridge.server.pace import Lockstep, RealTime
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines, SlowInputs
-from tests.server.helpers import controls, go_on, kicked_off, match_of, player, put_ball, seats, to_phase
-from tests.server.raw import agent, connect, settle
 from tests.support.processes import run_to_end
+from tests.support.raw_client import agent, connect, settle
+from tests.support.stepped_match import (
+    controls,
+    go_on,
+    kicked_off,
+    match_of,
+    player,
+    put_ball,
+    seats,
+    to_phase,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import _is_pinned, make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.state import MatchState
-from tests.live.reference import FreshEngine
 from tests.support.processes import run_to_end
+from tests.support.reference_loop import FreshEngine
 
 TEAMS = [[0, 1], [0, 0, 1, 1], [0, 0, 0, 1, 1, 1], [0] * 4 + [1] * 4, [0, 0, 1], [1], []]
 

@@ -15,8 +15,8 @@ from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.columns import EXTRA_FIELDS
 from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
-from tests.live.reference import FreshEngine
 from tests.sim.test_arena import kickoff
+from tests.support.reference_loop import FreshEngine
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 

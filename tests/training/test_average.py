@@ -7,7 +7,7 @@ import pytest
 import safetensors.numpy
 
 from rlgym_bridge.policy.folder import load_policy
-from tests.policy_folders import OBS_1V1, random_weights, save
+from tests.support.policy_folders import OBS_1V1, random_weights, save
 from training.average import average, main
 
 

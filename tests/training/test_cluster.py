@@ -16,7 +16,7 @@ from ray.cluster_utils import Cluster
 
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from tests.recorded_matches import record
+from tests.support.recorded_matches import record
 from tests.training.test_ppo import column
 from training.config import checked
 from training.learner import Learner

@@ -14,7 +14,7 @@ from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import child, run_to_end
 
 STAND_IN = """
-components = "tests.training.stand_in"
+components = "tests.support.mark_game"
 collectors = 1
 matches = 4
 rollout_steps = 16
@@ -73,7 +73,7 @@ def test_a_signal_to_all_processes_saves_and_ends_well(number: signal.Signals, t
 
 def test_a_reward_that_is_no_number_ends_with_1_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "spoilt.py").write_text(
-        "from tests.training.stand_in import *\n"
+        "from tests.support.mark_game import *\n"
         "class SpoiltEnv(MarkEnv):\n"
         "    steps = 0\n"
         "    def step(self, actions):\n"
@@ -85,7 +85,7 @@ def test_a_reward_that_is_no_number_ends_with_1_and_keeps_the_last_checkpoint(tm
     )
     file = config(
         tmp_path,
-        STAND_IN.replace("tests.training.stand_in", "spoilt")
+        STAND_IN.replace("tests.support.mark_game", "spoilt")
         + "snapshot_share = 0.0\ncheckpoint_every = 100",
     )
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "

@@ -12,8 +12,8 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
-from tests.recorded_matches import POLICY, record
 from tests.support.processes import run_to_end
+from tests.support.recorded_matches import POLICY, record
 from training import imitation
 from training.imitate import main
 from training.imitation import _held_out, imitate
@@ -153,7 +153,7 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     from rlgym_bridge.components.default_obs import DefaultObs
     from rlgym_bridge.components.spec import ComponentSpec
     from rlgym_bridge.policy.folder import save_policy
-    from tests.policy_folders import random_weights
+    from tests.support.policy_folders import random_weights
 
     save_policy(
         tmp_path / "teacher",

@@ -11,7 +11,7 @@ import torch
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
-from tests.policy_folders import make_module
+from tests.support.policy_folders import make_module
 from training.collector import CollectorDied, Collectors
 from training.config import ConfigError, Settings, checked
 from training.environment import Task
@@ -25,7 +25,7 @@ from training.selfplay.rivals import Rival
 from training.selfplay.seats import learned_seats, rival_sides, seats_of, snapshot_sides
 
 SMALL = {
-    "components": "tests.training.stand_in",
+    "components": "tests.support.mark_game",
     "collectors": 1,
     "matches": 8,
     "rollout_steps": 8,
@@ -56,8 +56,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
 
 IMPORTS = """
 import numpy as np
-from tests.training import stand_in
-from tests.training.stand_in import *
+from tests.support import mark_game as stand_in
+from tests.support.mark_game import *
 from rlgym_bridge.components.actions import *
 """
 
@@ -105,7 +105,7 @@ def assert_same(one: Any, other: Any) -> None:
         assert one == other
 
 
-@pytest.mark.parametrize("components", ["tests.training.stand_in", "training.components"])
+@pytest.mark.parametrize("components", ["tests.support.mark_game", "training.components"])
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, tmp_path: Path) -> None:
     changes = {
         "components": components, "rollout_steps": 32, "no_touch_seconds": 1.0, "kickoff_share": 0.5,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.stand_in import MARKS
+from tests.support.mark_game import MARKS
 from training.config import checked
 from training.learner import Diverged, Learner
 from training.ppo import batch_of, losses
 from training.returns import RunningScale, advantages, scaled
 
-SETTINGS = {"components": "tests.training.stand_in", "collectors": 1, "snapshot_share": 0.0}
+SETTINGS = {"components": "tests.support.mark_game", "collectors": 1, "snapshot_share": 0.0}
 
 
 def test_advantages_are_the_weighted_sums_of_the_paper() -> None:

@@ -16,7 +16,7 @@ from training.runs.run import Summary
 
 BATCH = 8 * 16
 SMALL = {
-    "components": "tests.training.stand_in",
+    "components": "tests.support.mark_game",
     "collectors": 1,
     "matches": 8,
     "rollout_steps": 8,

@@ -15,8 +15,8 @@ import rerun.blueprint as rrb  # noqa: E402
 from rlgym_bridge.view.camera import CAMERA_SIZE, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import log_recording  # noqa: E402
-from tests.view.browser import chromium, has_webgl, like, viewer_page, wait_for  # noqa: E402
-from tests.view.scenes import BALL, made_up  # noqa: E402
+from tests.support.view_scenes import BALL, made_up  # noqa: E402
+from tests.support.viewer_browser import chromium, has_webgl, like, viewer_page, wait_for  # noqa: E402
 
 MARKS = np.array([(80.0, 60.0), (1520.0, 60.0), (80.0, 840.0)])
 MARK_COLOR = (0, 255, 60)

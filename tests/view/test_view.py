@@ -15,9 +15,9 @@ from rlgym_bridge.recording.rotations import from_quaternions  # noqa: E402
 from rlgym_bridge.view.camera import MIRROR, project  # noqa: E402
 from rlgym_bridge.view.scene import BALL_COLOR  # noqa: E402
 from rlgym_bridge.view.write import write_rrd  # noqa: E402
-from tests.compare.planted import play  # noqa: E402
+from tests.support.planted_gaps import play  # noqa: E402
 from tests.support.processes import run_to_end  # noqa: E402
-from tests.view.scenes import BALL, made_up  # noqa: E402
+from tests.support.view_scenes import BALL, made_up  # noqa: E402
 
 
 class Written:

@@ -1,4 +1,4 @@
-"""A server with more visitors than file handles: `python -m tests.server.crowded serve|play|starve`.
+"""A server with more visitors than file handles: `python -m tests.support.crowded_server serve|play|starve`.
 
 It runs in a process of its own because it changes that process's limit on open files.
 """
@@ -13,8 +13,8 @@ from rlbot import flat
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.lobby import Lobby
 from rlgym_bridge.server.wire import listen
-from tests.server.helpers import match_of, player
-from tests.server.raw import RawClient
+from tests.support.raw_client import RawClient
+from tests.support.stepped_match import match_of, player
 
 GOODBYES = 1200
 HANDLES = 4096

@@ -1,4 +1,4 @@
-"""`python -m tests.engines.pauses`: learners that pause, over a match in lockstep and in real time.
+"""`python -m tests.support.pausing_learners`: learners that pause, over a match in lockstep and in real time.
 
 Four runs at once, of each pace with an idle and with a random policy; each steps for some seconds, pauses,
 and goes on. In lockstep every step has to span its ticks, in real time every gap has to be told, and the
@@ -31,7 +31,7 @@ from rlgym_bridge.components.rewards import TouchReward
 from rlgym_bridge.engines.live import LiveEngine
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.server import MatchServer
-from tests.engines.worlds import Env
+from tests.support.rlgym_worlds import Env
 
 PAUSES: Final = (0.5, 3.0, 12.0, 40.0)  # s
 _BETWEEN: Final = 10.0  # s of steps between two pauses

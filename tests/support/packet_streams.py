@@ -10,7 +10,7 @@ from rlbot import flat
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.referee import Course
 from tests.parity.world import drive, make_match
-from tests.server.helpers import controls, kicked_off, put_ball, put_car
+from tests.support.stepped_match import controls, kicked_off, put_ball, put_car
 
 Packets = list[Any]
 """Thawed `flat.GamePacket`s."""

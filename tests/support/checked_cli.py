@@ -1,9 +1,9 @@
-"""The command line with a checker on the packets of its matches: `python -m tests.cli.checked`."""
+"""The command line with a checker on the packets of its matches: `python -m tests.support.checked_cli`."""
 
 import sys
 
 from rlgym_bridge.cli import main
-from tests.watched import watching
+from tests.support.watched_matches import watching
 
 ODD_PACKETS = 70
 """Exit code where a packet broke a rule; what is wrong stands in stderr."""

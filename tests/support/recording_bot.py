@@ -20,7 +20,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.state import MatchState
-from tests.live.logged import CallLog, logged_components
+from tests.support.call_log import CallLog, logged_components
 
 FRAMES: list[int] = []
 OBSERVATIONS: list[np.ndarray] = []

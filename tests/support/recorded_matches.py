@@ -6,7 +6,7 @@ from typing import Final
 
 from rlgym_bridge.cli import main
 
-POLICY: Final = str(Path(__file__).parents[1] / "bot" / "policy")
+POLICY: Final = str(Path(__file__).parents[2] / "bot" / "policy")
 
 
 def record(

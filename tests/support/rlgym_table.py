@@ -1,4 +1,4 @@
-"""`python -m tests.engines.table`: checks every member of `rlgym.api` everywhere, writes docs/rlgym.md."""
+"""`python -m tests.support.rlgym_table`: checks each member of `rlgym.api`, writes docs/rlgym.md."""
 
 import datetime
 import platform
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.engines.members import CHECKS, members
-from tests.engines.worlds import WORLDS, world_of
+from tests.support.rlgym_members import CHECKS, members
+from tests.support.rlgym_worlds import WORLDS, world_of
 
 FILE = Path(__file__).parents[2] / "docs" / "rlgym.md"
 Results = Mapping[tuple[str, str], bool]
@@ -33,12 +33,12 @@ def text(results: Results | None) -> str:
     lines = [
         "# RLGym's API over the simulator, over a match, and with RLGym's own engine",
         "",
-        f"Made by `python -m tests.engines.table` on {datetime.date.today().isoformat()} with {versions}, "
-        f"Python {platform.python_version()}.",
+        f"Made by `python -m tests.support.rlgym_table` on {datetime.date.today().isoformat()} "
+        f"with {versions}, Python {platform.python_version()}.",
         "",
         "Every public member of `rlgym.api`, checked in an environment over `SimEngine`, over `LiveEngine` "
         "on the match server in lockstep, and over RLGym's `RocketSimEngine`. Components are passed on "
-        "through classes that nobody here knows. The checks are in `tests/engines/members.py`.",
+        "through classes that nobody here knows. The checks are in `tests/support/rlgym_members.py`.",
         "",
         "| member | what is checked | " + " | ".join(WORLDS) + " |",
         "|---|---|" + "---|" * len(WORLDS),

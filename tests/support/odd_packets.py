@@ -8,7 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.packer import field_info
-from tests.recorded_packets import Packets, phase_of
+from tests.support.packet_streams import Packets, phase_of
 
 Condition = Callable[[Any, Any], bool]
 Change = Callable[[Packets, int], None]

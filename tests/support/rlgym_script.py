@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.engines.worlds import Env
+from tests.support.rlgym_worlds import Env
 
 _RATE = 0.03
 _EPISODE = 64  # steps between two updates

@@ -7,7 +7,7 @@ from rlgym_bridge.probe import Frame, Probe, Report
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.world import SlowInputs
-from tests.server.helpers import as_received, seats
+from tests.support.stepped_match import as_received, seats
 
 MOST_TICKS = 180 * 120
 """The battery is to take three minutes of game at most."""

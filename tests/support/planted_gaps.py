@@ -13,7 +13,7 @@ from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.reader import ArenaReader, control_of
 from rlgym_bridge.state import MatchState, derive
-from tests.chaser_matches import TABLE
+from tests.support.chaser_matches import TABLE
 
 SCENE_SECONDS = 8  # then ball and cars are put elsewhere
 _SKIP = 8  # ticks between decisions

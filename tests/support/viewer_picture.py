@@ -1,10 +1,10 @@
-"""Makes docs/view.png: `python -m tests.view.picture RECORDING.mcap SECONDS OUT.png`.
+"""Makes docs/view.png: `python -m tests.support.viewer_picture RECORDING.mcap SECONDS OUT.png`.
 
 The picture in the documentation is of a match between the bots that come along, 13.1 s after its start:
 
     rlgym-bridge match --blue chaser --orange bot/policy --pace lockstep --seconds 20 --max-overtime 0 \
         --record match.mcap
-    python -m tests.view.picture match.mcap 13.1 docs/view.png
+    python -m tests.support.viewer_picture match.mcap 13.1 docs/view.png
 """
 
 import argparse
@@ -19,7 +19,7 @@ from playwright.sync_api import Page
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.view.scene import BALL_COLOR
 from rlgym_bridge.view.write import write_rrd
-from tests.view.browser import like, picture, viewer_page, wait_for
+from tests.support.viewer_browser import like, picture, viewer_page, wait_for
 
 _SIZE: Final = (1440, 900)
 # On the page, from its left or right and upper or lower edge, in pixels.

@@ -8,7 +8,7 @@ import pytest
 import rlgym.api
 from rlgym.rocket_league.api import GameState
 
-from tests.engines.worlds import World, full_throttle
+from tests.support.rlgym_worlds import World, full_throttle
 
 CHECKS: dict[str, Callable[[World], None]] = {}
 

@@ -19,9 +19,9 @@ HERE = Path(__file__).parent
 
 
 def player(team: int, kind: str = "ball", name: str = "Bot", **fields: object) -> flat.PlayerConfiguration:
-    """Return a bot of `bots.py`."""
+    """Return a bot of `simple_bots.py`."""
     bot = flat.CustomBot(
-        name=name, root_dir=str(HERE), run_command=f"python bots.py {kind}", agent_id=f"test/{kind}"
+        name=name, root_dir=str(HERE), run_command=f"python simple_bots.py {kind}", agent_id=f"test/{kind}"
     )
     for field, value in fields.items():
         setattr(bot, field, value)

@@ -1,4 +1,4 @@
-"""Ordinary RLBot bots for the tests, on `rlbot`'s own classes: `python bots.py KIND`."""
+"""Ordinary RLBot bots for the tests, on `rlbot`'s own classes: `python simple_bots.py KIND`."""
 
 import math
 import os
