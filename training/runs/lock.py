@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from training.config import ConfigError
 
-_FILE = "training.runs.lock"
+_FILE = "training.lock"
 
 
 class Locked:
