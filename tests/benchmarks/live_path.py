@@ -41,14 +41,14 @@ def live_vs_compat(team_size: int, rounds: int, shadow: bool = False) -> dict[st
         shadow: Our shadow simulation against the peer's `SimExtraInfo`, in place of counting alone.
     """
     torch.set_num_threads(1)
-    packets = _packets(team_size)
-    weights = _weights(DefaultObs(zero_padding=None).size(team_size, team_size))
+    packets = record_packets(team_size)
+    weights = draw_weights(DefaultObs(zero_padding=None).size(team_size, team_size))
     network = NetworkPolicy(weights, "categorical", (90,), "argmax")
     network.reset([0])
     in_torch, in_numpy = _torch_choice(weights), lambda obs: network.act(obs[None], None)[0]
     ours, theirs, equal = [], [], []
     for _ in range(rounds):
-        ours.append(_ours(packets, network, shadow))
+        ours.append(time_ours(packets, network, shadow))
         theirs.append(_peers(packets, in_torch, shadow))
         equal.append(_peers(packets, in_numpy, shadow))
     peer = f"rlgym-compat 2.3.6{' with SimExtraInfo' * shadow}, RLGym's DefaultObs and parser, torch"
@@ -57,7 +57,8 @@ def live_vs_compat(team_size: int, rounds: int, shadow: bool = False) -> dict[st
     return found | {"ratio_equal_network": statistics.median(equal) / found["value"]}
 
 
-def _packets(team_size: int) -> list[bytes]:
+def record_packets(team_size: int) -> list[bytes]:
+    """Return the packets of a match, as a client receives them."""
     match = make_match(team_size, seed=0, seconds=1e6)
     packets = []
     for packet in drive(match, seed=0):
@@ -67,7 +68,8 @@ def _packets(team_size: int) -> list[bytes]:
     return packets
 
 
-def _weights(size: int) -> dict[str, np.ndarray]:
+def draw_weights(size: int) -> dict[str, np.ndarray]:
+    """Return weights of two layers of 256, for observations of `size` numbers and 90 actions."""
     rng = np.random.default_rng(0)
     weights = {}
     for i, (inputs, outputs) in enumerate(((size, 256), (256, 256), (256, 90))):
@@ -94,7 +96,8 @@ def _torch_choice(weights: dict[str, np.ndarray]) -> Choose:
     return choose
 
 
-def _ours(packets: list[bytes], network: NetworkPolicy, shadow: bool) -> float:
+def time_ours(packets: list[bytes], network: NetworkPolicy, shadow: bool) -> float:
+    """Return the mean seconds from a packet\'s bytes to control rows."""
     decoder, obs = Decoder(field_info(), _CONFIG, shadow), DefaultObs(zero_padding=None)
     parser = RepeatAction(LookupTableAction(), 8)
     began = time.perf_counter()

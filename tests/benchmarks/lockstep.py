@@ -40,13 +40,14 @@ def server_lockstep(team_size: int, rounds: int) -> dict[str, Any]:
     """Time matches of Chaser processes, and bare echoes of a packet and an input between processes."""
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(_match(team_size))
+        ours.append(time_match(team_size))
         theirs.append(_echo(team_size))
     peer = "socket echo of a packet and an input, blocking sockets"
     return compared(ours, theirs, "ticks/s, every car a Chaser process", peer)
 
 
-def _match(team_size: int) -> float:
+def time_match(team_size: int) -> float:
+    """Return the ticks a second of one match in lockstep."""
     bots = ["chaser"] * team_size
     match = with_line_up(empty_match(), bots, bots)
     with MatchServer(pace="lockstep", seconds=_SECONDS, max_overtime=0.0) as server:
