@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -120,7 +120,7 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str
 def _play(
     server: tuple[str, int], agents: Sequence[str], patience: float, seconds: float, log: BinaryIO | None
 ) -> Report:
-    with Players(server, patience, log, agents) as players:
+    with closing(Players(server, patience, log, agents)) as players:
         try:
             report = players.play(Probe(players.ids, players.field), seconds)
         finally:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from rlgym_bridge.clock import GAP_TICKS
@@ -11,6 +12,7 @@ REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 """Environment variable with the file that the report is written to, as JSON."""
 
 
+@dataclass
 class Report:
     """Counts packets, answers and faults of one agent over all its sessions.
 
@@ -25,15 +27,14 @@ class Report:
         refused: Why the bot will not play the match, None where it does.
     """
 
-    def __init__(self, agent_id: str, faults: Faults) -> None:
-        self.agent_id = agent_id
-        self.faults = faults
-        self.packets = 0
-        self.answered = 0
-        self.lost = 0
-        self.disconnects = 0
-        self.dialect_file: str | None = None
-        self.refused: str | None = None
+    agent_id: str
+    faults: Faults
+    packets: int = 0
+    answered: int = 0
+    lost: int = 0
+    disconnects: int = 0
+    dialect_file: str | None = None
+    refused: str | None = None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""

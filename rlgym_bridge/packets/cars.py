@@ -63,13 +63,7 @@ class CarCounters(CarTimers):
         self._dodged = False
 
     def write(
-        self,
-        target: memoryview,
-        offset: int,
-        player: flat.PlayerInfo,
-        ticks: int,
-        hitbox: int,
-        at_rest: bool,
+        self, target: memoryview, offset: int, player: flat.PlayerInfo, ticks: int, hitbox: int, at_rest: bool
     ) -> None:
         """Take in one packet's player and write its car, the fields of `state.CAR_FIELDS`.
 
@@ -92,31 +86,19 @@ class CarCounters(CarTimers):
         air_state = int(air)
         demolished = respawn > 0
         here, before = _XYZ(place), self._pose
-        alive = respawn < 0 and not self._demolished
-        if ticks and alive and before is not None and _is_leap(here, before, ticks):
-            self.forget()  # it was put there: what was counted belongs to another place
         if at_rest:
             self.rest()
             self._wheels = _GROUNDED
         elif ticks and not (respawn >= 0 and self._demolished):  # a demolished car's counters stand still
-            if self._demolished:  # it came back in this tick, which has moved it already
-                self.rest()
-                self._boost, self._new = boost, False
-            self._count(
-                supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout,
-                flipped or double_jumped, ticks,
+            self._advance(
+                here, respawn, hitbox, supersonic, boost, boosting, handbrake, has_jumped, air_state,
+                timeout, flipped or double_jumped, ticks,
             )  # fmt: skip
-            if self._demolished:
-                self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
-            else:
-                self._count_wheels(air_state, hitbox, ticks)
-            self._demolished = respawn >= 0
         self._boost = boost
         self._dodged |= flipped
         if touch is not None:
             self._count_touch(touch.game_seconds)
-        if ticks > 1:
-            self._touches_known = False
+        self._touches_known &= ticks <= 1
         self._new = False
         if respawn >= 0 and self._is_displaced(here):
             pose, motion = before or (*here, *matrix(rotation)), self._motion
@@ -130,9 +112,8 @@ class CarCounters(CarTimers):
         _PACK(
             target, offset, player_id, team, hitbox, *pose, *motion,
             boost, respawn if demolished else 0.0, *wheels,
-            supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS,
-            self._hand, has_jumped, holding, air_state == JUMPING,
-            self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
+            supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS, self._hand, has_jumped, holding,
+            air_state == JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
             seconds_in_air(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
             self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
             flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
@@ -141,6 +122,29 @@ class CarCounters(CarTimers):
             self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
             self._touches_known,
         )  # fmt: skip
+
+    def _advance(
+        self, here: tuple[float, float, float], respawn: float, hitbox: int, supersonic: bool, boost: float,
+        boosting: bool, handbrake: bool, has_jumped: bool, air_state: int, timeout: float, spent: bool,
+        ticks: int,
+    ) -> None:  # fmt: skip
+        """Count the ticks since the last packet, of a car that is there or was demolished in them."""
+        before, reach = self._pose, _LEAP * ticks
+        if before is not None and respawn < 0 and not self._demolished and (
+            abs(here[0] - before[0]) > reach
+            or abs(here[1] - before[1]) > reach
+            or abs(here[2] - before[2]) > reach
+        ):  # fmt: skip
+            self.forget()  # it was put there: what was counted belongs to another place
+        if self._demolished:  # it came back in this tick, which has moved it already
+            self.rest()
+            self._boost, self._new = boost, False
+            self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
+            self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
+        else:
+            self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
+            self._count_wheels(air_state, hitbox, ticks)
+        self._demolished = respawn >= 0
 
     def _is_displaced(self, here: tuple[float, float, float]) -> bool:
         """Tell whether a demolished car is shown elsewhere: its last place stands for it then."""
@@ -169,12 +173,3 @@ class CarCounters(CarTimers):
             self._touch_seconds = seconds
             if not self._new:
                 self.touches += 1
-
-
-def _is_leap(here: tuple[float, float, float], before: tuple[float, ...], ticks: int) -> bool:
-    reach = _LEAP * ticks
-    return (
-        abs(here[0] - before[0]) > reach
-        or abs(here[1] - before[1]) > reach
-        or abs(here[2] - before[2]) > reach
-    )

@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final
 
 from rlbot import flat
 
@@ -120,16 +119,3 @@ class Players:
     def close(self) -> None:
         """Hang up."""
         self._seats.close()
-
-    def __enter__(self) -> Self:
-        """Return the cars themselves."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Hang up."""
-        self.close()

@@ -4,8 +4,8 @@
                       |              |
                  bots over TCP    bot processes
 
-It reads nothing of the rest of the project but constants and the arena, so that what it sends
-is an independent witness for the decoder in `rlgym_bridge.live`.
+Of the rest of the project it imports constants, the dialect, the arena, the rule for touches and the
+recorder, and nothing that decodes packets: what it sends is an independent check of `rlgym_bridge.packets`.
 """
 
 from rlgym_bridge.server.config import read_match_file

@@ -23,7 +23,7 @@ from rlgym_bridge.server.match_recorder import Tape
 from rlgym_bridge.server.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.roster import Seat, seat_players
-from rlgym_bridge.server.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.rules import LONGEST_SECONDS, check_rules, course_of, physics_of
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines, SlowInputs, World
@@ -37,17 +37,20 @@ _LEAVE_SECONDS: Final = 3.0  # bots have this long to end by themselves after a 
 _NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How matches are hosted; see `MatchServer` for what each of these means."""
+@dataclass(frozen=True, kw_only=True)
+class HostSettings:
+    """Settings of the matches of a server; see `MatchServer` for what each of them means.
 
-    host: str
-    port: int
+    Raises:
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
+            no sense at `pace`.
+    """
+
     pace: Literal["realtime", "lockstep"]
     seed: int
+    seconds: float | None
     max_overtime: float
     max_kickoff: float
-    seconds: float | None
     connect_timeout: float
     on_progress: Callable[[MatchStatus], None] | None
     on_kickoff: OnKickoff | None
@@ -58,12 +61,36 @@ class Settings:
     dialect: Dialect
     constants: Mapping[str, Spread]
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if self.pace not in ("realtime", "lockstep"):
+            raise ValueError(f"pace is {self.pace!r}, expected 'realtime' or 'lockstep'")
+        for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0.0:
+                raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
+        if self.seconds is not None and self.seconds > LONGEST_SECONDS:
+            raise ValueError(f"seconds is {self.seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
+        self.world.check_pace(self.pace)
+
 
 class HostedMatch:
     """A match and everyone who takes part in it."""
 
-    def __init__(self, lobby: Lobby, settings: Settings, configuration: flat.MatchConfiguration) -> None:
+    def __init__(
+        self,
+        lobby: Lobby,
+        settings: HostSettings,
+        configuration: flat.MatchConfiguration,
+        address: tuple[str, int],
+    ) -> None:
         """Set the match up and offer its seats; nothing is launched yet.
+
+        Args:
+            lobby: The connections, and who sits where.
+            settings: The server's.
+            configuration: The match.
+            address: Address and port that bots are to connect to.
 
         Raises:
             ConfigError: The match cannot be played here.
@@ -72,6 +99,7 @@ class HostedMatch:
         self._roster = seat_players(configuration)
         self._lobby = lobby
         self._settings = settings
+        self._address = address
         course = course_of(configuration, settings.seconds, settings.max_overtime, settings.max_kickoff)
         self._match = Match(
             self._roster.cars, course, physics_of(configuration, settings.constants), settings.seed,
@@ -109,7 +137,7 @@ class HostedMatch:
         groups = processes_needed(self._roster.agents) if configuration.auto_start_agents else []
         log_dir = self._log_dir() if groups else Path()
         for group in groups:
-            process = launch(group, self._settings.host, self._settings.port, log_dir)
+            process = launch(group, *self._address, log_dir)
             self._processes.append(process)
             if self._settings.pace == "lockstep":
                 self._wait_until_none(partial(self._not_taken, group), patient)

@@ -13,10 +13,9 @@ from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.writer import Recorder
 from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.errors import MatchCalledOff
-from rlgym_bridge.server.hosting import HostedMatch, Settings
+from rlgym_bridge.server.hosting import HostedMatch, HostSettings
 from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
-from rlgym_bridge.server.rules import LONGEST_SECONDS
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import listen
 from rlgym_bridge.server.world import World
@@ -29,12 +28,42 @@ _IDLE_SECONDS = 0.5  # between two looks around while there is no match
 class MatchServer:
     """RLBot's v5 socket protocol in front of RocketSim.
 
-    The server listens from its construction on; bots may come before their match begins. All
+    The server listens as soon as it is constructed, so bots may connect before their match begins. All
     work is done in the thread that calls `play` or `serve_forever`.
+
+    Args:
+        host: Address to listen on; only this machine can connect by default.
+        port: TCP port, 0 for any free one. RLBotServer's is 23234.
+        pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
+            answered, 1 s at most.
+        seed: Decides kickoff and respawn spots, and what is random in `world`.
+        seconds: Regulation time in place of the match's own, a day at most; None to keep that.
+        max_overtime: Seconds of overtime after which the match is a draw.
+        max_kickoff: Seconds of an untouched kickoff after which the match is ended, unless it is
+            unlimited.
+        connect_timeout: Seconds in which a bot must connect in `play`, and again in which
+            all must be ready.
+        on_progress: Called about four times a second of wall time, in the thread of the game:
+            ticks are late when it takes more than a millisecond or two.
+        on_kickoff: Called with the RocketSim arena and its cars in packet order at every
+            GO, before the first Kickoff packet is built.
+        on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`, even
+            of those that `world` loses, but not of frames that it does not render.
+        recorder: Writes down every packet that is made and every input that is taken.
+        log_dir: Folder for the bots' logs; a new temporary one for each match when None.
+        world: What happens to packets and inputs on their way; nothing when None.
+        dialect: How packets speak where documents of the protocol disagree or are silent; the first
+            value of `POINTS` where it says nothing.
+        constants: Physics constants from `physics.read_physics`; matches are played with their values.
 
     Attributes:
         host: Address it listens on.
         port: Port it listens on.
+
+    Raises:
+        ServerError: The port is in use, or the address does not belong to this machine.
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
+            no sense at `pace`.
     """
 
     def __init__(
@@ -57,57 +86,27 @@ class MatchServer:
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
     ) -> None:
-        """Open the port.
-
-        Args:
-            host: Address to listen on; only this machine can connect by default.
-            port: TCP port, 0 for any free one. RLBotServer's is 23234.
-            pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
-                answered, 1 s at most.
-            seed: Decides kickoff and respawn spots, and what is random in `world`.
-            seconds: Regulation time in place of the match's own, a day at most; None to keep that.
-            max_overtime: Seconds of overtime after which the match is a draw.
-            max_kickoff: Seconds of an untouched kickoff after which the match is ended, unless it is
-                unlimited.
-            connect_timeout: Seconds in which a bot must connect in `play`, and again in which
-                all must be ready.
-            on_progress: Called about four times a second of wall time, in the thread of the game:
-                what takes it more than a millisecond or two makes ticks late.
-            on_kickoff: Called with the RocketSim arena and its cars in packet order at every
-                GO, before the first Kickoff packet is built.
-            on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`: also
-                of those that `world` loses on the way, not of frames that it does not render.
-            recorder: Writes down every packet that is made and every input that is taken.
-            log_dir: Folder for the bots' logs; a new temporary one for each match when None.
-            world: What happens to packets and inputs on their way; nothing when None.
-            dialect: How packets speak where documents of the protocol disagree or are silent; the first
-                value of `POINTS` where it says nothing.
-            constants: Of the physics, from `physics.read_physics`; matches are played with their values.
-
-        Raises:
-            ServerError: The port is in use, or the address is none of this machine's.
-            ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
-                no sense at `pace`.
-        """
-        if pace not in ("realtime", "lockstep"):
-            raise ValueError(f"pace is {pace!r}, expected 'realtime' or 'lockstep'")
-        for name, value in (("seconds", seconds), ("max_overtime", max_overtime),
-                            ("max_kickoff", max_kickoff), ("connect_timeout", connect_timeout)):  # fmt: skip
-            if value is not None and not value >= 0.0:
-                raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
-        if seconds is not None and seconds > LONGEST_SECONDS:
-            raise ValueError(f"seconds is {seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
-        world = world or World()
-        world.check_pace(pace)
+        """Check the settings and open the port."""
+        self._settings = HostSettings(
+            pace=pace,
+            seed=seed,
+            seconds=seconds,
+            max_overtime=max_overtime,
+            max_kickoff=max_kickoff,
+            connect_timeout=connect_timeout,
+            on_progress=on_progress,
+            on_kickoff=on_kickoff,
+            on_packet=on_packet,
+            recorder=recorder,
+            log_dir=log_dir,
+            world=world or World(),
+            dialect=(dialect or Dialect()).complete(),
+            constants=constants or {},
+        )
         listener = listen(host, port)
         self.host = host
         self.port: int = listener.getsockname()[1]
         self._lobby = Lobby(listener)
-        self._settings = Settings(
-            host, self.port, pace, seed, max_overtime, max_kickoff, seconds, connect_timeout,
-            on_progress, on_kickoff, on_packet, recorder, log_dir, world, (dialect or Dialect()).complete(),
-            constants or {},
-        )  # fmt: skip
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
         """Launch the bots of a match, play it to its end, and end the bots.
@@ -127,7 +126,7 @@ class MatchServer:
             match = read_match_file(match)
         self._lobby.order = None
         self._lobby.takes_matches = False
-        hosted = HostedMatch(self._lobby, self._settings, match)
+        hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         try:
             hosted.gather(patient=False)
             hosted.run(forever=False)
@@ -160,7 +159,7 @@ class MatchServer:
                 match = read_match_file(match)
             # Bots that came before their match are sent home, as RLBot's core does.
             self._lobby.close_match()
-            hosted = HostedMatch(self._lobby, self._settings, match)
+            hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         except (ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
             return

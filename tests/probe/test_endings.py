@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import closing
 
 import pytest
 from rlbot import flat
@@ -115,7 +116,7 @@ def test_a_server_that_goes_away_or_sends_junk_leaves_what_is_known(listener: so
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    with Players(listener.getsockname(), patience=5.0) as players:
+    with closing(Players(listener.getsockname(), patience=5.0)) as players:
         assert players.ids == (1, 2)
         report = players.play(Probe(players.ids, players.field), seconds=10.0)
         players.stop_match()
@@ -134,7 +135,7 @@ def test_a_time_that_is_up_ends_the_play(listener: socket.socket) -> None:
 
     kept: list[socket.socket] = []
     threading.Thread(target=serve, daemon=True).start()
-    with Players(listener.getsockname(), patience=5.0) as players:
+    with closing(Players(listener.getsockname(), patience=5.0)) as players:
         report = players.play(Probe(players.ids, players.field), seconds=0.3)
     assert report.notes == ["no packet came", "ended after 0.3 s"]
     for one in kept:

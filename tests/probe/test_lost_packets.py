@@ -1,6 +1,7 @@
 """The probe on a server whose packets do not all arrive."""
 
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_in_lockstep_nobody_waits_for_the_answer_to_a_packet_that_one_car_alone_
     with MatchServer(pace="lockstep", world=world) as server:
         thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())), daemon=True)
         thread.start()
-        with Players((server.host, server.port), patience=10.0) as players:
+        with closing(Players((server.host, server.port), patience=10.0)) as players:
             players.play(Probe(players.ids, players.field, most_packets=700), seconds=60.0)
             players.stop_match()
         thread.join(10.0)
