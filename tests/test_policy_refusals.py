@@ -55,7 +55,7 @@ def test_a_builder_that_scales_otherwise_is_refused_with_the_elements_that_diffe
     ) as e:
         load_policy(folder, ["my_bot"])
     assert "Use the code it was trained with" in str(e.value)
-    assert "seat 0" in str(e.value)
+    assert "car 0" in str(e.value)
 
 
 def test_a_builder_with_other_elements_is_refused_with_their_names(tmp_path, monkeypatch, folder):

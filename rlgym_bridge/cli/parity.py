@@ -13,7 +13,8 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.parity.check import Parity, compare
+from rlgym_bridge.parity.check import compare
+from rlgym_bridge.parity.mismatches import Parity
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.run_modules import run_modules

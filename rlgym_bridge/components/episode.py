@@ -1,4 +1,4 @@
-"""One episode of one match: RLGym components called exactly as `rlgym.api.RLGym` calls them.
+"""Call RLGym components in exactly the order of `rlgym.api.RLGym`, for one match.
 
     reset: provider.create, provider.set_state, obs.reset, parser.reset, termination.reset,
            truncation.reset, reward.reset, obs.build_obs
@@ -6,27 +6,156 @@
     judge: termination.is_done, truncation.is_done, reward.get_rewards, renderer.render
     decide, when play goes on: policy.act, parser.parse_actions
 
+`ComponentCalls` is the one place that knows this order: live play, training, fingerprints and parity use it.
 Components of ours work on the `MatchState` itself; all others are given real
 `rlgym.rocket_league.api.GameState` objects.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batching import control_rows, observe, works_in_batches
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
 
+class Verdict(NamedTuple):
+    """Answers of conditions and rewards about one step, by agent; empty where there is no such component."""
+
+    terminated: dict[Any, bool]
+    truncated: dict[Any, bool]
+    rewards: dict[Any, Any]
+
+
+class ComponentCalls:
+    """The components of one match, called in RLGym's order.
+
+    For each episode: `renew_shared_info`, then `reset`, then `observe`; for each step: `parse`, `step`,
+    `observe`, `judge`.
+
+    Args:
+        parts: Components that no other match uses.
+        judges: Whether conditions and rewards are reset too, so that `judge` may be called.
+
+    Attributes:
+        parts: As given.
+        agents: Names of the cars that are played; empty before `reset`.
+        shared_info: The dict that the components share.
+    """
+
+    def __init__(self, parts: Components, judges: bool = True) -> None:
+        self.parts = parts
+        self.agents: list[str] = []
+        self._provider = parts.shared_info_provider
+        # RLGym's constructor makes one, before the first reset makes the next.
+        self.shared_info: dict[str, Any] = {} if self._provider is None else self._provider.create({})
+        judging = (parts.termination_cond, parts.truncation_cond, parts.reward_fn) if judges else ()
+        self._reset_order = [part for part in (parts.obs_builder, parts.parser, *judging) if part is not None]
+        self._obs_is_ours = parts.obs_builder is None or works_in_batches(parts.obs_builder)
+        self._parser_is_ours = works_in_batches(parts.parser)
+        self._cars: Sequence[int] = ()
+        self._state: MatchState | None = None
+        self._game: GameState[Any] | None = None
+
+    @property
+    def game(self) -> GameState[Any]:
+        """The state of the latest `reset` or `step` in RLGym's form, made when it is first needed."""
+        if self._game is None:
+            self._game = to_rlgym(self._present())
+        return self._game
+
+    def renew_shared_info(self) -> None:
+        """Make the next episode's shared info, which RLGym does before its mutators run."""
+        if self._provider is not None:
+            self.shared_info = self._provider.create(self.shared_info)
+
+    def reset(self, state: MatchState, cars: Sequence[int]) -> None:
+        """Begin an episode.
+
+        Args:
+            state: One match, as the episode begins.
+            cars: Cars to play, by their place in the state.
+        """
+        self._cars, self.agents = cars, [state.agents[car] for car in cars]
+        self._state, self._game = state, None
+        game = self.game
+        if self._provider is not None:
+            self.shared_info = self._provider.set_state(self.agents, game, self.shared_info)
+        for part in self._reset_order:
+            part.reset(self.agents, game, self.shared_info)
+
+    def step(self, state: MatchState) -> None:
+        """End a step on `state`, which must not change until the next call of `step` or `reset`."""
+        self._state, self._game = state, None
+        if self._provider is not None:
+            self.shared_info = self._provider.step(self.agents, self.game, self.shared_info)
+
+    def observe(self) -> np.ndarray | None:
+        """Return `(1, cars, size)` float32 observations; None without an observation builder.
+
+        Raises:
+            Exception: Whatever the builder raises.
+        """
+        builder = self.parts.obs_builder
+        if builder is None:
+            return None
+        game = None if self._obs_is_ours else self.game
+        return observe(builder, self._cars, self._present(), game, self.shared_info)
+
+    def parse(self, actions: np.ndarray) -> list[np.ndarray]:
+        """Return the parser's rows for each car, unchecked: `(8,)` or `(ticks, 8)`.
+
+        Args:
+            actions: `(1, cars)` or `(1, cars, k)`, as `Policy.act` returns them.
+
+        Raises:
+            Exception: Whatever the parser raises.
+        """
+        game = None if self._parser_is_ours else self.game
+        return control_rows(self.parts.parser, actions, self._cars, self._present(), game, self.shared_info)
+
+    def judge(self) -> Verdict:
+        """Ask conditions and rewards about the latest step.
+
+        Raises:
+            Exception: Whatever they raise.
+        """
+        agents, parts = self.agents, self.parts
+        nobody: dict[Any, bool] = dict.fromkeys(agents, False)
+        ends, cuts = parts.termination_cond, parts.truncation_cond
+        terminated = nobody if ends is None else ends.is_done(agents, self.game, self.shared_info)
+        truncated = nobody if cuts is None else cuts.is_done(agents, self.game, self.shared_info)
+        rewards: dict[Any, Any] = {}
+        if parts.reward_fn is not None:
+            rewards = parts.reward_fn.get_rewards(agents, self.game, terminated, truncated, self.shared_info)
+        return Verdict({} if ends is None else terminated, {} if cuts is None else truncated, rewards)
+
+    def render(self) -> None:
+        """Show the latest state to the renderer, where there is one."""
+        if self.parts.renderer is not None:
+            self.parts.renderer.render(self.game, self.shared_info)
+
+    def close(self) -> None:
+        """Close the renderer, where there is one."""
+        if self.parts.renderer is not None:
+            self.parts.renderer.close()
+
+    def _present(self) -> MatchState:
+        if self._state is None:
+            raise RuntimeError("the components have no episode yet, expected reset first")
+        return self._state
+
+
 @dataclass
 class StepReport:
-    """What conditions and rewards said of the last step, by agent; empty without them.
+    """Answers of conditions and rewards about the last step, by agent; empty without them.
 
     `returns` are the sums of rewards since the reset.
     """
@@ -38,73 +167,59 @@ class StepReport:
 
 
 class Episode:
-    """Runs the components of one match, episode after episode.
+    """Plays one match with a policy and its components, episode after episode.
 
     Args:
-        brain: Its factories are called once each, here.
+        player_spec: Its factories are called once each, here.
 
     Attributes:
-        report: What conditions and rewards said of the last step.
-        agents: Names of the cars to play.
-        observation: `(1, cars, size)`, what the policy sees; None where it reads the state alone.
-        actions: `(1, cars)` or `(1, cars, k)`, what it chose last; None before.
+        report: Answers of conditions and rewards about the last step.
+        observation: `(1, cars, size)` float32, the policy's input; None where it reads the state alone.
+        actions: `(1, cars)` or `(1, cars, k)`, its latest choice; None before.
     """
 
-    def __init__(self, brain: PlayerSpec) -> None:
+    def __init__(self, player_spec: PlayerSpec) -> None:
         self.report = StepReport()
-        self.agents: list[str] = []
         self.observation: np.ndarray | None = None
         self.actions: np.ndarray | None = None
-        self._tick_skip = brain.tick_skip
-        self._policy = brain.policy()
-        self._parts = brain.components()
-        provider = self._parts.shared_info_provider
-        # RLGym's constructor makes one, before the first reset makes the next.
-        self._shared_info: dict[str, Any] = {} if provider is None else provider.create({})
-        self._seats: Sequence[int] = ()
-        self._game: GameState[Any] | None = None
-        obs, parser = self._parts.obs_builder, self._parts.parser
-        self._obs_is_ours = obs is None or works_in_batches(obs)
-        self._parser_is_ours = works_in_batches(parser)
+        self._tick_skip = player_spec.tick_skip
+        self._policy = player_spec.policy()
+        self._calls = ComponentCalls(player_spec.components())
+        self._cars = 0
 
-    def reset(self, state: MatchState, seats: Sequence[int], seed: int | None = None) -> None:
+    @property
+    def agents(self) -> list[str]:
+        """Names of the cars to play."""
+        return self._calls.agents
+
+    def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
         """Begin an episode on `state`, as `RLGym.reset` does once the state is set.
 
         Args:
             state: One match.
-            seats: Rows of the cars to play.
+            cars: Cars to play, by their place in the state.
             seed: Passed on to the policy.
         """
-        parts = self._parts
-        self._seats = seats
-        self.agents = [state.agents[seat] for seat in seats]
+        self._cars = len(cars)
         self.report = StepReport()
-        self._game = game = to_rlgym(state)
-        provider = parts.shared_info_provider
-        if provider is not None:
-            self._shared_info = provider.create(self._shared_info)
-            self._shared_info = provider.set_state(self.agents, game, self._shared_info)
-        for part in (
-            parts.obs_builder, parts.parser, parts.termination_cond, parts.truncation_cond, parts.reward_fn,
-        ):  # fmt: skip
-            if part is not None:
-                part.reset(self.agents, game, self._shared_info)
-        self._policy.reset(seats, seed)
-        self._build_obs(state)
+        self._calls.renew_shared_info()
+        self._calls.reset(state, cars)
+        self._policy.reset(cars, seed)
+        self.observation = self._calls.observe()
 
     def step(self, state: MatchState) -> None:
         """End a step on `state`: observe it."""
-        self._game = None
-        provider = self._parts.shared_info_provider
-        if provider is not None:
-            self._shared_info = provider.step(self.agents, self._game_of(state), self._shared_info)
-        self._build_obs(state)
+        self._calls.step(state)
+        self.observation = self._calls.observe()
 
     def decide(self, state: MatchState) -> list[np.ndarray]:
         """Choose actions on the observation of `reset` or `step`.
 
+        Args:
+            state: The same match.
+
         Returns:
-            For each seat its rows, (ticks, 8) float32.
+            For each car its control rows, (ticks, 8) float32.
 
         Raises:
             ControlsError: The parser gave something that is no control row.
@@ -112,63 +227,32 @@ class Episode:
             Exception: Whatever the policy or a foreign parser raises.
         """
         actions = self.actions = self._policy.act(self.observation, state)
-        if actions.shape[:2] != (1, len(self._seats)):
+        if actions.shape[:2] != (1, self._cars):
             raise ValueError(
                 f"{type(self._policy).__name__} gave actions of shape {actions.shape} for one match and "
-                f"{len(self._seats)} seats, expected (1, {len(self._seats)}) or (1, {len(self._seats)}, k)"
+                f"{self._cars} cars, expected (1, {self._cars}) or (1, {self._cars}, k)"
             )
-        parser = self._parts.parser
-        game = None if self._parser_is_ours else self._game_of(state)
-        parsed = control_rows(parser, actions, self._seats, state, game, self._shared_info)
-        source = type(parser).__name__
-        rows = [checked_rows(one, self._tick_skip, source) for one in parsed]
-        if len({len(one) for one in rows}) > 1:
+        source = type(self._calls.parts.parser).__name__
+        rows = [checked_rows(given, self._tick_skip, source) for given in self._calls.parse(actions)]
+        if len({len(plan) for plan in rows}) > 1:
             raise ValueError(
-                f"{source} gave {[len(one) for one in rows]} ticks for {self.agents}, expected the same "
+                f"{source} gave {[len(plan) for plan in rows]} ticks for {self.agents}, expected the same "
                 f"number for all cars of a step"
             )
         return rows
 
-    def _game_of(self, state: MatchState) -> GameState[Any]:
-        if self._game is None:
-            self._game = to_rlgym(state)
-        return self._game
-
-    def _build_obs(self, state: MatchState) -> None:
-        builder = self._parts.obs_builder
-        if builder is not None:
-            game = None if self._obs_is_ours else self._game_of(state)
-            self.observation = observe(builder, self._seats, state, game, self._shared_info)
-
-    def judge(self, state: MatchState) -> None:
-        """Ask conditions and rewards about the step that ended on `state`, and show it to the renderer.
+    def judge(self) -> None:
+        """Ask conditions and rewards about the latest step, and show its end to the renderer.
 
         Raises:
             Exception: Whatever they raise.
         """
-        parts, agents, report = self._parts, self.agents, StepReport(returns=self.report.returns)
-        if parts.termination_cond is not None:
-            game = self._game_of(state)
-            report.terminated = parts.termination_cond.is_done(agents, game, self._shared_info)
-        if parts.truncation_cond is not None:
-            game = self._game_of(state)
-            report.truncated = parts.truncation_cond.is_done(agents, game, self._shared_info)
-        if parts.reward_fn is not None:
-            nobody = dict.fromkeys(agents, False)
-            report.rewards = parts.reward_fn.get_rewards(
-                agents,
-                self._game_of(state),
-                report.terminated or nobody,
-                report.truncated or nobody,
-                self._shared_info,
-            )
-            for agent, reward in report.rewards.items():
-                report.returns[agent] = report.returns.get(agent, 0.0) + float(reward)
-        self.report = report
-        if parts.renderer is not None:
-            parts.renderer.render(self._game_of(state), self._shared_info)
+        verdict, returns = self._calls.judge(), self.report.returns
+        for agent, reward in verdict.rewards.items():
+            returns[agent] = returns.get(agent, 0.0) + float(reward)
+        self.report = StepReport(verdict.rewards, returns, verdict.terminated, verdict.truncated)
+        self._calls.render()
 
     def close(self) -> None:
         """Close the renderer."""
-        if self._parts.renderer is not None:
-            self._parts.renderer.close()
+        self._calls.close()

@@ -216,7 +216,7 @@ class Pilot:
                 self._open = True
             else:
                 self.episode.step(state)
-                self._judge(state)
+                self._judge()
             if state.goal_scored[0]:
                 self._open = False  # over the line already: the game's own test is half a uu further
                 self._tell(acted=False)
@@ -235,10 +235,10 @@ class Pilot:
         if self._on_decision is not None:
             self._on_decision(self._frame, self._seats, self.episode, acted)
 
-    def _judge(self, state: MatchState) -> None:
+    def _judge(self) -> None:
         """Ask conditions and rewards; play does not depend on what they say, or whether they can."""
         try:
-            self.episode.judge(state)
+            self.episode.judge()
         except Exception as error:
             self._faults.add("judgement failed", f"conditions and rewards are left out: {error}", error)
 
@@ -255,7 +255,7 @@ class Pilot:
         state.goal_scored[0] = 1
         try:
             self.episode.step(state)
-            self._judge(state)
+            self._judge()
             self._tell(acted=False)
         except Exception as error:
             self._faults.add("last step failed", str(error), error)

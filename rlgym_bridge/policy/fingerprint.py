@@ -4,17 +4,17 @@ It catches a builder that orders or scales its numbers differently without chang
 and a parser whose actions changed meaning.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.batching import observe, works_in_batches
+from rlgym_bridge.components.batching import works_in_batches
+from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.policy.fingerprint_states import probe_states
-from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
 _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
@@ -67,26 +67,22 @@ def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], h
         raise ValueError(
             "there is no observation builder; a policy that reads the state alone needs no folder"
         )
-    rows, labels, names, controls = [], [], [], []
+    rows, labels, names = [], [], []
     for blue, orange in team_sizes:
         states = probe_states(blue, orange, hitbox)
-        seats = sorted({0, states[0].layout.cars - 1})
-        episode = _Episode(components, states[0])
-        for i, state in enumerate(states):
-            obs = observe(builder, range(state.layout.cars), state, *episode.enter(state))
-            for seat in seats:
-                labels.append(f"{blue} against {orange}, probe state {i}, seat {seat}")
-                rows.append(_readable(obs[0, seat], labels[-1]))
-                names.append(_names(builder, blue, orange, seat, len(rows[-1])))
+        for i, obs in enumerate(_observations(components, states)):
+            for car in sorted({0, states[0].layout.cars - 1}):
+                labels.append(f"{blue} against {orange}, probe state {i}, car {car}")
+                rows.append(_readable(obs[0, car], labels[-1]))
+                names.append(_names(builder, blue, orange, car, len(rows[-1])))
     if len({len(row) for row in rows}) > 1:
         sizes = ", ".join(f"{len(row)} ({label})" for row, label in zip(rows, labels, strict=True))
         raise ValueError(
             f"observation sizes differ: {sizes}; pad them, or save one policy for each team size"
         )
-    space = action_space(components.parser.get_action_space(states[0].agents[0]))
-    episode = _Episode(components, states[0])
-    for action in _probe_actions(*space):
-        controls.append(episode.controls(action))
+    calls = _begin(components, states[0])
+    space = _space_of(calls)
+    controls = [_probe_controls(calls, action) for action in _probe_actions(*space)]
     return Fingerprint(rows, labels, names, controls, space)
 
 
@@ -125,58 +121,55 @@ def _probe_actions(distribution: str, sizes: tuple[int, ...]) -> list[np.ndarray
     ]  # -1.2 .. 1.2
 
 
-class _Episode:
-    """One episode of the probe, its calls in RLGym's order."""
+def _begin(components: Components, state: MatchState) -> ComponentCalls:
+    """Begin an episode of the probe: conditions and rewards have no part in it."""
+    calls = ComponentCalls(components, judges=False)
+    calls.reset(state, range(state.layout.cars))
+    return calls
 
-    def __init__(self, components: Components, first: MatchState) -> None:
-        self._components = components
-        self._provider = components.shared_info_provider
-        self._agents = list(first.agents)
-        self._shared: dict[str, Any] = {} if self._provider is None else self._provider.create({})
-        self._game = to_rlgym(first)
-        if self._provider is not None:
-            self._shared = self._provider.set_state(self._agents, self._game, self._shared)
-        if components.obs_builder is not None:
-            components.obs_builder.reset(self._agents, self._game, self._shared)
-        components.parser.reset(self._agents, self._game, self._shared)
-        self._entered = False
 
-    def enter(self, state: MatchState) -> tuple[Any, dict[str, Any]]:
-        """Step to a state; return what a builder is given of it. The first is the one of the reset."""
-        if self._entered:
-            space = action_space(self._components.parser.get_action_space(self._agents[0]))
-            self.controls(_probe_actions(*space)[0])
-            self._game = to_rlgym(state)
-            if self._provider is not None:
-                self._shared = self._provider.step(self._agents, self._game, self._shared)
-        self._entered = True
-        return self._game, self._shared
+def _observations(components: Components, states: Sequence[MatchState]) -> Iterator[np.ndarray]:
+    """Yield `(1, cars, size)` observations of each state, one action apart."""
+    calls = _begin(components, states[0])
+    for number, state in enumerate(states):
+        if number:
+            _probe_controls(calls, _probe_actions(*_space_of(calls))[0])
+            calls.step(state)
+        observations = calls.observe()
+        assert observations is not None  # the caller has checked that there is a builder
+        yield observations
 
-    def controls(self, action: np.ndarray) -> list[float]:
-        """Parse one action for all agents; return ticks, first row and last row of the first agent."""
-        actions = {agent: action.copy() for agent in self._agents}
-        parsed = self._components.parser.parse_actions(actions, self._game, self._shared)
-        name = type(self._components.parser).__name__
-        if not isinstance(parsed, Mapping) or set(self._agents) - set(parsed):
-            raise ValueError(f"{name} gave {parsed!r:.80}, expected rows for each of {self._agents}")
-        every = [np.asarray(parsed[agent], np.float32) for agent in self._agents]
-        for rows in every:
-            if rows.ndim not in (1, 2) or rows.shape[-1] != 8 or rows.size == 0:
-                raise ValueError(
-                    f"{name} gave rows of shape {rows.shape} for action {action.tolist()}, expected (8,) or "
-                    "(ticks, 8)"
-                )
-            if action.dtype.kind != "f" or np.abs(action).max() <= 1:  # none clips beyond
-                checked_rows(rows, 1, f"{name}'s answer to action {action.tolist()}")
-        rows = every[0]
-        if len({one.shape for one in every}) > 1:
+
+def _space_of(calls: ComponentCalls) -> tuple[str, tuple[int, ...]]:
+    return action_space(calls.parts.parser.get_action_space(calls.agents[0]))
+
+
+def _probe_controls(calls: ComponentCalls, action: np.ndarray) -> list[float]:
+    """Parse one action for all agents; return ticks, first row and last row of the first agent."""
+    agents, parser = calls.agents, calls.parts.parser
+    actions = {agent: action.copy() for agent in agents}
+    parsed = parser.parse_actions(actions, calls.game, calls.shared_info)
+    name = type(parser).__name__
+    if not isinstance(parsed, Mapping) or set(agents) - set(parsed):
+        raise ValueError(f"{name} gave {parsed!r:.80}, expected rows for each of {agents}")
+    every = [np.asarray(parsed[agent], np.float32) for agent in agents]
+    for rows in every:
+        if rows.ndim not in (1, 2) or rows.shape[-1] != 8 or rows.size == 0:
             raise ValueError(
-                f"{name} gave rows of shapes {[one.shape for one in every]} for the same action of "
-                f"{self._agents}, expected the same number of ticks"
+                f"{name} gave rows of shape {rows.shape} for action {action.tolist()}, expected (8,) or "
+                "(ticks, 8)"
             )
-        ticks = float(len(rows)) if rows.ndim == 2 else 0.0
-        table = rows.reshape(-1, 8)
-        return [ticks, *_readable(table[0], "controls"), *_readable(table[-1], "controls")]
+        if action.dtype.kind != "f" or np.abs(action).max() <= 1:  # none clips beyond
+            checked_rows(rows, 1, f"{name}'s answer to action {action.tolist()}")
+    if len({rows.shape for rows in every}) > 1:
+        raise ValueError(
+            f"{name} gave rows of shapes {[rows.shape for rows in every]} for the same action of "
+            f"{agents}, expected the same number of ticks"
+        )
+    rows = every[0]
+    ticks = float(len(rows)) if rows.ndim == 2 else 0.0
+    table = rows.reshape(-1, 8)
+    return [ticks, *_readable(table[0], "controls"), *_readable(table[-1], "controls")]
 
 
 def _readable(values: np.ndarray, label: str) -> list[float]:
