@@ -12,13 +12,15 @@ each point from the packets themselves or is told by a file, `dialect.toml`, whi
     packets_per_second = 120.0
 """
 
-import difflib
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
-from rlgym_bridge.user_files import read_toml
+from msgspec import Meta
+
+from rlgym_bridge.user_input.checking import check_values, expecting
+from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.text_files import read_toml
 
 
 class Point(NamedTuple):
@@ -87,7 +89,17 @@ MOST_LATENCY: Final = 1200
 """Ticks by which an input may act late, 10 s; nobody could play with more than a few."""
 
 _TABLES: Final = ("dialect", "timing")
-_TIMING: Final = ("input_latency", "packets_per_second")
+
+
+class _Timing:
+    """The table [timing] of a dialect.toml; every key may be missing."""
+
+    input_latency: Annotated[
+        int,
+        Meta(ge=0, le=MOST_LATENCY),
+        expecting(f"ticks, a whole number from 0 to {MOST_LATENCY} (10 s)"),
+    ]
+    packets_per_second: Annotated[float, Meta(gt=0, le=1e30), expecting("a number above 0")]
 
 
 class Dialect(dict[str, str]):
@@ -103,7 +115,7 @@ class Dialect(dict[str, str]):
             if name not in POINTS:
                 raise ValueError(
                     f"dialect has no point {name!r}; there are {', '.join(POINTS)}. "
-                    f"The nearest is {_nearest(name, POINTS)}"
+                    f"The nearest is {nearest_key(name, POINTS)}"
                 )
             if value not in POINTS[name].values:
                 raise ValueError(
@@ -178,27 +190,16 @@ def _load(path: Path) -> dict[str, Any]:
             if name in POINTS:
                 raise ValueError(f"{name} stands outside the table [dialect], expected below that line")
             if name not in _TABLES:
-                raise ValueError(f"there is {name!r}, expected {_nearest(name, _TABLES)}")
+                raise ValueError(f"there is {name!r}, expected {nearest_key(name, _TABLES)}")
         timing = content.get("timing", {})
         if not isinstance(timing, dict):
             raise ValueError(f"timing is {timing!r}, expected a table [timing]")
         for name in timing:
-            if name not in _TIMING:
-                raise ValueError(f"[timing] has no {name!r}, expected {_nearest(name, _TIMING)}")
-        _check_timing(**timing)
+            if name not in _Timing.__annotations__:
+                raise ValueError(
+                    f"[timing] has no {name!r}, expected {nearest_key(name, _Timing.__annotations__)}"
+                )
+        check_values(timing, _Timing, lambda name, problem: ValueError(f"{name} {problem}"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return content
-
-
-def _check_timing(input_latency: object = 0, packets_per_second: object = 120.0) -> None:
-    if isinstance(input_latency, bool) or not isinstance(input_latency, int) or input_latency < 0:
-        raise ValueError(f"input_latency is {input_latency!r}, expected ticks, a whole number of 0 or more")
-    if input_latency > MOST_LATENCY:
-        raise ValueError(f"input_latency is more than {MOST_LATENCY} ticks (10 s), expected 0 to 3 or so")
-    if not isinstance(packets_per_second, int | float) or not 0.0 < packets_per_second < math.inf:
-        raise ValueError(f"packets_per_second is {packets_per_second!r}, expected a number above 0")
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    return difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]

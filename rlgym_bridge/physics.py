@@ -10,12 +10,16 @@ Matches are played with the values; training draws each episode's from low to hi
 table is not read here: a file of `--fit` is a settings file of training too.
 """
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
-from rlgym_bridge.user_files import read_toml
+from msgspec import Meta
+
+from rlgym_bridge.user_input.checking import check_values, expecting
+from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.text_files import read_toml
+from rlgym_bridge.user_input.toml_text import toml_line
 
 CONSTANTS: Final = {
     "gravity": 650.0,  # uu/s^2, downwards
@@ -29,6 +33,11 @@ CONSTANTS: Final = {
 """What can be changed, under the names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
 
 _LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
+_Multiple = Annotated[
+    float,
+    Meta(ge=_LEAST, le=_MOST),
+    expecting(f"a multiple of RocketSim's own, {_LEAST:g} to {_MOST:g}"),
+]
 
 
 class Spread(NamedTuple):
@@ -39,9 +48,9 @@ class Spread(NamedTuple):
         low, high: Range to train over.
     """
 
-    value: float
-    low: float
-    high: float
+    value: _Multiple
+    low: _Multiple
+    high: _Multiple
 
 
 def read_physics(path: str | Path) -> dict[str, Spread]:
@@ -71,8 +80,7 @@ def parse_physics(table: object) -> dict[str, Spread]:
     found = {}
     for name, given in table.items():
         if name not in CONSTANTS:
-            near = difflib.get_close_matches(name, CONSTANTS, 1, 0)[0]
-            known = ", ".join(CONSTANTS)
+            near, known = nearest_key(name, CONSTANTS), ", ".join(CONSTANTS)
             raise ValueError(f"{name} in [physics] is no constant; the nearest is {near} (all: {known})")
         found[name] = _spread(name, given)
     return found
@@ -84,15 +92,11 @@ def _spread(name: str, given: object) -> Spread:
         raise ValueError(f"{name} in [physics] has {', '.join(sorted(unknown))}, expected value, low, high")
     if "value" not in parts:
         raise ValueError(f"{name} in [physics] has no value, expected value, and low and high for a range")
-    for part, number in parts.items():
-        fits = isinstance(number, int | float) and not isinstance(number, bool)
-        if not fits or not _LEAST <= number <= _MOST:
-            raise ValueError(
-                f"{name} in [physics] has {part} {number!r}, expected a multiple of RocketSim's own, "
-                f"{_LEAST:g} to {_MOST:g}"
-            )
-    value = float(parts["value"])
-    one = Spread(value, float(parts.get("low", value)), float(parts.get("high", value)))
+    checked = check_values(
+        parts, Spread, lambda part, problem: ValueError(f"{part} of {name} in [physics] {problem}")
+    )
+    value = checked["value"]
+    one = Spread(value, checked.get("low", value), checked.get("high", value))
     if not one.low <= one.value <= one.high:
         raise ValueError(
             f"{name} in [physics] has value {one.value:g}, low {one.low:g}, high {one.high:g}, expected low, "
@@ -105,7 +109,9 @@ def physics_as_toml(constants: Mapping[str, Spread]) -> str:
     """Return the table [physics], each constant with what it comes to in RocketSim's units."""
     lines = ["[physics]"]
     for name, one in constants.items():
-        text = f"{name} = {{value = {one.value:.6g}, low = {one.low:.6g}, high = {one.high:.6g}}}"
+        parts = {part: float(f"{number:.6g}") for part, number in one._asdict().items()}
         low, value, high = (f"{CONSTANTS[name] * part:.6g}" for part in (one.low, one.value, one.high))
-        lines.append(f"{text}  # {value} ({low} to {high}), RocketSim's own {CONSTANTS[name]:g}")
+        lines.append(
+            toml_line(name, parts, f"{value} ({low} to {high}), RocketSim's own {CONSTANTS[name]:g}")
+        )
     return "\n".join(lines) + "\n"

@@ -9,10 +9,10 @@ import pytest
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.policy.files import read_files
 from tests.support.policy_folders import make_module
-from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main as train
 from training.runs.checkpoints import Checkpoints
+from training.settings import SettingsError, TrainingSettings, check_settings
 
 ENV = """
 from rlgym.api import RLGym
@@ -77,8 +77,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def settings(here: Path, **changes: Any) -> Settings:
-    return checked({
+def settings(here: Path, **changes: Any) -> TrainingSettings:
+    return check_settings({
         "env": "tools_env:build", "out": str(here / "run"), "collectors": 1, "matches": 4,
         "rollout_steps": 20, "steps": 200, "policy_layers": [16], "critic_layers": [16], **changes,
     })  # fmt: skip
@@ -116,7 +116,7 @@ def test_in_packets_they_make_what_they_make_in_the_simulator(here: Path) -> Non
 def test_an_environment_that_does_not_fit_is_refused_before_anything_is_trained(
     here: Path, changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SettingsError, match=message):
         train(settings(here, **changes), quiet=True)
     assert not (here / "run" / "checkpoints").exists()
 
@@ -127,5 +127,5 @@ def test_its_bot_plays_with_the_delay_of_its_engine_though_it_is_trained_with_ot
 
 
 def test_an_environment_of_other_team_sizes_is_refused(here: Path) -> None:
-    with pytest.raises(ConfigError, match=r"2 blue and 2 orange cars.*team_sizes"):
+    with pytest.raises(SettingsError, match=r"2 blue and 2 orange cars.*team_sizes"):
         train(settings(here, env="tools_env:of_two"), quiet=True)

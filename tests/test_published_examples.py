@@ -25,8 +25,8 @@ from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.open import open_recording
 from tests.support.policy_folders import make_module
 from tests.support.rlgym_worlds import STANDARD, Env, serving
-from training.config import ConfigError, checked
 from training.ppo import main as train
+from training.settings import SettingsError, check_settings
 
 PARTS = """
 import numpy as np
@@ -112,7 +112,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_documented_continuous_action_and_conditions_train_and_play(here: Path) -> None:
     changes = {"components": "published_bot", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16]}  # fmt: skip
-    checkpoint = train(checked(changes), quiet=True).checkpoint
+    checkpoint = train(check_settings(changes), quiet=True).checkpoint
     words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
     assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q"]) == 0
 
@@ -128,7 +128,7 @@ def test_its_rows_without_ticks_train_and_play_held_for_the_tick_skip(
     changes = {"components": "published_alone", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16],
                "tick_skip": 6}  # fmt: skip
-    checkpoint = train(checked(changes), quiet=True).checkpoint
+    checkpoint = train(check_settings(changes), quiet=True).checkpoint
     assert load_policy(checkpoint, ["published_parts"]).manifest.tick_skip == 6
     recording = here / "match.mcap"
     words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
@@ -176,9 +176,11 @@ def test_an_environment_tells_how_long_its_engine_holds_a_row(
                            env="published_env:build")  # fmt: skip
     assert manifest.tick_skip == 5
     with pytest.raises(
-        ConfigError, match=r"tick_skip is 8, and the engine of published_env:build holds .* 5"
+        SettingsError, match=r"tick_skip is 8, and the engine of published_env:build holds .* 5"
     ):
-        train(checked({"env": "published_env:build", "out": str(here / "run"), "steps": 200}), quiet=True)
+        train(
+            check_settings({"env": "published_env:build", "out": str(here / "run"), "steps": 200}), quiet=True
+        )
 
 
 def test_a_space_of_size_and_name_is_one_of_name_and_size() -> None:

@@ -10,8 +10,8 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules, write_run_modules
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
-from training.config import checked
 from training.environment import Task
+from training.settings import check_settings
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_a_run_names_the_modules_of_its_settings_and_of_what_its_policies_name(
         "def parser(settings):\n"
         "    return ComponentSpec.of(RepeatAction, ComponentSpec.of(named_parts.Mine), repeats=8)\n"
     )
-    assert Task(checked({"components": "named_bot"})).modules() == ["named_bot", "named_parts"]
-    assert Task(checked({})).modules() == ["training.components"]
+    assert Task(check_settings({"components": "named_bot"})).modules() == ["named_bot", "named_parts"]
+    assert Task(check_settings({})).modules() == ["training.components"]
 
 
 def test_a_module_that_would_come_from_the_run_itself_is_refused(

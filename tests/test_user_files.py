@@ -13,10 +13,10 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.server import read_match_file
 from rlgym_bridge.server.bot_files import read_bot, read_script
-from rlgym_bridge.user_files import MOST_CHARACTERS, parse_json, read_text, read_toml
+from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_text, read_toml
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
-from training.config import load
+from training.settings_file import load_settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,7 +45,7 @@ def _loadout(path: Path) -> object:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "match": read_match_file, "bot": _bot, "loadout": _loadout, "script": read_script,
-    "dialect": Dialect.read, "physics": read_physics, "columns": read_columns, "settings": load,
+    "dialect": Dialect.read, "physics": read_physics, "columns": read_columns, "settings": load_settings,
 }  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import newest_checkpoint
-from training.config import Settings, as_toml, load
+from training.settings import TrainingSettings
+from training.settings_file import load_settings, settings_as_toml
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
 _DEFAULTS: Final = Path(__file__).with_name("config.toml")
@@ -55,9 +56,9 @@ def run(options: argparse.Namespace) -> int:
     }
     if options.address is not None and options.engine != "rllib":
         raise ValueError(f"--address is {options.address}, which takes --engine rllib")
-    settings = load(*options.config, **changes)
+    settings = load_settings(*options.config, **changes)
     if options.settings:
-        print(as_toml(settings), end="")
+        print(settings_as_toml(settings), end="")
         return 0
     # Components of one's own lie beside a file of settings, or in the current folder.
     sys.path += [str(file.absolute().parent) for file in options.config]
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if shared.write_json(options.json, result) else 2
 
 
-def _what_is_left(settings: Settings) -> str:
+def _what_is_left(settings: TrainingSettings) -> str:
     """Say which checkpoint there is of a run that broke."""
     newest = newest_checkpoint(Path(settings.out))
     return f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"

@@ -21,11 +21,11 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from rlgym_bridge.policy.shape import PolicyShape
-from training.config import Settings
 from training.runs.stopping import ENDING
 from training.selfplay.matches import SelfPlayMatches
 from training.selfplay.policy_rows import unpack
 from training.selfplay.seats import learned_seats, seats_of, snapshot_sides
+from training.settings import TrainingSettings
 from training.shared import Layout, SharedArrays, rollout_layout
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
@@ -50,7 +50,7 @@ class Collectors:
         CollectorDied: A collector could not make its matches.
     """
 
-    def __init__(self, settings: Settings, policy: PolicyShape) -> None:
+    def __init__(self, settings: TrainingSettings, policy: PolicyShape) -> None:
         self.count = settings.collectors or os.cpu_count() or 1
         layout = rollout_layout(settings, self.count, policy)
         self.arrays = SharedArrays(layout)
@@ -161,7 +161,7 @@ def _quiet_children() -> Iterator[None]:
 
 
 def _work(
-    pipe: Connection, settings: Settings, policy: PolicyShape, index: int, layout: Layout, name: str
+    pipe: Connection, settings: TrainingSettings, policy: PolicyShape, index: int, layout: Layout, name: str
 ) -> None:
     """Do what the learner asks until it hangs up."""
     for one in ENDING:
@@ -185,7 +185,9 @@ def _work(
 class _Collector:
     """One collector's matches and its rows of the shared arrays."""
 
-    def __init__(self, settings: Settings, policy: PolicyShape, index: int, arrays: SharedArrays) -> None:
+    def __init__(
+        self, settings: TrainingSettings, policy: PolicyShape, index: int, arrays: SharedArrays
+    ) -> None:
         self._shape, self._index = policy, index
         self._policies = arrays["policies"]
         self._rows = {

@@ -30,17 +30,17 @@ from rlgym_bridge.components.rewards import (
     WeightedSum,
 )
 from rlgym_bridge.components.spec import ComponentSpec
-from training.config import Settings
+from training.settings import TrainingSettings
 
 __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
 
-def obs(settings: Settings) -> ComponentSpec:
+def obs(settings: TrainingSettings) -> ComponentSpec:
     """Return what a car sees; for teams of changing size give `zero_padding`."""
     return ComponentSpec.of(RelativeObs, zero_padding=None)
 
 
-def parser(settings: Settings) -> ComponentSpec:
+def parser(settings: TrainingSettings) -> ComponentSpec:
     """Return what an action means: one of 90 rows of controls, held for `tick_skip` ticks.
 
     `MultiDiscreteAction` or `ContinuousAction` in place of `LookupTableAction` is all that another kind of
@@ -49,7 +49,7 @@ def parser(settings: Settings) -> ComponentSpec:
     return ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=settings.tick_skip)
 
 
-def reward(settings: Settings) -> Any:
+def reward(settings: TrainingSettings) -> Any:
     """Return what is rewarded: an RLGym reward function."""
     weighted = [
         (GoalReward(), settings.goal),
@@ -69,13 +69,13 @@ def reward(settings: Settings) -> Any:
     return WeightedSum([pair for pair in weighted if pair[1]], settings.team_spirit, settings.zero_sum)
 
 
-def conditions(settings: Settings) -> tuple[Any, Any]:
+def conditions(settings: TrainingSettings) -> tuple[Any, Any]:
     """Return what ends an episode: the termination and the truncation condition."""
     no_touch = NoTouchTimeoutCondition(settings.no_touch_seconds)
     return GoalCondition(), AnyCondition(no_touch, TimeoutCondition(settings.episode_seconds))
 
 
-def mutator(settings: Settings) -> Any:
+def mutator(settings: TrainingSettings) -> Any:
     """Return what begins an episode: an RLGym state mutator."""
     return WeightedMutator(
         [(KickoffMutator(), settings.kickoff_share), (RandomStateMutator(), 1 - settings.kickoff_share)]

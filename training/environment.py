@@ -16,7 +16,7 @@ import numpy as np
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
-from training.config import ConfigError, Settings, hitbox_number
+from training.settings import SettingsError, TrainingSettings, hitbox_number
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """What a module has to have; a function `make_env(settings, matches)` takes the place of the last three."""
@@ -33,10 +33,10 @@ class Task:
         module: The name of its module.
 
     Raises:
-        ConfigError: It cannot be imported, or lacks a function.
+        SettingsError: It cannot be imported, or lacks a function.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         self._settings = settings
         self.name = settings.env or settings.components
         self.module = self.name.partition(":")[0]
@@ -45,7 +45,7 @@ class Task:
             try:
                 self._make = component_factory(None, None, settings.env, allow=None)
             except ValueError as error:
-                raise ConfigError(f'env is "{settings.env}": {error}') from error
+                raise SettingsError(f'env is "{settings.env}": {error}') from error
         else:
             self._module = _imported(settings.components)
 
@@ -76,12 +76,12 @@ class Task:
         """Return all components of one match.
 
         Raises:
-            ConfigError: The environment's delay is not what the settings say.
+            SettingsError: The environment's delay is not what the settings say.
         """
         parts = self.obs_and_parser()
         low, high = self._settings.action_delay
         if parts.action_delay is not None and not low <= parts.action_delay <= high:
-            raise ConfigError(
+            raise SettingsError(
                 f"action_delay is [{low}, {high}], and {self.name} has a delay of {parts.action_delay} "
                 f"(rlbot_delay of its engine), expected a range with it: [{parts.action_delay}, "
                 f"{parts.action_delay}]"
@@ -138,14 +138,14 @@ def _imported(name: str) -> ModuleType:
     try:
         module = importlib.import_module(name)
     except Exception as error:  # a module of one's own may raise anything
-        raise ConfigError(
+        raise SettingsError(
             f'components is "{name}", which cannot be imported: {type(error).__name__}: {error}. It is '
             "looked for beside the file of settings, in the current folder and on PYTHONPATH"
         ) from error
     needed = FUNCTIONS[:2] if hasattr(module, "make_env") else FUNCTIONS
     missing = [function for function in needed if not callable(getattr(module, function, None))]
     if missing:
-        raise ConfigError(
+        raise SettingsError(
             f'components is "{name}", which has no function {", ".join(missing)}; expected a module with '
             f"{', '.join(FUNCTIONS)}; `from training.components import *` gives those that are not its own"
         )

@@ -18,7 +18,6 @@ from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
-from training.config import ConfigError, Settings, hitbox_number
 from training.environment import Task
 from training.returns import RunningScale, scaled
 from training.runs.checkpoints import Checkpoints
@@ -27,6 +26,7 @@ from training.selfplay.policy_rows import pack
 from training.selfplay.rivals import Rival
 from training.selfplay.seats import learned_seats, rival_sides
 from training.selfplay.snapshots import Snapshots
+from training.settings import SettingsError, TrainingSettings, hitbox_number
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
@@ -71,10 +71,10 @@ class Learner:
         snapshots: Older versions of the policy, and how strong they are.
 
     Raises:
-        ConfigError: A setting does not fit the components or the machine.
+        SettingsError: A setting does not fit the components or the machine.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         self.settings = settings
         self._task = Task(settings)
         self._built = _fingerprint(settings, self._task)
@@ -264,13 +264,13 @@ class Learner:
         """Begin with the policy in `settings.start_from`, if there is one.
 
         Raises:
-            ConfigError: It is unreadable or does not fit what is to be trained.
+            SettingsError: It is unreadable or does not fit what is to be trained.
         """
         if not self.settings.start_from:
             return
         steps, alone = self.settings.steps, self.settings.critic_alone
         if steps <= alone:
-            raise ConfigError(
+            raise SettingsError(
                 f"steps is {steps:_} and critic_alone {alone:_}, in which the policy of start_from stays as "
                 "it is: expected more steps, or a smaller critic_alone"
             )
@@ -287,7 +287,7 @@ class Learner:
             Settings that were others then, by name: `0.5 -> 0.3`.
 
         Raises:
-            ConfigError: It is damaged, or was trained with something else than the settings say.
+            SettingsError: It is damaged, or was trained with something else than the settings say.
         """
         state = load_state(folder, self.settings, self._built, self._task)
         self.policy.load_state_dict(state["policy"])
@@ -301,30 +301,30 @@ class Learner:
         return {name: f"{before.get(name)} -> {now[name]}" for name in now if before.get(name) != now[name]}
 
 
-def _fingerprint(settings: Settings, task: Task) -> Fingerprint:
+def _fingerprint(settings: TrainingSettings, task: Task) -> Fingerprint:
     try:
         task.check()
         parts = task.obs_and_parser()
         built = fingerprint(parts, (settings.team_sizes,), hitbox_number(settings))
-    except ConfigError:
+    except SettingsError:
         raise
     except (Exception, SystemExit) as error:  # whatever one's own components may raise
-        raise ConfigError(f"the components of {task.name} do not fit: {told(error)}") from error
+        raise SettingsError(f"the components of {task.name} do not fit: {told(error)}") from error
     if built.ticks not in (None, settings.tick_skip):
-        raise ConfigError(
+        raise SettingsError(
             f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
             f"action; expected the same: tick_skip = {built.ticks}"
         )
     if built.ticks is None and parts.tick_skip not in (None, settings.tick_skip):
-        raise ConfigError(
+        raise SettingsError(
             f"tick_skip is {settings.tick_skip}, and the engine of {task.name} holds a row for "
             f"{parts.tick_skip} ticks; expected the same: tick_skip = {parts.tick_skip}"
         )
     return built
 
 
-def _device(settings: Settings) -> torch.device:
+def _device(settings: TrainingSettings) -> torch.device:
     there = torch.cuda.is_available()
     if settings.device == "cuda" and not there:
-        raise ConfigError('device is "cuda", and torch finds no such device here; expected "auto" or "cpu"')
+        raise SettingsError('device is "cuda", and torch finds no such device here; expected "auto" or "cpu"')
     return torch.device("cuda" if there and settings.device != "cpu" else "cpu")

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from training.collector import Collectors
-from training.config import Settings
 from training.learner import ACTIONS, ARENAS, ORDER, Diverged, Learner
 from training.returns import advantages
 from training.runs.run import Iteration, Summary, run
+from training.settings import TrainingSettings
 
 
-def main(settings: Settings, resume: bool = False, quiet: bool = False) -> Summary:
+def main(settings: TrainingSettings, resume: bool = False, quiet: bool = False) -> Summary:
     """Train on this machine; arguments and errors are those of `training.runs.run.run`."""
     return run(settings, Local, resume, quiet)
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.policy.shape import PolicyShape
-from training.config import ConfigError, Settings
+from training.settings import SettingsError, TrainingSettings
 
 Layout = Mapping[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array, by name."""
@@ -45,7 +45,7 @@ class SharedArrays:
             except OSError as error:
                 self._memory.close()
                 self._memory.unlink()
-                raise ConfigError(
+                raise SettingsError(
                     f"{starts[-1] / 1e6:,.0f} MB of shared memory cannot be had ({error.strerror}): make "
                     "/dev/shm larger, or set fewer matches, rollout_steps or collectors"
                 ) from error
@@ -68,7 +68,7 @@ class SharedArrays:
             self._memory.unlink()
 
 
-def rollout_layout(settings: Settings, collectors: int, policy: PolicyShape) -> Layout:
+def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicyShape) -> Layout:
     """Return what is shared: policies one way, one iteration's rollouts the other.
 
     Args:

@@ -7,7 +7,6 @@ here, for all of them.
 """
 
 import argparse
-import difflib
 import logging
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 from rlgym_bridge.cli.commands import COMMANDS, overview
 from rlgym_bridge.components.user_errors import is_ours, told
+from rlgym_bridge.user_input.nearest_key import nearest_key
 
 _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 
@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if words else 2
     name = words[0]
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        near = nearest_key(name, COMMANDS, 0.6)
+        hint = f"did you mean {near}? " if near else ""
         print(
             f"error: there is no command {name!r}, {hint}expected one of {', '.join(COMMANDS)}",
             file=sys.stderr,

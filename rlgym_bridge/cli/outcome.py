@@ -12,7 +12,7 @@ from rich.table import Table
 from rlbot import flat
 
 from rlgym_bridge.server import BotResult, MatchResult
-from rlgym_bridge.user_files import parse_json, read_text
+from rlgym_bridge.user_input.text_files import parse_json, read_text
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """`compare --fit`: what training and matches are to change, as a TOML file that both read."""
 
-import json
 from typing import Final
 
 from rlgym_bridge.compare.comparison import Comparison
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.physics import Spread, physics_as_toml
+from rlgym_bridge.user_input.toml_text import toml_line, toml_value
 
 _WIDEST: Final = 0.1  # half of an interval beyond which a fit tells nothing worth training over
 
@@ -43,20 +43,22 @@ def fitted_constants(found: Comparison) -> dict[str, Spread]:
 def fit_as_toml(found: Comparison) -> str:
     """Return the file: settings of `python -m training`, whose table [physics] matches read too."""
     delays = [fit.delay for fit in found.fits if fit.delay is not None]
-    sources = ", ".join(json.dumps(fit.source, ensure_ascii=False) for fit in found.fits)
+    sources = ", ".join(toml_value(fit.source) for fit in found.fits)
     lines = [f"# what recordings show, made by rlgym-bridge compare --fit of {sources}", ""]
     if delays:
         low, high = min(one.low for one in delays), max(one.high for one in delays)
         noise = max(one.noise for one in delays)
         latency = max(delays, key=lambda one: one.inputs).input_latency
         lines += [
-            f"action_delay = [{low}, {high}]  # ticks, lowest and highest of a stretch of play",
-            f"action_delay_noise = {noise:.3g}  # ticks, of single decisions within a stretch",
-            f"input_latency = {latency}  # ticks, of most inputs; rows are sent that much earlier",
+            toml_line("action_delay", [low, high], "ticks, lowest and highest of a stretch of play"),
+            toml_line(
+                "action_delay_noise", float(f"{noise:.3g}"), "ticks, of single decisions within a stretch"
+            ),
+            toml_line("input_latency", latency, "ticks, of most inputs; rows are sent that much earlier"),
         ]
         if len({one.input_latency for one in delays}) > 1:
             told = ", ".join(
-                f"{json.dumps(fit.source, ensure_ascii=False)} {fit.delay.input_latency}"
+                f"{toml_value(fit.source)} {fit.delay.input_latency}"
                 for fit in found.fits
                 if fit.delay is not None
             )

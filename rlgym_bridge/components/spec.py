@@ -7,9 +7,12 @@ the package's public face, so that their modules may move.
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
+import msgspec
+from msgspec import Meta
+from msgspec.structs import force_setattr
 from rlgym.api import (
     ActionParser,
     DoneCondition,
@@ -40,8 +43,7 @@ _FORMER_PATHS: Final = {
 """What policy folders called our components before there was a public face; they go on loading."""
 
 
-@dataclass(frozen=True)
-class ComponentSpec:
+class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"path": "class"}):
     """A component by name, so that a file can hold it.
 
     Attributes:
@@ -50,13 +52,14 @@ class ComponentSpec:
         nested: A component given as the first argument, as `RepeatAction` takes a parser.
     """
 
-    path: str
-    args: Mapping[str, Any] = field(default_factory=dict)
+    path: Annotated[str, Meta(pattern="^[^:]+:[^:]+$")]
+    args: Mapping[str, Any] = msgspec.field(default_factory=dict)
     nested: "ComponentSpec | None" = None
 
     def __post_init__(self) -> None:
         """Take the public path in place of a former one."""
-        object.__setattr__(self, "path", _FORMER_PATHS.get(self.path, self.path))
+        if self.path in _FORMER_PATHS:
+            force_setattr(self, "path", _FORMER_PATHS[self.path])
 
     @classmethod
     def of(cls, component: type, nested: "ComponentSpec | None" = None, **args: Any) -> "ComponentSpec":
@@ -92,14 +95,8 @@ class ComponentSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        nested = None if self.nested is None else self.nested.to_json()
-        return {"class": self.path, "args": dict(self.args), "nested": nested}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ComponentSpec":
-        """Return the spec of a checked JSON form."""
-        nested = data.get("nested")
-        return cls(data["class"], data["args"], None if nested is None else cls.from_json(nested))
+        form: dict[str, Any] = msgspec.to_builtins(self)
+        return form
 
 
 @dataclass(frozen=True)

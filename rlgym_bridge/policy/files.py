@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.manifest import Manifest, PolicyMismatch
-from rlgym_bridge.user_files import read_text
+from rlgym_bridge.user_input.text_files import read_text
 
 MANIFEST_FILE: Final = "policy.json"
 WEIGHTS_FILE: Final = "weights.safetensors"

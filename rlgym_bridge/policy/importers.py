@@ -18,7 +18,7 @@ import numpy as np
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive
 from rlgym_bridge.policy.torchscript_layers import RefusedScript, script_layers
-from rlgym_bridge.user_files import parse_json, read_text
+from rlgym_bridge.user_input.text_files import parse_json, read_text
 
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"

@@ -1,28 +1,42 @@
 """`policy.json`: what a policy needs to be played as it was trained, checked key by key when read."""
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from reprlib import repr as short
-from typing import Any, Final, NamedTuple
+from reprlib import repr as shorten
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
 
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.user_files import parse_json
+from rlgym_bridge.user_input.checking import check_values, expecting, one_of
+from rlgym_bridge.user_input.text_files import parse_json
 
 FORMAT: Final = 1
 """Version of the manifest and of the probe states; another one is refused."""
 
+MOST_TICKS: Final = 1200
+"""Longest decisions and delays, 10 s: more is a slip."""
+
 DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian", "bounded_gaussian")
 SELECTIONS: Final = ("sample", "argmax")
+
+_MOST_FLOAT = 1.7e308  # keeps out infinite numbers and not-a-number
+_Finite = Annotated[float, Meta(ge=-_MOST_FLOAT, le=_MOST_FLOAT)]
+_AboveZero = Annotated[float, Meta(gt=0, le=_MOST_FLOAT)]
+_Cars = Annotated[int, Meta(ge=0, le=4)]
+_DelayTicks = Annotated[
+    int, Meta(ge=0, le=MOST_TICKS), expecting(f"a whole number of ticks from 0 to {MOST_TICKS}")
+]
 
 
 class PolicyMismatch(ValueError):
     """A policy folder does not fit this checkout: its components, sizes or weights differ."""
 
 
-class Normalisation(NamedTuple):
+class Normalisation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Observations are shown to the network as `clip((x - mean) / std, -clip, clip)`.
 
     Attributes:
@@ -31,9 +45,9 @@ class Normalisation(NamedTuple):
         clip: Above 0.
     """
 
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    clip: float
+    mean: tuple[_Finite, ...]
+    std: tuple[_AboveZero, ...]
+    clip: _AboveZero
 
 
 _SEEN_AND_DONE: Final = (
@@ -77,24 +91,42 @@ class Manifest:
     """
 
     format: int
-    obs: ComponentSpec | None
-    parser: ComponentSpec | None
-    env: str | None
-    tick_skip: int
-    action_delay: int
-    input_latency: int
-    distribution: str
-    selection: str
-    seed: int
-    obs_size: int
-    obs_names: tuple[str, ...] | None
-    obs_normalisation: Normalisation | None
-    team_sizes: tuple[tuple[int, int], ...]
-    hitbox: str
-    probe: Mapping[str, Sequence[Sequence[float]]]
-    versions: Mapping[str, str]
-    training: Mapping[str, Any]
-    weights_sha256: str
+    obs: Annotated[ComponentSpec | None, expecting('{"class": "module:Class", "args": {...}} or null')]
+    parser: Annotated[
+        ComponentSpec | None,
+        expecting('{"class": "module:Class", "args": {...}, "nested": another or null} or null'),
+    ]
+    env: Annotated[
+        Annotated[str, Meta(pattern="^[^:]+:[^:]+$")] | None, expecting('"module:function" or null')
+    ]
+    tick_skip: Annotated[
+        int, Meta(ge=1, le=MOST_TICKS), expecting(f"a whole number of ticks from 1 to {MOST_TICKS}")
+    ]
+    action_delay: _DelayTicks
+    input_latency: _DelayTicks
+    distribution: Annotated[str, one_of(*DISTRIBUTIONS)]
+    selection: Annotated[str, one_of(*SELECTIONS)]
+    seed: Annotated[int, Meta(ge=0)]
+    obs_size: Annotated[int, Meta(ge=1)]
+    obs_names: Annotated[tuple[str, ...] | None, expecting("a list of names or null")]
+    obs_normalisation: Annotated[
+        Normalisation | None,
+        expecting('{"mean": [...], "std": [above 0, ...], "clip": above 0} or null'),
+    ]
+    team_sizes: Annotated[
+        tuple[tuple[_Cars, _Cars], ...],
+        Meta(min_length=1),
+        expecting("a list of [blue, orange], 0 to 4 cars each and one at least"),
+    ]
+    hitbox: Annotated[str, one_of(*(hitbox.name for hitbox in HITBOXES))]
+    probe: Annotated[
+        Mapping[Literal["observations", "controls"], Sequence[Sequence[_Finite]]],
+        Meta(min_length=2),
+        expecting('{"observations": rows of numbers, "controls": rows of numbers}'),
+    ]
+    versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
+    training: Annotated[Mapping[str, Any], expecting("an object")]
+    weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
 
     def to_json(self) -> str:
         """Return the text of `policy.json`.
@@ -106,7 +138,7 @@ class Manifest:
         for key in ("obs", "parser"):
             data[key] = None if data[key] is None else data[key].to_json()
         if self.obs_normalisation is not None:
-            data["obs_normalisation"] = self.obs_normalisation._asdict()
+            data["obs_normalisation"] = msgspec.to_builtins(self.obs_normalisation)
         try:
             text = json.dumps(data, indent=1, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -130,32 +162,25 @@ class Manifest:
             ValueError: It is no JSON, of another format version, or a key is missing, unknown or of the
                 wrong type.
         """
-        data = _checked(text, source)
-        for key in ("obs", "parser"):
-            data[key] = None if data[key] is None else ComponentSpec.from_json(data[key])
-        if data["obs_names"] is not None:
-            data["obs_names"] = tuple(data["obs_names"])
-        data["team_sizes"] = tuple((blue, orange) for blue, orange in data["team_sizes"])
-        scaling = data["obs_normalisation"]
-        if scaling is not None:
-            data["obs_normalisation"] = Normalisation(
-                tuple(scaling["mean"]), tuple(scaling["std"]), scaling["clip"]
-            )
-        return cls(**data)
+        data = _parse(text, source)
+        checked = check_values(data, cls, lambda key, problem: ValueError(f"{source}: {key} {problem}"))
+        manifest = cls(**checked)
+        _check_together(manifest, source)
+        return manifest
 
 
-def _checked(text: str, source: str) -> dict[str, Any]:
+def _parse(text: str, source: str) -> dict[str, Any]:
     try:
         data = parse_json(text, _refuse_constant)
     except ValueError as error:
         raise ValueError(f"{source} is not readable as JSON: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(
-            f"{source} holds {short(data)}, expected an object with the keys of a policy manifest"
+            f"{source} holds {shorten(data)}, expected an object with the keys of a policy manifest"
         )
     if data.get("format") != FORMAT or isinstance(data["format"], bool):
         raise ValueError(
-            f"{source}: format is {short(data.get('format'))}, this checkout reads format {FORMAT}; "
+            f"{source}: format is {shorten(data.get('format'))}, this checkout reads format {FORMAT}; "
             "use the version of rlgym_bridge that wrote it, or save the policy anew"
         )
     names = [item.name for item in fields(Manifest)]
@@ -165,130 +190,31 @@ def _checked(text: str, source: str) -> dict[str, Any]:
     ):
         if keys:
             raise ValueError(f"{source} {words} {', '.join(keys)}; its keys are {', '.join(names)}")
-    for key, (fits, expected) in _KEYS.items():
-        if not fits(data[key]):
-            raise ValueError(f"{source}: {key} is {short(data[key])}, expected {expected}")
-    _check_together(data, source)
     return data
 
 
-def _check_together(data: Mapping[str, Any], source: str) -> None:
-    """Raise where keys contradict each other."""
+def _check_together(manifest: Manifest, source: str) -> None:
+    """Raise where a match has no cars, or where keys contradict each other."""
+    if not all(map(sum, manifest.team_sizes)):
+        raise ValueError(
+            f"{source}: team_sizes is {[*map(list, manifest.team_sizes)]}, expected one car at least in each"
+        )
     for key in ("obs", "parser"):
-        if (data[key] is None) == (data["env"] is None):
+        if (getattr(manifest, key) is None) == (manifest.env is None):
             raise ValueError(
-                f"{source}: {key} is {short(data[key])} and env {short(data['env'])}, expected one"
+                f"{source}: {key} is {shorten(getattr(manifest, key))} and env {shorten(manifest.env)}, "
+                "expected one"
             )
-    lengths = {"obs_names": data["obs_names"]}
-    if data["obs_normalisation"] is not None:
-        lengths |= {f"obs_normalisation.{key}": data["obs_normalisation"][key] for key in ("mean", "std")}
+    lengths: dict[str, Sequence[Any] | None] = {"obs_names": manifest.obs_names}
+    if manifest.obs_normalisation is not None:
+        lengths["obs_normalisation.mean"] = manifest.obs_normalisation.mean
+        lengths["obs_normalisation.std"] = manifest.obs_normalisation.std
     for key, values in lengths.items():
-        if values is not None and len(values) != data["obs_size"]:
+        if values is not None and len(values) != manifest.obs_size:
             raise ValueError(
-                f"{source}: {key} has {len(values)} entries, expected obs_size, {data['obs_size']}"
+                f"{source}: {key} has {len(values)} entries, expected obs_size, {manifest.obs_size}"
             )
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
-
-
-# --- what each key may hold --------------------------------------------------------------------------
-
-
-MOST_TICKS: Final = 1200
-"""Longest decisions and delays, 10 s: more is a slip."""
-
-
-def _whole(low: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= low
-
-
-def _ticks(low: int) -> Callable[[Any], bool]:
-    return lambda value: _whole(low)(value) and value <= MOST_TICKS
-
-
-def _number(value: Any) -> bool:
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
-        return False
-
-
-def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(fits(item) for item in value)
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _path(value: Any) -> bool:
-    """Say whether it is `module:name`; both parts are looked at again when imported."""
-    return _text(value) and len(value.split(":")) == 2 and all(value.split(":"))
-
-
-def _spec(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, dict)
-        and {"class", "args"} <= set(value) <= {"class", "args", "nested"}
-        and _path(value["class"])
-        and isinstance(value["args"], dict)
-        and _spec(value.get("nested"))
-    )
-
-
-def _pair(value: Any) -> bool:
-    return _list_of(_whole(0))(value) and len(value) == 2 and max(value) <= 4 and sum(value) > 0
-
-
-def _scaling(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, dict)
-        and set(value) == {"mean", "std", "clip"}
-        and _list_of(_number)(value["mean"])
-        and _list_of(lambda item: _number(item) and item > 0)(value["std"])
-        and _number(value["clip"])
-        and value["clip"] > 0
-    )
-
-
-def _probe(value: Any) -> bool:
-    rows = _list_of(_list_of(_number))
-    return (
-        isinstance(value, dict)
-        and set(value) == {"observations", "controls"}
-        and all(map(rows, value.values()))
-    )
-
-
-_HITBOX_NAMES: Final = tuple(hitbox.name for hitbox in HITBOXES)
-_KEYS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "obs": (_spec, '{"class": "module:Class", "args": {...}} or null'),
-    "parser": (_spec, '{"class": "module:Class", "args": {...}, "nested": another or null} or null'),
-    "env": (lambda value: value is None or _path(value), '"module:function" or null'),
-    "tick_skip": (_ticks(1), f"a whole number of ticks from 1 to {MOST_TICKS}"),
-    "action_delay": (_ticks(0), f"a whole number of ticks from 0 to {MOST_TICKS}"),
-    "input_latency": (_ticks(0), f"a whole number of ticks from 0 to {MOST_TICKS}"),
-    "distribution": (lambda value: value in DISTRIBUTIONS, "one of " + ", ".join(DISTRIBUTIONS)),
-    "selection": (lambda value: value in SELECTIONS, "one of " + ", ".join(SELECTIONS)),
-    "seed": (_whole(0), "a whole number, 0 or more"),
-    "obs_size": (_whole(1), "a whole number, 1 or more"),
-    "obs_names": (lambda value: value is None or _list_of(_text)(value), "a list of names or null"),
-    "obs_normalisation": (_scaling, '{"mean": [...], "std": [above 0, ...], "clip": above 0} or null'),
-    "team_sizes": (
-        lambda value: _list_of(_pair)(value) and len(value) > 0,
-        "a list of [blue, orange], 0 to 4 cars each and one at least",
-    ),
-    "hitbox": (lambda value: value in _HITBOX_NAMES, "one of " + ", ".join(_HITBOX_NAMES)),
-    "probe": (_probe, '{"observations": rows of numbers, "controls": rows of numbers}'),
-    "versions": (
-        lambda value: isinstance(value, dict) and all(map(_text, value.values())),
-        "an object of package versions",
-    ),
-    "training": (lambda value: isinstance(value, dict), "an object"),
-    "weights_sha256": (
-        lambda value: _text(value) and len(value) == 64 and set(value) <= set("0123456789abcdef"),
-        "64 hexadecimal digits",
-    ),
-}

@@ -6,14 +6,14 @@ are (the current folder, PYTHONPATH), never in the folder of a run or a policy.
 """
 
 import importlib.util
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
-from rlgym_bridge.user_files import read_toml
+from rlgym_bridge.user_input.text_files import read_toml
+from rlgym_bridge.user_input.toml_text import toml_line
 
 RUN_FILE: Final = "run.toml"
 _ABOUT: Final = (
@@ -30,7 +30,7 @@ def write_run_modules(run: Path, modules: Sequence[str]) -> None:
         modules: Names of modules.
     """
     new = run / f".{RUN_FILE}.{os.getpid()}.tmp"
-    new.write_text(f"{_ABOUT}modules = {json.dumps(list(modules), ensure_ascii=False)}\n", encoding="utf-8")
+    new.write_text(f"{_ABOUT}{toml_line('modules', list(modules))}\n", encoding="utf-8")
     new.replace(run / RUN_FILE)
 
 

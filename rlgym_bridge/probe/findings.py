@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.user_input.toml_text import toml_line
 
 
 @dataclass(frozen=True)
@@ -92,13 +93,13 @@ class Report:
             if one.value is None:
                 lines.append(f"# {one.point}: not settled: {one.evidence}")
             else:
-                lines.append(f'{one.point} = "{one.value}"')
+                lines.append(toml_line(one.point, one.value))
         lines += ["", "[timing]"]
-        for one, unit in ((self.latency, "ticks"), (self.rate, "")):
+        for one, kind, unit in ((self.latency, int, "ticks"), (self.rate, float, "")):
             if one.value is None:
                 lines.append(f"# {one.point}: not settled: {one.evidence}")
             else:
-                lines.append(f"{one.point} = {one.value}" + (f"  # {unit}" if unit else ""))
+                lines.append(toml_line(one.point, kind(one.value), unit))
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, Any]:

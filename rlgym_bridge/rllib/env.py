@@ -1,6 +1,5 @@
 """Matches in RocketSim as RLlib's `MultiAgentEnv`: agents are the cars, `blue-0` to `orange-3`."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -13,6 +12,7 @@ from ray.rllib.env.vector.vector_multi_agent_env import VectorMultiAgentEnv
 from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.user_input.nearest_key import nearest_key
 
 _KEYS: Final = [name for name in inspect.signature(VectorEnv).parameters if name != "matches"]
 
@@ -151,9 +151,9 @@ def matches_of(config: Mapping[str, Any], matches: int) -> VectorEnv:
     given = dict(config)
     for name in given:
         if name not in _KEYS:
-            near = difflib.get_close_matches(str(name), _KEYS, 1, 0)
+            near = nearest_key(name, _KEYS)
             raise ValueError(
-                f"env_config has {name!r}, which MatchEnv does not know; the nearest is {near[0]} (all: "
+                f"env_config has {name!r}, which MatchEnv does not know; the nearest is {near} (all: "
                 f"{', '.join(_KEYS)})"
             )
     components: Callable[[], Any] | str | None = given.pop("components", None)

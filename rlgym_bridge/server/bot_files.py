@@ -9,7 +9,7 @@ from rlbot.config import ConfigParsingException, load_player_config, load_script
 
 from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.source import Source
-from rlgym_bridge.user_files import parse_toml
+from rlgym_bridge.user_input.text_files import parse_toml
 
 
 def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.PlayerConfiguration:

@@ -1,13 +1,13 @@
 """Configuration files with their line numbers, for errors that say where."""
 
-import difflib
 import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from rlgym_bridge.server.errors import ConfigError
-from rlgym_bridge.user_files import read_text
+from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.text_files import read_text
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Source:
         for key in keys:
             if key in known:
                 continue
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            near = nearest_key(key, known, 0.6)
+            hint = f"; did you mean {near}?" if near else ""
             line = self.line(section, key, occurrence)
             _log.warning("%s:%s: [%s] %s is unknown, ignored%s", self.path, line, section, key, hint)

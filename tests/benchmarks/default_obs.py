@@ -3,9 +3,9 @@
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import ComponentSpec
 from training.components import *  # noqa: F403
-from training.config import Settings
+from training.settings import TrainingSettings
 
 
-def obs(settings: Settings) -> ComponentSpec:
+def obs(settings: TrainingSettings) -> ComponentSpec:
     """Return what a car sees."""
     return ComponentSpec.of(DefaultObs, zero_padding=None)

@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from training.config import checked
 from training.learner import Learner
 from training.ppo import batch_of, improve
+from training.settings import check_settings
 from training.shared import rollout_layout
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--minibatch", type=int, default=8192)
     parser.add_argument("--iterations", type=int, default=10)
     options = parser.parse_args()
-    settings = checked(
+    settings = check_settings(
         {"collectors": 2, "snapshot_share": 0.0, "minibatch": options.minibatch, "threads": options.threads}
     )
     learner = Learner(settings)

@@ -16,7 +16,8 @@ from typing import Any
 
 from tests.benchmarks.runner import Skipped, compared
 from tests.support.processes import run_to_end
-from training.config import Settings, as_toml
+from training.settings import TrainingSettings
+from training.settings_file import settings_as_toml
 
 _ROOT = Path(__file__).parents[2]
 _PEER = _ROOT / ".venv" / "peer"
@@ -64,10 +65,10 @@ def ppo_vs_rlgym_learn(rounds: int) -> dict[str, Any]:
     return compared(ours, theirs, "agent steps/s of playing and learning", peer)
 
 
-def settings_of(folder: Path, seed: int, iterations: int) -> Settings:
+def settings_of(folder: Path, seed: int, iterations: int) -> TrainingSettings:
     """Return the settings of a run whose last `iterations` count."""
     steps = (_WARM_UP + iterations) * BATCH
-    return Settings(
+    return TrainingSettings(
         out=str(folder / "run"),
         components="tests.benchmarks.default_obs",
         steps=steps,
@@ -91,7 +92,7 @@ def settings_of(folder: Path, seed: int, iterations: int) -> Settings:
 
 def _ours(folder: Path, seed: int) -> float:
     settings, file = settings_of(folder, seed, _OURS), folder / "settings.toml"
-    file.write_text(as_toml(settings), encoding="utf-8")
+    file.write_text(settings_as_toml(settings), encoding="utf-8")
     _run([sys.executable, "-m", "training", str(file), "--quiet"], folder, _ROOT)
     with (folder / "run" / "progress.csv").open(newline="", encoding="utf-8") as table:
         return speed_of([(int(row["steps"]), float(row["seconds"])) for row in csv.DictReader(table)])

@@ -15,7 +15,7 @@ from typing import Any
 from tests.benchmarks.ppo import BATCH, settings_of, speed_of
 from tests.benchmarks.runner import compared
 from tests.support.processes import run_to_end
-from training.config import as_toml
+from training.settings_file import settings_as_toml
 
 _ROOT = Path(__file__).parents[2]
 _RUN_SECONDS = 600.0  # at most
@@ -54,7 +54,7 @@ def _trained(seed: int, engine: str, runners: int = _RUNNERS) -> float:
         settings = settings_of(folder, seed, _OURS)
         more = {"collectors": runners, "matches": settings.matches * settings.collectors // runners}
         file = folder / "settings.toml"
-        file.write_text(as_toml(dataclasses.replace(settings, **more)), encoding="utf-8")
+        file.write_text(settings_as_toml(dataclasses.replace(settings, **more)), encoding="utf-8")
         _run([sys.executable, "-m", "training", str(file), "--engine", engine, "--quiet"])
         with (folder / "run" / "progress.csv").open(newline="", encoding="utf-8") as table:
             return speed_of([(int(row["steps"]), float(row["seconds"])) for row in csv.DictReader(table)])

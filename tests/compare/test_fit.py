@@ -13,7 +13,7 @@ from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
 from tests.support.planted_gaps import as_table, play, sent, without
 from tests.support.recorded_matches import record
-from training.config import load
+from training.settings_file import load_settings
 
 PLANTED = {"gravity": 1.01, "ball_drag": 1.02, "boost_accel_ground": 0.95, "ball_world_restitution": 0.97}
 JUMPS = {"jump_immediate_force": 1.03, "jump_accel": 0.96, "boost_accel_air": 0.95}
@@ -65,10 +65,10 @@ def test_a_match_of_ours_shows_the_constants_and_the_delay_that_it_was_played_wi
 def test_training_takes_the_file_beside_ones_own_settings(fitted: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text("seed = 7\ninput_latency = 0\n")
-    settings = load(mine, fitted)
+    settings = load_settings(mine, fitted)
     assert (settings.seed, settings.action_delay, settings.input_latency) == (7, (3, 3), 3)
     assert parse_physics(settings.physics) == read_physics(fitted)
-    assert load(fitted, mine).input_latency == 0
+    assert load_settings(fitted, mine).input_latency == 0
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,6 @@ def test_a_match_with_constants_that_are_none_is_not_played(
     (tmp_path / "mine.toml").write_text("[physics]\ngravity = 0\n")
     file = str(tmp_path / "mine.toml")
     assert main(["match", "--blue", "chaser", "--physics", file]) == 2
-    assert "gravity in [physics] has value 0" in capsys.readouterr().err
+    assert "value of gravity in [physics] is 0, expected a multiple" in capsys.readouterr().err
     assert main(["match", "--blue", "chaser", "--server", "rlbot", "--physics", file]) == 2
     assert "expected none with --server rlbot" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from rlgym.api import ObsBuilder
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.spec import ComponentSpec
-from training.config import Settings
+from training.settings import TrainingSettings
 
 MARKS = 4
 
@@ -84,13 +84,13 @@ class MarkEnv:
         return counts
 
 
-def obs(settings: Settings) -> ComponentSpec:
+def obs(settings: TrainingSettings) -> ComponentSpec:
     return ComponentSpec.of(MarkObs)
 
 
-def parser(settings: Settings) -> ComponentSpec:
+def parser(settings: TrainingSettings) -> ComponentSpec:
     return ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=settings.tick_skip)
 
 
-def make_env(settings: Settings, matches: int) -> MarkEnv:
+def make_env(settings: TrainingSettings, matches: int) -> MarkEnv:
     return MarkEnv(matches, settings.cars)

@@ -18,10 +18,10 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.support.recorded_matches import record
 from tests.training.test_ppo import column
-from training.config import checked
 from training.learner import Learner
 from training.rllib.ppo import OnCluster
 from training.runs.run import Iteration, run
+from training.settings import check_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -79,7 +79,7 @@ def test_an_env_runner_killed_while_it_plays_costs_the_running_batch_alone(
     two: Cluster, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    settings = checked(RUN | {"out": str(out), "steps": ITERATIONS * BATCH, "checkpoint_every": BATCH})
+    settings = check_settings(RUN | {"out": str(out), "steps": ITERATIONS * BATCH, "checkpoint_every": BATCH})
     summary = run(settings, partial(Attacked, address=two.address), quiet=True)
     assert len(Attacked.kills) == 1
     assert Attacked.runners[:KILLED_IN] == [2] * KILLED_IN
@@ -98,7 +98,7 @@ def test_an_env_runner_killed_while_it_plays_costs_the_running_batch_alone(
 
 
 def test_a_machine_that_is_gone_is_played_for_by_the_others(two: Cluster, tmp_path: Path) -> None:
-    settings = checked(RUN | {"out": str(tmp_path / "run")})
+    settings = check_settings(RUN | {"out": str(tmp_path / "run")})
     with OnCluster(Learner(settings), two.address) as engine:
         assert engine.iterate(0).steps == BATCH
         [other] = [one for one in two.list_all_nodes() if one is not two.head_node]

@@ -13,7 +13,6 @@ from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import make_module
 from training.collector import CollectorDied, Collectors
-from training.config import ConfigError, Settings, checked
 from training.environment import Task
 from training.learner import Diverged, Learner
 from training.ppo import main
@@ -23,6 +22,7 @@ from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
 from training.selfplay.rivals import Rival
 from training.selfplay.seats import learned_seats, rival_sides, seats_of, snapshot_sides
+from training.settings import SettingsError, TrainingSettings, check_settings
 
 SMALL = {
     "components": "tests.support.mark_game",
@@ -38,8 +38,8 @@ SMALL = {
 BATCH = 8 * 14
 
 
-def settings(out: Path, **changes: Any) -> Settings:
-    return checked(SMALL | {"out": str(out)} | changes)
+def settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def column(out: Path, name: str) -> list[float]:
@@ -145,7 +145,7 @@ def test_who_goes_back_to_an_earlier_checkpoint_keeps_what_comes_of_it(tmp_path:
 
 
 def test_two_runs_do_not_train_in_one_folder(tmp_path: Path) -> None:
-    with Locked(tmp_path / "run"), pytest.raises(ConfigError, match="another training writes to"):
+    with Locked(tmp_path / "run"), pytest.raises(SettingsError, match="another training writes to"):
         main(settings(tmp_path / "run"), quiet=True)
     main(settings(tmp_path / "run", steps=BATCH), quiet=True)
 
@@ -160,7 +160,7 @@ def test_a_state_of_another_version_is_named(trained: Path) -> None:
     state = torch.load(file, weights_only=True)
     del state["ratings"]
     torch.save(state, file)
-    with pytest.raises(ConfigError, match=r"lacks ratings in training.pt: another version wrote it"):
+    with pytest.raises(SettingsError, match=r"lacks ratings in training.pt: another version wrote it"):
         main(settings(trained), resume=True, quiet=True)
 
 
@@ -176,7 +176,7 @@ def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
 """
     make_module(tmp_path, monkeypatch, "own_components", text)
     own = settings(tmp_path, components="own_components", my={"mine": 3})
-    with pytest.raises(ConfigError, match=r"RuntimeError: asked for 3 \(.*own_components.py, line 6\)"):
+    with pytest.raises(SettingsError, match=r"RuntimeError: asked for 3 \(.*own_components.py, line 6\)"):
         main(own, quiet=True)
     parts = Task(own).obs_and_parser()
     assert parts.obs_builder is not None and parts.obs_builder.pos_coef == 0.001
@@ -188,7 +188,7 @@ def test_a_builder_in_place_of_its_name_is_refused_with_what_to_write(
     text = "from training.components import *\nfrom rlgym_bridge.components.default_obs import DefaultObs\n"
     text += "def obs(settings): return DefaultObs(zero_padding=None)\n"
     make_module(tmp_path, monkeypatch, "unnamed", text)
-    with pytest.raises(ConfigError, match=r"expected its name, .*: ComponentSpec.of\(DefaultObs, \.\.\.\)"):
+    with pytest.raises(SettingsError, match=r"expected its name, .*: ComponentSpec.of\(DefaultObs, \.\.\.\)"):
         main(settings(tmp_path, components="unnamed"), quiet=True)
 
 
@@ -246,31 +246,31 @@ def test_a_checkpoint_of_something_else_is_refused_with_the_difference(
     text: str, changes: dict, message: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     components = stand_in(tmp_path, monkeypatch, text)
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SettingsError, match=message):
         main(settings(trained, components=components, **changes), resume=True, quiet=True)
 
 
 def test_a_damaged_checkpoint_is_named(trained: Path) -> None:
     (trained / "checkpoints" / "0" / STATE_FILE).write_bytes(b"nothing")
-    with pytest.raises(ConfigError, match=r"checkpoints.0 cannot be read"):
+    with pytest.raises(SettingsError, match=r"checkpoints.0 cannot be read"):
         main(settings(trained), resume=True, quiet=True)
 
 
 def test_a_folder_with_an_earlier_run_is_not_trained_over(trained: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--resume goes on, --out names another folder"):
+    with pytest.raises(SettingsError, match=r"--resume goes on, --out names another folder"):
         main(settings(trained), quiet=True)
 
 
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no checkpoint in .*checkpoints to resume from"):
+    with pytest.raises(SettingsError, match=r"there is no checkpoint in .*checkpoints to resume from"):
         main(settings(tmp_path), resume=True, quiet=True)
 
 
 def test_components_that_do_not_exist_are_named() -> None:
-    with pytest.raises(ConfigError, match=r'components is "nowhere", which cannot be imported'):
-        Task(checked({"components": "nowhere"}))
-    with pytest.raises(ConfigError, match=r'components is "json", which has no function obs'):
-        Task(checked({"components": "json"}))
+    with pytest.raises(SettingsError, match=r'components is "nowhere", which cannot be imported'):
+        Task(check_settings({"components": "nowhere"}))
+    with pytest.raises(SettingsError, match=r'components is "json", which has no function obs'):
+        Task(check_settings({"components": "json"}))
 
 
 def test_a_collector_that_breaks_is_named_with_its_traceback(
@@ -333,7 +333,7 @@ def test_a_rival_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
     ],
 )
 def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SettingsError, match=message):
         main(settings(tmp_path / "run", components="training.components", **changes), quiet=True)
 
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tests.support.mark_game import MARKS
-from training.config import checked
 from training.learner import Diverged, Learner
 from training.ppo import batch_of, losses
 from training.returns import RunningScale, advantages, scaled
+from training.settings import check_settings
 
 SETTINGS = {"components": "tests.support.mark_game", "collectors": 1, "snapshot_share": 0.0}
 
@@ -50,7 +50,9 @@ def rollouts(**changes: np.ndarray) -> dict[str, np.ndarray]:
 
 def learner_that_says(values: list[float]) -> Learner:
     """Return a learner whose critic has a value for each mark; returns are not weighted (lambda 1)."""
-    made = Learner(checked(SETTINGS | {"gamma": 0.5, "gae_lambda": 1.0, "matches": 1, "rollout_steps": 4}))
+    made = Learner(
+        check_settings(SETTINGS | {"gamma": 0.5, "gae_lambda": 1.0, "matches": 1, "rollout_steps": 4})
+    )
     made.critic.values = lambda shown: shown @ torch.tensor(values)  # type: ignore[method-assign]
     return made
 

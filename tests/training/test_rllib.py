@@ -17,7 +17,6 @@ from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import run_to_end
 from tests.training.test_ppo import SMALL, column, stand_in
 from training.collector import CollectorDied
-from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main as train_here
 from training.rllib.cluster import cluster
@@ -25,6 +24,7 @@ from training.rllib.ppo import OnCluster, main
 from training.rllib.runner import MAIN, SNAPSHOT
 from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
+from training.settings import SettingsError, TrainingSettings, check_settings
 
 STEPS = 8 * 14  # of a batch
 
@@ -39,8 +39,8 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             yield folder
 
 
-def settings(out: Path, **changes: Any) -> Settings:
-    return checked(SMALL | {"out": str(out)} | changes)
+def settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
@@ -202,7 +202,7 @@ def test_components_that_a_machine_of_the_cluster_does_not_have_are_named(
 
 
 def test_more_runners_than_processors_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="collectors is 1000, and the cluster has"):
+    with pytest.raises(SettingsError, match="collectors is 1000, and the cluster has"):
         main(settings(tmp_path, collectors=1000), quiet=True)
 
 
@@ -249,7 +249,7 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
 def test_real_matches_of_two_cars_a_side_are_played_against_a_rival_too(tmp_path: Path) -> None:
     run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
     others = {"rival": "chaser", "rival_share": 0.5, "snapshot_share": 0.25}
-    with OnCluster(Learner(checked({**run, **others, "out": str(tmp_path)}))) as engine:
+    with OnCluster(Learner(check_settings({**run, **others, "out": str(tmp_path)}))) as engine:
         done = engine.iterate(0)
         [seats] = engine._of_runners(lambda runner: runner._seats)
     assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are the rival's and 2 a snapshot's

@@ -8,11 +8,11 @@ import pytest
 import safetensors.numpy
 
 from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
-from training.config import ConfigError, Settings, checked
 from training.learner import Learner
 from training.ppo import main
 from training.runs.checkpoints import Checkpoints
 from training.runs.run import Summary
+from training.settings import SettingsError, TrainingSettings, check_settings
 
 BATCH = 8 * 16
 SMALL = {
@@ -31,8 +31,8 @@ SMALL = {
 }
 
 
-def settings(out: Path, **changes: Any) -> Settings:
-    return checked(SMALL | {"out": str(out)} | changes)
+def settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out)} | changes)
 
 
 def hits(summary: Summary) -> float:
@@ -62,7 +62,7 @@ def test_at_first_only_the_critic_learns(tmp_path: Path) -> None:
     given = weights(start)
     assert all((tensor == given[name]).all() for name, tensor in weights(alone).items())
     assert any((tensor != given[name]).any() for name, tensor in weights(both).items())
-    with pytest.raises(ConfigError, match="the policy of start_from stays as it is"):
+    with pytest.raises(SettingsError, match="the policy of start_from stays as it is"):
         main(settings(tmp_path / "too short", steps=2 * BATCH, **run), quiet=True)
 
 
@@ -90,13 +90,13 @@ def test_a_policy_of_something_else_is_refused_with_the_difference(
     changes: dict, message: str, tmp_path: Path
 ) -> None:
     start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SettingsError, match=message):
         main(settings(tmp_path / "on", **{"start_from": str(start), **changes}), quiet=True)
     assert newest_checkpoint(tmp_path / "on") is None
 
 
 def test_a_folder_without_a_policy_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r'start_from is ".*nowhere", which cannot be read: .* is no folder'
+        SettingsError, match=r'start_from is ".*nowhere", which cannot be read: .* is no folder'
     ):
         main(settings(tmp_path / "on", start_from=str(tmp_path / "nowhere")), quiet=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import ray
 from ray.job_config import JobConfig
 
-from training.config import ConfigError
+from training.settings import SettingsError
 
 _OBJECTS: Final = 512 << 20
 """Bytes of shared memory for the objects of a cluster of our own: a batch has a few MB."""
@@ -34,7 +34,7 @@ def cluster(address: str | None = None, processors: int = 0, silent: bool = Fals
         Processors of the cluster.
 
     Raises:
-        ConfigError: There is no cluster at the address.
+        SettingsError: There is no cluster at the address.
     """
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # it tells of its progress
     own = not ray.is_initialized()
@@ -69,7 +69,7 @@ def _begin(address: str | None, processors: int, silent: bool) -> None:
             socket.create_connection((host.removeprefix("ray://"), int(port)), _REACH_SECONDS).close()
         ray.init(address=address, **how)
     except (OSError, ValueError, RuntimeError) as error:
-        raise ConfigError(
+        raise SettingsError(
             f'no Ray cluster can be joined at "{address}": {error}. `ray start --head` begins one, and says '
             "its address"
         ) from error

@@ -26,7 +26,6 @@ from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.rllib.runner import COUNTS
 from training.collector import CollectorDied
-from training.config import ConfigError, Settings
 from training.learner import Diverged, Learner
 from training.returns import RunningScale
 from training.rllib.cluster import cluster
@@ -34,13 +33,14 @@ from training.rllib.learner import SelfPlayLearner
 from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
 from training.runs.run import Iteration, Summary, run
 from training.selfplay.policy_rows import tensors_of
+from training.settings import SettingsError, TrainingSettings
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
 
 
 def main(
-    settings: Settings, resume: bool = False, quiet: bool = False, address: str | None = None
+    settings: TrainingSettings, resume: bool = False, quiet: bool = False, address: str | None = None
 ) -> Summary:
     """Train with RLlib; see `training.runs.run.run`.
 
@@ -52,7 +52,7 @@ def main(
             loopback alone and ends with the run.
 
     Raises:
-        ConfigError: As `run` raises it, or there is no cluster at the address.
+        SettingsError: As `run` raises it, or there is no cluster at the address.
         CollectorDied: An env runner could not make its matches; components raised an error; or all env
             runners have died.
         Diverged: As `run` raises it.
@@ -80,7 +80,7 @@ class OnCluster:
             processors = opening.enter_context(cluster(address, settings.collectors))
             self.count = settings.collectors or processors
             if self.count > processors:
-                raise ConfigError(
+                raise SettingsError(
                     f"collectors is {self.count}, and the cluster has {processors} processors, one for each; "
                     "set it to fewer, or 0"
                 )
@@ -177,8 +177,8 @@ class OnCluster:
         clip = learner.shape.obs_clip
         if clip is None:
             return {}
-        mean, std, _ = learner.scale.normalisation(clip)
-        return {"obs_mean": np.array(mean, np.float32), "obs_std": np.array(std, np.float32)}
+        scale = learner.scale.normalisation(clip)
+        return {"obs_mean": np.array(scale.mean, np.float32), "obs_std": np.array(scale.std, np.float32)}
 
     def _set(self, states: Mapping[str, Mapping[str, np.ndarray]], optimizer: Any = None) -> None:
         """Set weights of modules, everywhere."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from training.config import ConfigError
+from training.settings import SettingsError
 
 _FILE = "training.lock"
 
@@ -17,7 +17,7 @@ class Locked:
         folder: Made where it is not there.
 
     Raises:
-        ConfigError: Another process trains there, or it cannot be written to; raised on entering.
+        SettingsError: Another process trains there, or it cannot be written to; raised on entering.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,12 +30,12 @@ class Locked:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = (self._folder / _FILE).open("a+b")
         except OSError as error:
-            raise ConfigError(f"{self._folder} cannot be written to: {error}") from error
+            raise SettingsError(f"{self._folder} cannot be written to: {error}") from error
         try:
             _lock(self._file)
         except OSError as error:
             self._file.close()
-            raise ConfigError(
+            raise SettingsError(
                 f"another training writes to {self._folder}: stop it, or name another folder with --out"
             ) from error
         return self

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from training.config import Settings
 from training.runs.progress_table import mend_table
+from training.settings import TrainingSettings
 
 try:
     from torch.utils.tensorboard import SummaryWriter
@@ -51,7 +51,7 @@ class Progress:
         quiet: Show nothing; files are written all the same.
     """
 
-    def __init__(self, settings: Settings, steps: int, quiet: bool) -> None:
+    def __init__(self, settings: TrainingSettings, steps: int, quiet: bool) -> None:
         self._settings, self._first = settings, steps
         out = Path(settings.out)
         out.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,8 @@ from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
-from training.config import ConfigError, Settings
 from training.environment import Task
+from training.settings import SettingsError, TrainingSettings
 
 STATE_FILE: Final = "training.pt"
 STATE: Final = (
@@ -22,7 +22,7 @@ STATE: Final = (
 )  # fmt: skip
 
 
-def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task) -> dict[str, Any]:
+def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
     """Return the state that a checkpoint holds, if it belongs to what is to be trained.
 
     Args:
@@ -32,18 +32,18 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task)
         task: Its components.
 
     Raises:
-        ConfigError: The checkpoint was trained with another observation, parser or networks, or is damaged.
+        SettingsError: The checkpoint was trained with another observation, parser or networks, or is damaged.
     """
     try:
         manifest, _ = read_files(folder)
         state: dict[str, Any] = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
     except Exception as error:  # torch has many ways to say that a file is damaged
-        raise ConfigError(
+        raise SettingsError(
             f"the checkpoint {folder} cannot be read: {type(error).__name__}: {error}"
         ) from error
     missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
     if missing:
-        raise ConfigError(
+        raise SettingsError(
             f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
             "train anew in another folder (out)"
         )
@@ -60,7 +60,7 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task)
         if before.get(name) != now[name]
     ]
     if found:
-        raise ConfigError(
+        raise SettingsError(
             f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
             "as they were, or train anew in another folder (out)"
         )
@@ -68,7 +68,7 @@ def load_state(folder: Path, settings: Settings, built: Fingerprint, task: Task)
 
 
 def load_start(
-    settings: Settings, built: Fingerprint, task: Task, shape: PolicyShape
+    settings: TrainingSettings, built: Fingerprint, task: Task, shape: PolicyShape
 ) -> tuple[dict[str, Tensor], Normalisation | None]:
     """Return weights and normalisation of the policy in `settings.start_from`, if it can be trained on.
 
@@ -79,7 +79,7 @@ def load_start(
         shape: Of its policy.
 
     Raises:
-        ConfigError: The folder is unreadable; the policy sees or does something else than is to be trained,
+        SettingsError: The folder is unreadable; the policy sees or does something else than is to be trained,
             has other layers, or is normalised where this one is not.
     """
     given = f'start_from is "{settings.start_from}"'
@@ -87,7 +87,7 @@ def load_start(
         manifest, data = read_files(Path(policy_path(settings.start_from)))
         weights = safetensors.torch.load(data)
     except Exception as error:  # safetensors has an error of its own beside those of files
-        raise ConfigError(f"{given}, which cannot be read: {error}") from error
+        raise SettingsError(f"{given}, which cannot be read: {error}") from error
     found = differences(manifest, built, task.obs_and_parser())
     # Without what a row of a policy holds besides weights.
     expected = {name: size for name, size in shape.tensors.items() if not name.startswith("obs_")}
@@ -101,7 +101,7 @@ def load_start(
     if clips[0] != clips[1]:
         found.append(f"it clips normalised observations to {clips[0]}, this run to {clips[1]} (obs_clip)")
     if found:
-        raise ConfigError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
+        raise SettingsError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
     return weights, scaling
 
 

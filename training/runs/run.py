@@ -12,12 +12,12 @@ from typing import Any, Protocol, Self
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
-from training.config import ConfigError, Settings
 from training.learner import OLDER, Learner
 from training.runs.checkpoints import Checkpoints
 from training.runs.lock import Locked
 from training.runs.progress import Progress
 from training.runs.stopping import StopAsked
+from training.settings import SettingsError, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,10 @@ class Summary:
 
 
 def run(
-    settings: Settings, engine_of: Callable[[Learner], Engine], resume: bool = False, quiet: bool = False
+    settings: TrainingSettings,
+    engine_of: Callable[[Learner], Engine],
+    resume: bool = False,
+    quiet: bool = False,
 ) -> Summary:
     """Train until the last step, or until asked to stop.
 
@@ -95,7 +98,7 @@ def run(
         quiet: Show nothing.
 
     Raises:
-        ConfigError: A setting does not fit; there is no checkpoint to go on from, or it does not fit; or
+        SettingsError: A setting does not fit; there is no checkpoint to go on from, or it does not fit; or
             there is one and `resume` is not given.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
@@ -104,9 +107,9 @@ def run(
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
     newest = newest_checkpoint(Path(settings.out))
     if resume and newest is None:
-        raise ConfigError(f"there is no checkpoint in {checkpoints.folder} to resume from")
+        raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
     if newest is not None and not resume:
-        raise ConfigError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
+        raise SettingsError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
     learner = Learner(settings)
     changed: Mapping[str, str] = {}
     if newest is not None:

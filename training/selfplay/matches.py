@@ -9,10 +9,10 @@ import numpy as np
 
 from rlgym_bridge.sim.vector_env import Step
 from rlgym_bridge.state import layout_of
-from training.config import Settings
 from training.environment import Task
 from training.selfplay.rivals import Rival
 from training.selfplay.seats import rival_sides, snapshot_sides
+from training.settings import TrainingSettings
 
 
 class SelfPlayMatches:
@@ -26,10 +26,10 @@ class SelfPlayMatches:
         parser: The action parser (of the first match).
 
     Raises:
-        ConfigError: The rival does not fit.
+        SettingsError: The rival does not fit.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         task = Task(settings)
         self._sides = {"snapshot": snapshot_sides(settings), "rival": rival_sides(settings)}
         self._rival: Rival | None = None

@@ -24,7 +24,11 @@ def pack(shape: PolicyShape, weights: Mapping[str, np.ndarray], scaling: Normali
         weights: Its tensors, named as in `rlgym_bridge.policy.numpy_network`.
         scaling: Of its observations; None for none.
     """
-    mean, std = (np.zeros(shape.obs_size), np.ones(shape.obs_size)) if scaling is None else scaling[:2]
+    mean, std = (
+        (np.zeros(shape.obs_size), np.ones(shape.obs_size))
+        if scaling is None
+        else (scaling.mean, scaling.std)
+    )
     tensors = {**weights, "obs_mean": mean, "obs_std": std}
     return np.concatenate([np.ravel(tensors[name]) for name in shape.tensors], dtype=np.float32)
 

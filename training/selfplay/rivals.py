@@ -12,9 +12,9 @@ from rlgym_bridge.components.batching import works_in_batches
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.state import MatchState
-from training.config import ConfigError, Settings
 from training.environment import Task
 from training.selfplay.seats import seats_of
+from training.settings import SettingsError, TrainingSettings
 
 _PROBED = 1000  # actions at most whose rows are compared
 
@@ -33,30 +33,30 @@ class Rival:
             where it does not play.
 
     Raises:
-        ConfigError: It cannot be loaded, decides at another pace, has other actions, or no batch form.
+        SettingsError: It cannot be loaded, decides at another pace, has other actions, or no batch form.
     """
 
-    def __init__(self, settings: Settings, task: Task, sides: np.ndarray) -> None:
+    def __init__(self, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:
         name, ours = settings.rival, task.obs_and_parser()
         try:
             brain = load_player(name, [task.module.partition(".")[0], *run_modules(name)])
             theirs = brain.components()
         except (OSError, ValueError) as error:
-            raise ConfigError(f'rival is "{name}", which cannot be played: {error}') from error
+            raise SettingsError(f'rival is "{name}", which cannot be played: {error}') from error
         if brain.tick_skip != settings.tick_skip:
-            raise ConfigError(
+            raise SettingsError(
                 f'rival is "{name}", which decides every {brain.tick_skip} ticks, and tick_skip is '
                 f"{settings.tick_skip}: both have to decide together"
             )
         if not _same_actions(ours.parser, theirs.parser):
-            raise ConfigError(
+            raise SettingsError(
                 f'rival is "{name}", whose actions mean something else than those of this run: its parser '
                 f"is {type(theirs.parser).__name__}, that of this run {type(ours.parser).__name__}, or their "
                 "rows differ"
             )
         self._obs: Any = theirs.obs_builder
         if self._obs is not None and not works_in_batches(self._obs):
-            raise ConfigError(
+            raise SettingsError(
                 f'rival is "{name}", whose observation {type(self._obs).__name__} has no build_batch'
             )
         self.reads: Sequence[str] = () if self._obs is None else getattr(self._obs, "reads", ())

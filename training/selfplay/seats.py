@@ -6,36 +6,36 @@ All collectors are alike.
 
 import numpy as np
 
-from training.config import Settings
+from training.settings import TrainingSettings
 
 
-def snapshot_sides(settings: Settings) -> np.ndarray:
+def snapshot_sides(settings: TrainingSettings) -> np.ndarray:
     """Return which team a snapshot plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
     return _sides(settings, 0, _count(settings, settings.snapshot_share))
 
 
-def rival_sides(settings: Settings) -> np.ndarray:
+def rival_sides(settings: TrainingSettings) -> np.ndarray:
     """Return the same of the rival."""
     first = _count(settings, settings.snapshot_share)
     return _sides(settings, first, _count(settings, settings.rival_share))
 
 
-def seats_of(sides: np.ndarray, settings: Settings) -> np.ndarray:
+def seats_of(sides: np.ndarray, settings: TrainingSettings) -> np.ndarray:
     """Return the seats of some sides, `(matches, cars)` bool."""
     seats: np.ndarray = sides[:, None] == np.repeat((1, -1), settings.team_sizes)
     return seats
 
 
-def learned_seats(settings: Settings) -> np.ndarray:
+def learned_seats(settings: TrainingSettings) -> np.ndarray:
     """Return the seats that are learned from, `(matches, cars)` bool: those of the policy in training."""
     return ~seats_of(snapshot_sides(settings) + rival_sides(settings), settings)
 
 
-def _count(settings: Settings, share: float) -> int:
+def _count(settings: TrainingSettings, share: float) -> int:
     return round(share * settings.matches)
 
 
-def _sides(settings: Settings, first: int, count: int) -> np.ndarray:
+def _sides(settings: TrainingSettings, first: int, count: int) -> np.ndarray:
     sides = np.zeros(settings.matches, np.int8)
     sides[first : first + count] = np.where(np.arange(len(sides[first : first + count])) % 2 == 0, 1, -1)
     return sides

@@ -30,7 +30,7 @@ from rlgym_bridge.recording.mcap.writer import RecordingError
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.segments import Track, jumps
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_files import parse_json
+from rlgym_bridge.user_input.text_files import parse_json
 
 _SECOND = 1e-9  # s in a ns
 _MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too

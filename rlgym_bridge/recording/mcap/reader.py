@@ -17,7 +17,7 @@ from mcap.stream_reader import breakup_chunk
 
 from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE
 from rlgym_bridge.recording.mcap.writer import RecordingError
-from rlgym_bridge.user_files import parse_json
+from rlgym_bridge.user_input.text_files import parse_json
 
 MAGIC: Final = b"\x89MCAP0\r\n"
 _FRAME: Final = struct.Struct("<BQ")  # kind and length of a record, before its content

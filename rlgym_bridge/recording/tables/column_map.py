@@ -44,7 +44,7 @@ from rlgym_bridge.recording.tables.bodies import (
     known,
     number,
 )
-from rlgym_bridge.user_files import read_toml
+from rlgym_bridge.user_input.text_files import read_toml
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,22 @@ from pathlib import Path
 import pytest
 
 import training
-from training.config import ConfigError, Settings, as_toml, checked, load
+from training.settings import SettingsError, TrainingSettings, check_settings
+from training.settings_file import load_settings, settings_as_toml
 
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 
 
 def test_the_file_of_defaults_holds_every_key_with_its_default_and_meaning() -> None:
-    assert DEFAULTS.read_text().endswith(as_toml(Settings()))
-    assert load(DEFAULTS) == Settings()
+    assert DEFAULTS.read_text().endswith(settings_as_toml(TrainingSettings()))
+    assert load_settings(DEFAULTS) == TrainingSettings()
 
 
 def test_what_is_printed_reads_back_as_the_same_settings() -> None:
-    settings = checked({"team_sizes": [3, 3], "zero_sum": True, "gamma": 1, "out": 'a "b" \\ c'})
+    settings = check_settings({"team_sizes": [3, 3], "zero_sum": True, "gamma": 1, "out": 'a "b" \\ c'})
     assert settings.gamma == 1.0
     assert isinstance(settings.gamma, float)
-    assert checked(tomllib.loads(as_toml(settings))) == settings
+    assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
 
 
 @pytest.mark.parametrize(
@@ -48,23 +49,23 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
     ],
 )
 def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        checked({key: value})
+    with pytest.raises(SettingsError, match=message):
+        check_settings({key: value})
 
 
 def test_own_settings_stand_in_a_table_of_their_own() -> None:
-    settings = checked({"my": {"bump": 0.5, "names": ["a", "b"]}})
+    settings = check_settings({"my": {"bump": 0.5, "names": ["a", "b"]}})
     assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
-    assert checked(tomllib.loads(as_toml(settings))) == settings
-    with pytest.raises(ConfigError, match=r"when in \[my\] is .*expected a number, a text"):
-        checked({"my": {"when": {"deep": 1}}})
+    assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
+    with pytest.raises(SettingsError, match=r"when in \[my\] is .*expected a number, a text"):
+        check_settings({"my": {"when": {"deep": 1}}})
 
 
 def test_tables_of_several_files_are_put_together(tmp_path: Path) -> None:
     one, other = tmp_path / "one.toml", tmp_path / "other.toml"
     one.write_text("steps = 1\n[my]\na = 1\nb = 1\n[physics]\ngravity = 1.01\n")
     other.write_text("[my]\nb = 2\n[physics]\nball_drag = 1.02\n")
-    found = load(one, other)
+    found = load_settings(one, other)
     assert (found.steps, found.my) == (1, {"a": 1, "b": 2})
     assert set(found.physics) == {"gravity", "ball_drag"}
 
@@ -72,5 +73,5 @@ def test_tables_of_several_files_are_put_together(tmp_path: Path) -> None:
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("gamma: 0.9")
-    with pytest.raises(ConfigError, match=r"mine\.toml cannot be read"):
-        load(file)
+    with pytest.raises(SettingsError, match=r"mine\.toml cannot be read"):
+        load_settings(file)

@@ -1,0 +1,1 @@
+"""What users write: files of settings, their checks, and modules of their own."""

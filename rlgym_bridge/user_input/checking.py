@@ -1,0 +1,111 @@
+"""Checks of settings against msgspec types, with errors that say what came and what was expected."""
+
+import re
+from collections.abc import Callable, Mapping
+from reprlib import repr as shorten
+from typing import Any, Final, get_type_hints
+
+import msgspec
+from msgspec import Meta
+from msgspec.inspect import (
+    BoolType,
+    FloatType,
+    IntType,
+    Metadata,
+    StrType,
+    TupleType,
+    Type,
+    VarTupleType,
+    type_info,
+)
+
+VAST: Final = 10**15
+"""Bounds from here on keep out slips and hostile files; errors name them only to values beyond them."""
+
+_COUNTS: Final = ("no", "one", "two", "three", "four")
+
+
+def expecting(text: str) -> Meta:
+    """Return a note for `Annotated`: what errors say was expected, in place of the type's own words."""
+    return Meta(extra={"expected": text})
+
+
+def one_of(*words: str) -> Meta:
+    """Return a note for `Annotated[str, ...]`: the words that a text may be."""
+    alternatives = "|".join(map(re.escape, words))
+    return Meta(pattern=rf"\A(?:{alternatives})\Z", extra={"expected": "one of " + ", ".join(words)})
+
+
+def check_values(
+    values: Mapping[str, Any],
+    kind: type,
+    error: Callable[[str, str], Exception],
+    show: Callable[[Any], str] = shorten,
+) -> dict[str, Any]:
+    """Return values as the annotations of a class describe them.
+
+    Args:
+        values: Values as TOML or JSON gives them, by names of attributes of the class.
+        kind: A class with annotations that msgspec understands.
+        error: Makes the exception of a key and what is wrong with its value.
+        show: Makes the text of a value for a message.
+
+    Raises:
+        Exception: What `error` returns, for the first value that does not fit.
+    """
+    types = get_type_hints(kind, include_extras=True)
+    checked = {}
+    for name, value in values.items():
+        try:
+            checked[name] = msgspec.convert(value, types[name])
+        except (msgspec.ValidationError, OverflowError):
+            raise error(name, f"is {show(value)}, expected {describe_type(types[name], value)}") from None
+    return checked
+
+
+def describe_type(kind: Any, value: Any = None) -> str:
+    """Return in words what a type takes.
+
+    Args:
+        kind: The type, with its limits as `Annotated` notes.
+        value: What came in its place: a vast limit is named only where it is beyond that.
+    """
+    return _describe(type_info(kind), value)
+
+
+def _describe(info: Any, value: Any) -> str:
+    match info:
+        case Metadata(extra={"expected": str(text)}):
+            return text
+        case Metadata(type=inner):
+            return _describe(inner, value)
+        case IntType() | FloatType():
+            return ("a whole number" if isinstance(info, IntType) else "a number") + _limits(info, value)
+        case BoolType():
+            return "true or false"
+        case StrType():
+            return "a text"
+        case VarTupleType(item_type=inner):
+            return "a list of " + _plural(inner, value)
+        case TupleType(item_types=inner):
+            return f"{_COUNTS[len(inner)]} {_plural(inner[0], value)}"
+    return str(info)
+
+
+def _plural(info: Type, value: Any) -> str:
+    if isinstance(info, IntType | FloatType):
+        return ("whole numbers" if isinstance(info, IntType) else "numbers") + _limits(info, value)
+    return "texts" if isinstance(info, StrType) else f"values, each {_describe(info, None)}"
+
+
+def _limits(info: IntType | FloatType, value: Any) -> str:
+    low, high = info.ge, info.le
+    given = value if isinstance(value, list | tuple) else [value]
+    numbers = [number for number in given if isinstance(number, int | float)]
+    if high is not None and high < VAST:
+        return f" from {low:g} to {high:g}"
+    if high is not None and any(number > high for number in numbers):
+        return f" of {high:,} at most"
+    if low is not None and low > -VAST:
+        return f", {low:g} or more"
+    return f", {-high:g} or more" if high is not None and any(number < -high for number in numbers) else ""

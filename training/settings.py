@@ -1,0 +1,243 @@
+"""The settings of a training run: every key with its type, its limits and its meaning."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.physics import parse_physics
+from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
+from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.toml_text import toml_value
+
+HITBOX_NAMES = tuple(box.name for box in HITBOXES)
+MOST_NUMBER = 1e30
+
+Count = Annotated[int, Meta(ge=0, le=VAST)]
+Positive = Annotated[int, Meta(ge=1, le=VAST)]
+Ticks = Annotated[int, Meta(ge=0, le=MOST_TICKS)]
+TeamSize = Annotated[int, Meta(ge=0, le=4)]
+Number = Annotated[float, Meta(ge=-MOST_NUMBER, le=MOST_NUMBER)]
+NotNegative = Annotated[float, Meta(ge=0, le=MOST_NUMBER)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+Own = bool | int | float | str
+
+
+def about(text: str) -> Meta:
+    """Return a note for `Annotated`: the help text of a setting."""
+    return Meta(description=text)
+
+
+class SettingsError(ValueError):
+    """A setting is not what it should be, or does not fit another."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Everything that a run depends on; the description of each is its help text."""
+
+    out: Annotated[str, about("folder of the run: checkpoints, progress.csv, tensorboard")] = "runs/1v1"
+    steps: Annotated[Positive, about("agent steps to train: decisions of cars that are learned from")] = (
+        100_000_000
+    )
+    seed: Annotated[int, Meta(ge=0, le=2**31), about("of networks, arenas, actions and minibatches")] = 0
+    components: Annotated[str, about("module with observation, parser, rewards and resets")] = (
+        "training.components"
+    )
+    env: Annotated[
+        str, about("in its place module:function of your RLGym; its components are trained with")
+    ] = ""
+
+    start_from: Annotated[
+        str, about("policy folder, or folder of a run, whose policy a new run goes on from")
+    ] = ""
+    critic_alone: Annotated[
+        Count, about("agent steps, the first of a run with start_from, from which only the critic learns")
+    ] = 300_000
+
+    team_sizes: Annotated[tuple[TeamSize, TeamSize], about("cars of blue and of orange")] = (1, 1)
+    tick_skip: Annotated[
+        int, Meta(ge=1, le=MOST_TICKS), about("game ticks that an action lasts (120 a second)")
+    ] = 8
+    action_delay: Annotated[
+        tuple[Ticks, Ticks],
+        about(
+            "ticks from the state decided on to the first one driven: lowest, highest; "
+            "drawn per episode; a rival has its own"
+        ),
+    ] = (1, 1)
+    action_delay_noise: Annotated[
+        float,
+        Meta(ge=0, le=MOST_TICKS),
+        about("ticks, standard deviation of single decisions around that delay"),
+    ] = 0.0
+    input_latency: Annotated[
+        Ticks,
+        about(
+            "ticks from a packet to the first tick its answer drives, in matches to come; for the bot alone"
+        ),
+    ] = 0
+    hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars")] = "octane"
+
+    collectors: Annotated[Count, about("processes that play; 0: one for each core")] = 0
+    matches: Annotated[Positive, about("matches that each of them plays at once")] = 128
+    rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
+    snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
+    rival: Annotated[str, about("another opponent: chaser, or a policy folder with equal actions")] = ""
+    rival_share: Annotated[Share, about("share of matches against it")] = 0.0
+    snapshots: Annotated[
+        Positive, about("older versions to draw from; each checkpoint adds or replaces one")
+    ] = 8
+
+    policy_layers: Annotated[tuple[Positive, ...], about("widths of the policy's hidden layers")] = (256, 256)
+    critic_layers: Annotated[tuple[Positive, ...], about("widths of the critic's hidden layers")] = (256, 256)
+    normalise_obs: Annotated[bool, about("scale observations by their running mean and deviation")] = False
+    obs_clip: Annotated[
+        float, Meta(ge=0.1, le=MOST_NUMBER), about("scaled observations are clipped to plus and minus this")
+    ] = 10.0
+
+    gamma: Annotated[Share, about("discount a step")] = 0.993
+    gae_lambda: Annotated[Share, about("weight of longer returns in the advantage")] = 0.95
+    learning_rate: Annotated[NotNegative, about("of Adam, for policy and critic")] = 5e-4
+    learning_rate_schedule: Annotated[
+        str, one_of("constant", "linear"), about("constant, or linear: down to 0 at the last step")
+    ] = "constant"
+    epochs: Annotated[Positive, about("times that a batch is gone through")] = 2
+    minibatch: Annotated[Positive, about("agent steps of one gradient step")] = 2048
+    clip: Annotated[NotNegative, about("how far the probability ratio counts: 1 - clip to 1 + clip")] = 0.2
+    entropy_coefficient: Annotated[NotNegative, about("weight of the entropy in the loss")] = 0.005
+    max_grad_norm: Annotated[
+        float, Meta(ge=1e-9, le=MOST_NUMBER), about("longest gradient of each network")
+    ] = 0.5
+    device: Annotated[
+        str, one_of("auto", "cpu", "cuda"), about("of the learner; auto: cuda if there is one")
+    ] = "auto"
+    threads: Annotated[Count, about("of the learner; 0: one for each core")] = 0
+    bfloat16: Annotated[
+        bool, about("lower precision in the learner; much slower on CPUs without AVX512-BF16")
+    ] = False
+
+    checkpoint_every: Annotated[
+        Positive, about("agent steps between checkpoints; at each of them all matches begin anew")
+    ] = 1_000_000
+    keep_checkpoints: Annotated[Positive, about("newest checkpoints to keep")] = 10
+
+    goal: Annotated[Number, about("reward for a goal, minus for one conceded")] = 10.0
+    touch: Annotated[Number, about("for a step with a touch")] = 2.0
+    touch_strength: Annotated[Number, about("for the ball's change of speed at a touch, in 6000 uu/s")] = 2.0
+    air_touch: Annotated[Number, about("for a touch high up")] = 0.0
+    save: Annotated[Number, about("for a save")] = 0.0
+    demolition: Annotated[Number, about("for a demolition, minus for being demolished")] = 0.0
+    velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball, in 2300 uu/s")] = 0.1
+    velocity_ball_to_goal: Annotated[
+        Number, about("each step, for the ball's speed towards the goal, in 6000 uu/s")
+    ] = 0.1
+    face_ball: Annotated[Number, about("each step, for the cosine of the angle between nose and ball")] = 0.0
+    in_air: Annotated[Number, about("each step off the ground; a little keeps a young policy jumping")] = 0.0
+    boost_kept: Annotated[Number, about("each step, for the square root of boost / 100")] = 0.0
+    boost_picked_up: Annotated[Number, about("for the gain of the square root of boost / 100")] = 0.0
+    team_spirit: Annotated[Share, about("0: rewards are a car's own; 1: the mean of its team")] = 0.0
+    zero_sum: Annotated[bool, about("take off the mean of the opponents' rewards")] = False
+
+    no_touch_seconds: Annotated[
+        float, Meta(ge=0.1, le=MOST_NUMBER), about("game time without a touch that ends an episode")
+    ] = 15.0
+    episode_seconds: Annotated[
+        float, Meta(ge=0.1, le=MOST_NUMBER), about("game time that ends an episode")
+    ] = 300.0
+    kickoff_share: Annotated[Share, about("share of episodes from a kickoff; the others start anywhere")] = (
+        0.5
+    )
+
+    physics: Annotated[
+        dict[str, Any],
+        about("constants drawn for each episode from low to high, multiples of RocketSim's own"),
+    ] = dataclasses.field(default_factory=dict)
+    my: Annotated[
+        dict[str, Own | list[Own]],
+        about("for your own components, which read settings.my: numbers, texts, lists of them"),
+        expecting("a table [my]"),
+    ] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.env and self.components != TrainingSettings.components:
+            raise SettingsError(
+                f'env is "{self.env}" and components "{self.components}", expected one of them'
+            )
+        if bool(self.rival) != bool(self.rival_share):
+            raise SettingsError(
+                f'rival is "{self.rival}" and rival_share {self.rival_share}, expected both or neither'
+            )
+        if self.snapshot_share + self.rival_share > 1:
+            raise SettingsError(
+                f"snapshot_share is {self.snapshot_share} and rival_share {self.rival_share}, expected 1 "
+                "together at most"
+            )
+        if "\0" in self.out:
+            raise SettingsError(f"out is {self.out!r}, expected the name of a folder")
+        if not sum(self.team_sizes):
+            raise SettingsError("team_sizes is [0, 0], expected one car at least")
+        low, high = self.action_delay
+        if low > high:
+            raise SettingsError(f"action_delay is [{low}, {high}], expected the lowest first")
+        if (self.snapshot_share or self.rival_share) and not all(self.team_sizes):
+            raise SettingsError(
+                f"snapshot_share is {self.snapshot_share}, rival_share {self.rival_share} and team_sizes "
+                f"{list(self.team_sizes)}: without opponents they have nobody to play; set both to 0"
+            )
+
+    @property
+    def cars(self) -> int:
+        """Cars of a match."""
+        return sum(self.team_sizes)
+
+
+def hitbox_number(settings: TrainingSettings) -> int:
+    """Return the number of the cars' hitbox in `game.HITBOXES`."""
+    return [box.name for box in HITBOXES].index(settings.hitbox)
+
+
+def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
+    """Return settings from values as TOML gives them.
+
+    Raises:
+        SettingsError: A key is unknown; a value is of the wrong type or out of range.
+    """
+    known = TrainingSettings.__annotations__
+    for name, value in values.items():
+        if name in known:
+            continue
+        if isinstance(value, dict):
+            raise SettingsError(
+                f"[{name}] is a table; settings stand outside of tables, your own in [my], constants of "
+                "the physics in [physics]"
+            )
+        raise SettingsError(
+            f"{name} = {toml_value(value)} is no setting; the nearest is {nearest_key(name, known)} (all "
+            "keys: training/config.toml; those of your own components go into a table [my])"
+        )
+    given = dict(values)
+    if "physics" in given:
+        try:
+            given["physics"] = {name: one._asdict() for name, one in parse_physics(given["physics"]).items()}
+        except ValueError as error:
+            raise SettingsError(str(error)) from error
+    if isinstance(given.get("my"), dict):
+        _check_own(given["my"])
+    checked = check_values(
+        given, TrainingSettings, lambda name, problem: SettingsError(f"{name} {problem}"), toml_value
+    )
+    return TrainingSettings(**checked)
+
+
+def _check_own(table: Mapping[str, Any]) -> None:
+    """Make sure that a policy folder can record the table [my]."""
+    for name, value in table.items():
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, bool | int | float | str) for item in items):
+            raise SettingsError(f"{name} in [my] is {value!r}, expected a number, a text, or a list of them")

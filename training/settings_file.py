@@ -1,0 +1,80 @@
+"""Files of settings: flat TOML, of which a file needs only the keys that differ from the defaults.
+
+`config.toml` beside this module holds all keys with their defaults.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from msgspec import Meta
+
+from rlgym_bridge.user_input.text_files import read_toml
+from rlgym_bridge.user_input.toml_text import toml_line
+from training.settings import SettingsError, TrainingSettings, check_settings
+
+_GROUPS = {
+    "out": "the run",
+    "team_sizes": "the match",
+    "collectors": "playing; a batch is collectors * matches * rollout_steps * cars, less the opponents' cars",
+    "policy_layers": "networks",
+    "gamma": "learning",
+    "checkpoint_every": "checkpoints",
+    "goal": "rewards, each times its weight; see rlgym_bridge/components/rewards.py",
+    "no_touch_seconds": "how episodes end and begin, besides goals",
+}
+"""Headings in a settings file, by the key that they stand before."""
+
+
+def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
+    """Read TOML files of settings.
+
+    Args:
+        paths: One or more; what stands in a later one counts, in tables key by key. Keys that they lack
+            have their defaults.
+        changes: Settings in place of the files'.
+
+    Raises:
+        SettingsError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
+    """
+    values: dict[str, Any] = {}
+    for path in paths:
+        try:
+            read = read_toml(path)
+        except (OSError, ValueError) as error:
+            raise SettingsError(str(error)) from error
+        for name, value in read.items():
+            tables = isinstance(value, dict) and isinstance(values.get(name), dict)
+            values[name] = values[name] | value if tables else value
+    try:
+        return check_settings(values | changes)
+    except SettingsError as error:
+        raise SettingsError(f"{', '.join(map(str, paths))}: {error}") from error
+
+
+def settings_as_toml(settings: TrainingSettings) -> str:
+    """Return the text of a file with these settings, each with its help."""
+    lines = []
+    helps = _helps()
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if field.name in ("physics", "my"):
+            lines.append(f"\n# [{field.name}]: {helps[field.name]}")
+            if value:
+                lines += [f"[{field.name}]", *(toml_line(name, item) for name, item in value.items())]
+            continue
+        if field.name in _GROUPS:
+            lines.append(f"\n# {_GROUPS[field.name]}")
+        lines.append(toml_line(field.name, value, helps[field.name], 37))
+    return "\n".join(lines).strip() + "\n"
+
+
+def _helps() -> dict[str, str]:
+    """Return the help text of every setting."""
+    types = get_type_hints(TrainingSettings, include_extras=True)
+    return {
+        name: note.description
+        for name, kind in types.items()
+        for note in kind.__metadata__
+        if isinstance(note, Meta) and note.description
+    }
