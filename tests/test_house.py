@@ -1,11 +1,13 @@
 """Hold what CONTRIBUTING.md asks of the code; `python -m tests.house` lists what falls short."""
 
+import re
 from pathlib import Path
 from typing import Final
 
 from tests import house
 
-SOURCES: Final = house.read_sources(Path(__file__).parents[1])
+CHECKOUT: Final = Path(__file__).parents[1]
+SOURCES: Final = house.read_sources(CHECKOUT)
 
 RENAMED_NEXT: Final = "to be renamed"
 LONG_YET: Final = "to be cut"
@@ -115,3 +117,16 @@ def test_public_array_functions_state_their_shapes() -> None:
     functions = house.find_array_functions(SOURCES)
     silent = [function.where for function in functions if not function.states_shape]
     assert 1 - len(silent) / len(functions) >= LEAST_SHARE_OF_SHAPES, "\n".join(silent)
+
+
+def test_commit_hooks_have_the_versions_of_constraints() -> None:
+    hooks = (CHECKOUT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    constraints = (CHECKOUT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    versions = set(re.findall(r"ruff==[\w.]+", hooks))
+    assert len(versions) == 1 and versions <= set(constraints), versions
+
+
+def test_workflows_pin_every_action_to_a_commit() -> None:
+    workflows = [path.read_text(encoding="utf-8") for path in (CHECKOUT / ".github/workflows").glob("*.yml")]
+    actions = [action for text in workflows for action in re.findall(r"uses: (\S+)", text)]
+    assert actions and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in actions), actions
