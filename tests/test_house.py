@@ -81,6 +81,7 @@ LONG_FILES: Final = {
     "lobby.py": LONG_YET,
     "simulation.py": LONG_YET,
     "learner.py": LONG_YET,
+    "hosting.py": LONG_YET,
 }
 """Files that may be longer than 300 lines, each with its why."""
 
