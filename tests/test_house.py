@@ -50,6 +50,7 @@ REUSED_CLASSES: Final = {
     "Session": RENAMED_NEXT,
     "_Episode": RENAMED_NEXT,
     "Trial": RENAMED_NEXT,
+    "Verdict": RENAMED_NEXT,
     "Seat": RENAMED_NEXT,
     "Columns": RENAMED_NEXT,
     "ConfigError": RENAMED_NEXT,
