@@ -85,6 +85,11 @@ SUPERSONIC_KEEP_SECONDS: Final = 1.0  # [RS]
 
 JUMP_MAX_SECONDS: Final = 0.2  # a held jump pushes this long [RS]
 JUMP_MIN_SECONDS: Final = 0.025  # a tapped jump pushes this long [RS]
+DODGE_DEADZONE: Final = 0.5
+"""Sum of the sticks from which a second jump is a dodge [RS, `CarConfig.dodgeDeadzone`]; the game's default.
+
+Neither packets nor RocketSim's state carry it.
+"""
 DODGE_DEADLINE_SECONDS: Final = 1.25  # from the end of the jump to the last dodge [RS]
 FLIP_TORQUE_SECONDS: Final = 0.65  # a dodge turns the car this long [RS]
 HANDBRAKE_RISE_PER_SECOND: Final = 5.0  # [RS, POWERSLIDE_RISE_RATE]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rlgym.api import DoneCondition
 from rlgym.rocket_league import done_conditions as rlgym_conditions
 
-from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.conditions import (
     AllCondition,
     AnyCondition,

@@ -13,7 +13,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 from rlgym.rocket_league.state_mutators import KickoffMutator as RLGymKickoffMutator
 
-from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import (
     SETTLED,
     BatchMutator,

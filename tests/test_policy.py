@@ -14,7 +14,8 @@ from rlgym_tools.rocket_league.obs_builders.relative_default_obs import Relative
 
 import rlgym_bridge
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.batching import control_rows, observe, works_in_batches
+from rlgym_bridge.components.batch_form import works_in_batches
+from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.fingerprint_states import probe_states
 from rlgym_bridge.policy.folder import Normalisation, PolicyMismatch, load_policy

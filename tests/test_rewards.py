@@ -18,7 +18,7 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.rewards import (
     AirTouchReward,

@@ -1,38 +1,15 @@
 """One way to call builders and parsers: ours over batches, all others over RLGym objects."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 from rlgym.api import ActionParser, ObsBuilder
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.actions import RepeatAction
+from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
-
-
-def works_in_batches(component: object) -> bool:
-    """Say whether a builder or parser has a batch form that stands for its dict form.
-
-    A subclass that overrides the dict form alone has none: its inherited batch form would bypass it.
-    """
-    if isinstance(component, RepeatAction) and not works_in_batches(component.parser):
-        return False
-    kind: Any = type(component)
-    return _has_batch_form(kind)
-
-
-@cache
-def _has_batch_form(component: Any) -> bool:
-    for batch, single in (("build_batch", "build_obs"), ("parse_batch", "parse_actions")):
-        definers = [
-            next((i for i, c in enumerate(component.__mro__) if n in vars(c)), None) for n in (batch, single)
-        ]
-        if definers[0] is not None and definers[1] is not None:
-            return definers[0] <= definers[1]
-    return False
 
 
 def observe(

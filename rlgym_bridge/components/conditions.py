@@ -13,7 +13,8 @@ import numpy as np
 from rlgym.api import DoneCondition
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import foreign_part, joined_reads, refuse_foreign
+from rlgym_bridge.components.batch_base import joined_reads
+from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import MatchState

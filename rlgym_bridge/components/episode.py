@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batching import control_rows, observe, works_in_batches
+from rlgym_bridge.components.batch_form import works_in_batches
+from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows

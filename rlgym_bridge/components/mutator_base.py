@@ -1,16 +1,18 @@
 """What a mutator is: an RLGym `StateMutator` that also works on N matches; and a draw among several."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from rlgym.api import StateMutator
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import foreign_part, refuse_foreign, rows_of
+from rlgym_bridge.components.batch_base import rows_of
+from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BOOST_PER_SECOND,
+    DODGE_DEADZONE,
     HITBOXES,
     ORANGE,
     RLGYM_BOOST_PER_SECOND,
@@ -18,8 +20,6 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.state import MatchState, derive
-
-_DODGE_DEADZONE: Final = 0.5  # stick sum [RocketSim, CarConfig]
 
 
 def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchState:
@@ -43,7 +43,7 @@ def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchS
     state.phase[:] = Phase.ACTIVE
     state.gravity[:] = 1
     state.boost_consumption[:] = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
-    state.dodge_deadzone[:] = _DODGE_DEADZONE
+    state.dodge_deadzone[:] = DODGE_DEADZONE
     rest_ball(state)
     state.car_player_id[:] = np.arange(state.layout.cars)
     state.car_team[:, blue:] = ORANGE

@@ -8,7 +8,8 @@ import numpy as np
 from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import foreign_part, joined_reads, refuse_foreign, row_of, rows_of
+from rlgym_bridge.components.batch_base import joined_reads, row_of, rows_of
+from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import Layout, MatchState
 

@@ -1,13 +1,14 @@
-"""What the engines over a simulator and over a match share: how an episode is asked for, and a step."""
+"""The part that both engines share: the state they show, and checks of what RLGym hands them."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import BOOST_PER_SECOND, HITBOXES, PAD_COUNT, RLGYM_BOOST_PER_SECOND
+from rlgym_bridge.game import BOOST_PER_SECOND, DODGE_DEADZONE, HITBOXES, PAD_COUNT, RLGYM_BOOST_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -21,25 +22,55 @@ _RANGES: Final = (
 _MOST_GRAVITY: Final = 10.0  # times the game's
 
 
-def base_state() -> GameState[Any]:
-    """Return what mutators begin with: no cars and a ball without a place, as RLGym's engine has it.
+class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
+    """An RLGym `TransitionEngine` that shows its latest state.
 
-    Boost is used up at RocketSim's and the game's rate, 1.001 times RLGym's.
+    Args:
+        tick_skip: Ticks for which a single row `(8,)` of a parser is held.
+
+    Attributes:
+        tick_skip: As given.
+
+    Raises:
+        ValueError: `tick_skip` is no whole number of ticks, 1 or more.
     """
-    state: GameState[Any] = GameState()
-    state.tick_count, state.goal_scored = 0, False
-    state.config = GameConfig()
-    state.config.gravity = 1.0
-    state.config.boost_consumption = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
-    state.config.dodge_deadzone = 0.5
-    state.ball = PhysicsObject()
-    state.cars = {}
-    state.boost_pad_timers = np.zeros(PAD_COUNT, np.float32)
-    return state
+
+    def __init__(self, tick_skip: int) -> None:
+        if isinstance(tick_skip, bool) or not isinstance(tick_skip, int) or tick_skip < 1:
+            raise ValueError(f"tick_skip is {tick_skip!r}, expected a whole number of ticks, 1 or more")
+        self.tick_skip = tick_skip
+        self._state: GameState[Any] | None = None
+
+    @property
+    def state(self) -> GameState[Any]:
+        """The state that the latest step ended with, all cars of the match in it.
+
+        Raises:
+            ValueError: There is none yet.
+        """
+        if self._state is None:
+            raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
+        return self._state
+
+    def create_base_state(self) -> GameState[Any]:
+        """Return a state for mutators to fill: no cars and a ball without a place, as RLGym's engine has it.
+
+        Boost is used up at RocketSim's and the game's rate, 1.001 times RLGym's.
+        """
+        state: GameState[Any] = GameState()
+        state.tick_count, state.goal_scored = 0, False
+        state.config = GameConfig()
+        state.config.gravity = 1.0
+        state.config.boost_consumption = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+        state.config.dodge_deadzone = DODGE_DEADZONE
+        state.ball = PhysicsObject()
+        state.cars = {}
+        state.boost_pad_timers = np.zeros(PAD_COUNT, np.float32)
+        return state
 
 
 def checked_state(game: GameState[Any]) -> MatchState:
-    """Return a state that mutators have made, if it can be set.
+    """Convert a state that mutators have made to a `MatchState` of one match.
 
     Raises:
         ValueError: Ball or a car has no place, or numbers that are not finite or beyond what a match has; the
@@ -69,23 +100,13 @@ def checked_state(game: GameState[Any]) -> MatchState:
     return state
 
 
-def checked_tick_skip(tick_skip: int) -> int:
-    """Return an engine's tick skip.
-
-    Raises:
-        ValueError: It is no whole number of ticks, 1 or more.
-    """
-    if isinstance(tick_skip, bool) or not isinstance(tick_skip, int) or tick_skip < 1:
-        raise ValueError(f"tick_skip is {tick_skip!r}, expected a whole number of ticks, 1 or more")
-    return tick_skip
-
-
 def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick_skip: int) -> np.ndarray:
-    """Return what an action parser gave for a step, checked.
+    """Return the control rows of a step, checked.
 
     Args:
-        actions: For each agent `(ticks, 8)`, or `(8,)`: a row that is held for `tick_skip` ticks.
-        agents: Those that are driven.
+        actions: Of an action parser, for each agent `(ticks, 8)`, or `(8,)`: a row that is held for
+            `tick_skip` ticks.
+        agents: Agents that the engine drives.
         tick_skip: Ticks that a single row is held.
 
     Returns:

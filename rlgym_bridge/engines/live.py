@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 from rlbot import flat
-from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
@@ -27,10 +26,11 @@ from rlgym_bridge.client.seats import start_match
 from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.engines.base import base_state, checked_state, checked_tick_skip, rows_of_actions
+from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
 from rlgym_bridge.engines.desired_state import WantedMatch, wanted
 from rlgym_bridge.engines.live_state_setting import LeftOut, can_be_set, shows, state_message
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
+from rlgym_bridge.engines.step_span import StepSpan
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.rlgym_state import to_rlgym
@@ -45,47 +45,7 @@ _WAIT_TICKS: Final = 60 * TICKS_PER_SECOND  # for a goal's replay, a countdown, 
 _WARN_SECONDS: Final = 1.0  # between two warnings of gaps
 
 
-class _Span:
-    """The ticks of one step: which row answers which packet.
-
-    Args:
-        first: Frame that row 0 is meant to answer.
-        ticks: Rows of the step.
-
-    Attributes:
-        first: As given, moved on by pauses.
-        ticks: As given.
-        sent: Packets that were answered with a row.
-        is_over: Whether the last row has been sent.
-    """
-
-    def __init__(self, first: int, ticks: int) -> None:
-        self.first, self.ticks = first, ticks
-        self.sent = 0
-        self.is_over = False
-        self._begin = first
-
-    def pause(self, ticks: int) -> None:
-        """Leave out ticks in which the game was not in play."""
-        self.first += ticks
-        self._begin += ticks
-
-    def begins_late(self, frame: int) -> bool:
-        """Begin with a frame where all rows would be too late for it; tell whether that is so."""
-        late = not self.sent and frame - self.first >= self.ticks
-        if late:
-            self._begin = frame
-        return late
-
-    def row(self, frame: int) -> int:
-        """Return the index of the row that answers a frame."""
-        self.sent += 1
-        tick = frame - self._begin
-        self.is_over = tick >= self.ticks - 1
-        return min(tick, self.ticks - 1)
-
-
-class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
+class LiveEngine(BaseEngine):
     """Cars of a live match.
 
     The server has to run already: `rlgym-bridge server --pace lockstep`, or RLBotServer with the game.
@@ -126,14 +86,13 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         tick_skip: int = TICK_SKIP,
         truncate_on_gap: bool = False,
     ) -> None:
-        self.tick_skip = checked_tick_skip(tick_skip)
+        super().__init__(tick_skip)
         configuration = with_own_ids(match_of(*match) if isinstance(match, tuple) else match)
         if not agents_of(configuration):
             raise ValueError("no car of the match is the engine's, expected a bot without a run command")
         self.lost_ticks = 0
         self._set_states, self._truncate_on_gap = set_states, truncate_on_gap
         self._left_out = LeftOut()
-        self._state: GameState[Any] | None = None
         self._over = ""  # what has ended the episode
         self._next_warning = 0.0
         server = server_address() if server is None else server
@@ -155,17 +114,6 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         return len(self._stream.car_rows)
 
     @property
-    def state(self) -> GameState[Any]:
-        """The state that the latest step ended with, all cars of the match in it.
-
-        Raises:
-            ValueError: There is none yet.
-        """
-        if self._state is None:
-            raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
-        return self._state
-
-    @property
     def config(self) -> dict[str, Any]:
         """`rlbot_delay`, which is True: a match has it so."""
         return {"rlbot_delay": True}
@@ -174,10 +122,6 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
     def config(self, value: dict[str, Any]) -> None:
         if not value.get("rlbot_delay", True):
             raise ValueError("rlbot_delay is False, expected True: actions act a tick late in a match")
-
-    def create_base_state(self) -> GameState[Any]:
-        """Return a state without cars, for mutators to fill."""
-        return base_state()
 
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
         """Begin an episode, when the game is in play: after a goal it imposes replay and countdown.
@@ -237,7 +181,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         stream = self._stream
         order = np.argsort(np.argsort(stream.car_rows))  # of each seat among the agents
         rows = rows_of_actions(actions, self.agents, self.tick_skip)[order]
-        span = _Span(stream.frame + 1, rows.shape[1])
+        span = StepSpan(stream.frame + 1, rows.shape[1])
         stream.clear_touches()
         while not self._over and not span.is_over:
             before = stream.frame
@@ -256,7 +200,7 @@ class LiveEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         self._account_for(span, shared_info)
         return self._show()
 
-    def _account_for(self, span: "_Span", shared_info: dict[str, Any]) -> None:
+    def _account_for(self, span: StepSpan, shared_info: dict[str, Any]) -> None:
         """Count the ticks of a step that had no row, and tell of a gap."""
         spanned = self._stream.frame - span.first + 1
         self.lost_ticks += spanned - span.sent - bool(self._over)  # a goal's packet has none

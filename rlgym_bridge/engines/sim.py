@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 import RocketSim as rsim
-from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.mutator_base import blank_state
-from rlgym_bridge.engines.base import base_state, checked_state, checked_tick_skip, rows_of_actions
+from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
 from rlgym_bridge.engines.desired_state import WantedObject, wanted
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
@@ -36,7 +35,7 @@ _BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
 _GO_ON: Final = 1.0  # uu of slack
 
 
-class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
+class SimEngine(BaseEngine):
     """One match in RocketSim.
 
     Two things differ from RLGym's own `RocketSimEngine`: equal seeds, states and actions give equal
@@ -66,11 +65,10 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         seed: int = 0,
         tick_skip: int = TICK_SKIP,
     ) -> None:
-        self.tick_skip = checked_tick_skip(tick_skip)
+        super().__init__(tick_skip)
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
         self._arenas: Arenas | None = None
         self._agents: list[Hashable] = []
-        self._state: GameState[Any] | None = None
 
     @property
     def agents(self) -> list[Hashable]:
@@ -83,17 +81,6 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         return _MOST_AGENTS
 
     @property
-    def state(self) -> GameState[Any]:
-        """The present state.
-
-        Raises:
-            ValueError: There is none yet.
-        """
-        if self._state is None:
-            raise ValueError("there is no state yet, expected `set_state` or `RLGym.reset` first")
-        return self._state
-
-    @property
     def config(self) -> dict[str, Any]:
         """`rlbot_delay`, as RLGym's engine has it."""
         return {"rlbot_delay": self._delay}
@@ -101,10 +88,6 @@ class SimEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
     @config.setter
     def config(self, value: dict[str, Any]) -> None:
         self._delay = bool(value.get("rlbot_delay", self._delay))
-
-    def create_base_state(self) -> GameState[Any]:
-        """Return a state without cars, for mutators to fill."""
-        return base_state()
 
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
         """Begin an episode.

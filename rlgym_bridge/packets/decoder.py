@@ -18,6 +18,7 @@ from rlgym_bridge.game import (
     BALL_REST_Z,
     BLUE,
     BOOST_PER_SECOND,
+    DODGE_DEADZONE,
     GOAL_THRESHOLD_Y,
     GRAVITY,
     HITBOXES,
@@ -43,7 +44,6 @@ _LOG = logging.getLogger(__name__)
 _HALF = 1 << 31  # packets count frames in 32 bits, the state in 31 and a sign
 _MOST_HITBOXES = 64  # lengths remembered; a length that is no number never equals itself
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
-_DODGE_DEADZONE = 0.5  # the game's default setting, which packets do not carry
 _PACK = struct.Struct(MATCH_FORMAT).pack_into
 _XYZ = attrgetter("x", "y", "z")
 _PACKET = attrgetter("players", "boost_pads", "balls", "match_info", "teams")
@@ -140,7 +140,7 @@ class Decoder:
         _PACK(
             target, 0, frame if frame < _HALF else frame - 2 * _HALF, phase, clock, overtime,
             scores[0], scores[-1], abs(self._ball[1]) > GOAL_THRESHOLD_Y,
-            -gravity / GRAVITY, self._consumption, _DODGE_DEADZONE, len(balls) > 0,
+            -gravity / GRAVITY, self._consumption, DODGE_DEADZONE, len(balls) > 0,
             *self._ball, *self._pads.update(pads, ticks),
         )  # fmt: skip
         countdown, self._phase = self._phase == Phase.COUNTDOWN, phase

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.components.batching import works_in_batches
+from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows

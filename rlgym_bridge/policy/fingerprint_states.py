@@ -8,7 +8,15 @@ import math
 from itertools import count
 from typing import Any, Final
 
-from rlgym_bridge.game import BIG_PAD_SECONDS, BIG_PADS, ORANGE, PAD_COUNT, SMALL_PAD_SECONDS, Phase
+from rlgym_bridge.game import (
+    BIG_PAD_SECONDS,
+    BIG_PADS,
+    DODGE_DEADZONE,
+    ORANGE,
+    PAD_COUNT,
+    SMALL_PAD_SECONDS,
+    Phase,
+)
 from rlgym_bridge.state import MatchState, derive
 
 PROBE_STATES: Final = 6
@@ -45,7 +53,7 @@ def _fill_match(state: MatchState, i: int, spread: Any) -> None:
     state.frame[:] = 1000 + 8 * i
     state.phase[:], state.clock[:] = Phase.ACTIVE, 211 - i
     state.score[:] = (1, 2)
-    state.gravity[:], state.boost_consumption[:], state.dodge_deadzone[:] = 1, 1, 0.5
+    state.gravity[:], state.boost_consumption[:], state.dodge_deadzone[:] = 1, 1, DODGE_DEADZONE
     state.ball_known[:] = 1
     state.ball_position[:] = (*spread(-3500, 3500), *spread(-4500, 4500), *spread(150, 1800))
     state.ball_rotation[:] = _rotation(*spread(-1.2, 1.2, 3))

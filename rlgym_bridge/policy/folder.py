@@ -67,32 +67,22 @@ class LoadedPolicy:
 
 
 def save_policy(
-    folder: str | Path,
-    weights: Mapping[str, np.ndarray],
-    *,
-    distribution: str,
-    team_sizes: Sequence[tuple[int, int]],
-    obs: ComponentSpec | None = None,
-    parser: ComponentSpec | None = None,
-    env: str | None = None,
-    tick_skip: int | None = None,
-    action_delay: int | None = None,
-    input_latency: int = 0,
-    selection: str = "sample",
-    seed: int = 0,
-    obs_normalisation: Normalisation | None = None,
-    hitbox: str = "octane",
+    folder: str | Path, weights: Mapping[str, np.ndarray], *, distribution: str,
+    team_sizes: Sequence[tuple[int, int]], obs: ComponentSpec | None = None,
+    parser: ComponentSpec | None = None, env: str | None = None, tick_skip: int | None = None,
+    action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
+    obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
     training: Mapping[str, Any] | None = None,
-) -> Manifest:
+) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
     Args:
         folder: Made where it is not there.
-        weights: Tensors, named as in `network.py`; saved as float32.
+        weights: Tensors, named as in `numpy_network.py`; saved as float32.
         distribution: As `NetworkPolicy` takes it.
         team_sizes: (blue, orange) of the matches it was trained for.
         obs: The observation builder, from `ComponentSpec.of`.
-        parser: The action parser, likewise.
+        parser: The action parser, from `ComponentSpec.of`.
         env: In place of both, `"module:function"` that returns the `RLGym` it was trained in.
         tick_skip: Ticks of a decision. None: as many as the parser gives rows, or as the environment's
             engine holds a single row, or 8.
@@ -105,7 +95,7 @@ def save_policy(
         training: JSON object with whatever is worth knowing later.
 
     Returns:
-        What was written to `policy.json`.
+        The manifest, as it was written to `policy.json`.
 
     Raises:
         ValueError: The parts do not fit each other: weights and sizes, tick skip and parser, environment and
@@ -116,38 +106,34 @@ def save_policy(
     if not teams:
         raise ValueError("team_sizes is empty, expected at least one pair (blue, orange)")
     built = fingerprint(components, teams, _hitbox_number(hitbox))
-    delay = components.action_delay if action_delay is None else action_delay
-    held = built.ticks or components.tick_skip or TICK_SKIP
-    data = safetensors.numpy.save(
-        {name: np.array(value, np.float32, order="C") for name, value in weights.items()}
-    )
+    ticks, delay = _timing_of(components, built)
+    data = _as_safetensors(weights)
     manifest = Manifest(
-        format=FORMAT,
-        obs=obs,
-        parser=parser,
-        env=env,
-        tick_skip=held if tick_skip is None else tick_skip,
-        action_delay=1 if delay is None else delay,
-        input_latency=input_latency,
-        distribution=distribution,
-        selection=selection,
-        seed=seed,
-        obs_size=built.obs_size,
-        obs_names=built.names[0],
-        obs_normalisation=obs_normalisation,
-        team_sizes=teams,
-        hitbox=hitbox,
-        probe={"observations": built.observations, "controls": built.controls},
-        versions=_versions(),
-        training=dict(training or {}),
-        weights_sha256=hashlib.sha256(data).hexdigest(),
-    )
+        format=FORMAT, obs=obs, parser=parser, env=env, tick_skip=ticks if tick_skip is None else tick_skip,
+        action_delay=delay if action_delay is None else action_delay, input_latency=input_latency,
+        distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
+        obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
+        probe={"observations": built.observations, "controls": built.controls}, versions=_versions(),
+        training=dict(training or {}), weights_sha256=hashlib.sha256(data).hexdigest(),
+    )  # fmt: skip
     text = manifest.to_json()
     # Read both back as a loader will, so that what is written can be played.
     _check_fits(manifest, built, components, "what is to be saved")
     _network(manifest, data, built, "what is to be saved")
     write_files(Path(folder), data, text)
     return manifest
+
+
+def _timing_of(components: Components, built: Fingerprint) -> tuple[int, int]:
+    """Return the ticks of a decision and of the action delay, where nobody gives them."""
+    delay = 1 if components.action_delay is None else components.action_delay
+    return built.ticks or components.tick_skip or TICK_SKIP, delay
+
+
+def _as_safetensors(weights: Mapping[str, np.ndarray]) -> bytes:
+    return safetensors.numpy.save(
+        {name: np.array(value, np.float32, order="C") for name, value in weights.items()}
+    )
 
 
 def load_policy(

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.actions import RepeatAction
-from rlgym_bridge.components.batch_base import foreign_part, joined_reads
-from rlgym_bridge.components.batching import works_in_batches
+from rlgym_bridge.components.batch_base import joined_reads
+from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.components.spec import Components
@@ -113,13 +113,8 @@ def _checked(condition: Any, after: MatchState) -> np.ndarray:
 
 
 def foreign_parts(components: Components) -> list[str]:
-    """Return the names of what has no batch form; a provider of shared info never has one."""
-    found: list[Any] = []
-    for kind in _KINDS:
-        part = getattr(components, kind)
-        if kind in ("obs_builder", "parser"):
-            found.append(None if part is None or works_in_batches(part) else part)
-        else:
-            found.append(None if part is None else foreign_part(part))
-    found.append(components.shared_info_provider)
-    return [type(part).__name__ for part in found if part is not None]
+    """Return the names of components without a batch form; a provider of shared info never has one."""
+    parts = [getattr(components, kind) for kind in _KINDS]
+    foreign = [foreign_part(part) for part in parts if part is not None]
+    foreign.append(components.shared_info_provider)
+    return [type(part).__name__ for part in foreign if part is not None]

@@ -7,7 +7,7 @@ import numpy as np
 from rlgym.rocket_league.api import GameState
 from rlgym.rocket_league.sim import RocketSimEngine
 
-from rlgym_bridge.components.batch_base import foreign_part
+from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import BatchMutator, blank_state
 from rlgym_bridge.components.reward_base import name_of_bad

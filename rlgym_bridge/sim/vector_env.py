@@ -8,18 +8,19 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.touches import TouchCounter
+from rlgym_bridge.sim.vector_env_checks import check_settings, check_whole
 
 _LOG = logging.getLogger(__name__)
 
@@ -93,63 +94,23 @@ class VectorEnv:
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
-        for name, number, least in (("matches", matches, 1), ("tick_skip", tick_skip, 1), ("seed", seed, 0)):
-            _check_whole(name, number, least)
-        if not _is_pair(team_sizes) or not 1 <= max(team_sizes) <= 4:
-            raise ValueError(
-                f"team_sizes is {team_sizes!r}, expected (blue, orange), 0 to 4 cars each and one at least"
-            )
-        team_sizes = (team_sizes[0], team_sizes[1])  # a file gives lists
-        delays: Any = (action_delay, action_delay) if _is_whole(action_delay) else action_delay
-        if not _is_pair(delays) or delays[0] > delays[1]:
-            raise ValueError(
-                f"action_delay is {action_delay!r}, expected ticks, 0 or more; or least and most of them"
-            )
-        low, high = delays
-        if not _is_whole(hitbox) or hitbox >= len(HITBOXES):
-            numbers = ", ".join(f"{number} {box.name}" for number, box in enumerate(HITBOXES))
-            raise ValueError(f"hitbox is {hitbox!r}, expected the number of one: {numbers}")
-        spreads = list(constants.values()) if isinstance(constants, Mapping) else [constants]
-        if constants is not None and not all(isinstance(one, Spread) for one in spreads):
-            raise ValueError(
-                f"constants is {constants}, expected rlgym_bridge.physics.Spread by name, as parse_physics "
-                "makes them"
-            )
-        expected = (matches, sum(team_sizes))
-        if own_delays is not None and (
-            not isinstance(own_delays, np.ndarray)
-            or own_delays.shape != expected
-            or own_delays.dtype.kind not in "iu"
-            or own_delays.min() < -1
-        ):
-            raise ValueError(
-                f"own_delays is {own_delays}, expected an array {expected} of whole ticks, 0 or more, or -1"
-            )
-        if not isinstance(delay_noise, int | float | np.number) or not 0 <= delay_noise < np.inf:
-            raise ValueError(f"delay_noise is {delay_noise!r}, expected ticks, 0 or more")
+        sizes, delays = check_settings(
+            matches, team_sizes, tick_skip, action_delay, delay_noise, own_delays, hitbox, constants, seed
+        )
         first = components()
         if not isinstance(first, Components):
             raise ValueError(
                 f"components gave a {type(first).__name__}, expected rlgym_bridge.components.spec.Components"
             )
-        self._parts: BatchParts | MatchParts
-        if foreign := foreign_parts(first):
-            _LOG.warning(
-                "%s: no batch form, so every match is asked for itself, which is about ten times slower",
-                ", ".join(foreign),
-            )
-            every = [first, *(components() for _ in range(matches - 1))]
-            self._parts = MatchParts(every, team_sizes, tick_skip, hitbox)
-        else:
-            self._parts = BatchParts(first, team_sizes, tick_skip, hitbox)
+        self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitbox)
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
-        self._arenas = Arenas(matches, *team_sizes, reads=reads)
-        self.state, self.cars, self.parser = self._arenas.state, sum(team_sizes), first.parser
+        self._arenas = Arenas(matches, *sizes, reads=reads)
+        self.state, self.cars, self.parser = self._arenas.state, sum(sizes), first.parser
         self.agents, self._builder = self.state.agents, type(first.obs_builder).__name__
         self._before = self.state.copy()
-        self._delay_range, self._delay_noise = (low, high), delay_noise
+        self._delay_range, self._delay_noise = delays, delay_noise
         self._constants = dict(constants or {})
-        self._delays = np.full(matches, low)
+        self._delays = np.full(matches, delays[0])
         self._own_delays = np.full((matches, self.cars), -1) if own_delays is None else own_delays
         self._touches = TouchCounter(matches, self.cars)
         self.scored = np.zeros(matches, np.int8)
@@ -167,7 +128,7 @@ class VectorEnv:
             `(matches, cars, size)` float32.
         """
         if seed is not None:
-            _check_whole("seed", seed)
+            check_whole("seed", seed)
         if seed is not None or not self._counts:
             seed = self._seed if seed is None else seed
             self._random = np.random.default_rng((seed, 0))
@@ -261,14 +222,16 @@ class VectorEnv:
         counts["car_minutes"] += self.cars * minutes
 
 
-def _is_whole(value: object, least: int = 0) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
-
-
-def _check_whole(name: str, value: object, least: int = 0) -> None:
-    if not _is_whole(value, least):
-        raise ValueError(f"{name} is {value!r}, expected a whole number, {least} or more")
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(_is_whole(one) for one in value)
+def _parts_of(
+    components: Callable[[], Components], first: Components, matches: int, sizes: tuple[int, int],
+    tick_skip: int, hitbox: int,
+) -> BatchParts | MatchParts:  # fmt: skip
+    """Return one set of components for all matches, or one for each where a component has no batch form."""
+    foreign = foreign_parts(first)
+    if not foreign:
+        return BatchParts(first, sizes, tick_skip, hitbox)
+    _LOG.warning(
+        "%s: no batch form, so components are called match by match, which is about ten times slower",
+        ", ".join(foreign),
+    )
+    return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitbox)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.components.batching import works_in_batches
+from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.state import MatchState
