@@ -2,7 +2,7 @@ r"""One tick of N matches as named arrays: the only thing that training and play
 
     RLBot packet -> packets/decoder.py \
                                      MatchState -> observations.py -> policy
-    RocketSim    -> sim/reader.py   /
+    RocketSim    -> sim/arena_reader.py   /
 
 Units are the game's own: uu (1 cm), uu/s, rad/s, seconds, boost 0..100. Blue defends -y. Nothing
 here is scaled, mirrored or sorted. Cars stand blue first, then orange, in the order of the source

@@ -25,7 +25,7 @@ from rlgym_bridge.components.mutators import (
 from rlgym_bridge.game import HITBOXES, KICKOFF_BOOST, KICKOFF_SPAWNS, TICK_SECONDS, Phase
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.reader import ArenaReader, read_arena, write_arena
+from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import MatchState, derive
 from tests.test_observations import mirrored
 

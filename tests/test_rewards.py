@@ -38,7 +38,7 @@ from rlgym_bridge.components.rewards import (
 )
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.reader import ArenaReader, read_arena, write_arena
+from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
 from tests.test_observations import mirrored, random_state
 

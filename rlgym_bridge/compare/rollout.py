@@ -26,7 +26,7 @@ from rlgym_bridge.compare.tracks import (
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
-from rlgym_bridge.sim.reader import car_state, control_of
+from rlgym_bridge.sim.arena_reader import car_state, control_of
 
 Adjust = Callable[[rsim.MutatorConfig], None]
 

@@ -37,7 +37,7 @@ class _Element(NamedTuple):
     scale: float
 
 
-class _Table(NamedTuple):
+class _ObsTable(NamedTuple):
     """Columns and factors of the observations of some seats, each (seats, size)."""
 
     columns: np.ndarray
@@ -91,7 +91,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         self.pos_coef, self.ang_coef = pos_coef, ang_coef
         self.lin_vel_coef, self.ang_vel_coef = lin_vel_coef, ang_vel_coef
         self.pad_timer_coef, self.boost_coef = pad_timer_coef, boost_coef
-        self._tables: dict[tuple[Layout, tuple[int, ...] | None], _Table] = {}
+        self._tables: dict[tuple[Layout, tuple[int, ...] | None], _ObsTable] = {}
         self._cars: int | None = None
 
     # --- RLGym's form ------------------------------------------------------------------------------
@@ -173,12 +173,12 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
 
     # --- the table ---------------------------------------------------------------------------------
 
-    def _table(self, layout: Layout, seats: tuple[int, ...] | None) -> _Table:
+    def _table(self, layout: Layout, seats: tuple[int, ...] | None) -> _ObsTable:
         rows = [self._elements(layout, seat) for seat in (range(layout.cars) if seats is None else seats)]
         shape = (len(rows), len(rows[0]) if rows else 0)
         columns = np.array([[element.column for element in row] for row in rows], np.intp)
         scales = np.array([[element.scale for element in row] for row in rows], np.float32)
-        return _Table(columns.reshape(shape), scales.reshape(shape))
+        return _ObsTable(columns.reshape(shape), scales.reshape(shape))
 
     def _elements(self, layout: Layout, seat: int) -> list[_Element]:
         """Return the elements of one car's observation, in order."""

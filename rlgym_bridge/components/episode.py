@@ -27,7 +27,7 @@ from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
 
-class Verdict(NamedTuple):
+class StepJudgement(NamedTuple):
     """Answers of conditions and rewards about one step, by agent; empty where there is no such component."""
 
     terminated: dict[Any, bool]
@@ -122,7 +122,7 @@ class ComponentCalls:
         game = None if self._parser_is_ours else self.game
         return control_rows(self.parts.parser, actions, self._cars, self._present(), game, self.shared_info)
 
-    def judge(self) -> Verdict:
+    def judge(self) -> StepJudgement:
         """Ask conditions and rewards about the latest step.
 
         Raises:
@@ -136,7 +136,7 @@ class ComponentCalls:
         rewards: dict[Any, Any] = {}
         if parts.reward_fn is not None:
             rewards = parts.reward_fn.get_rewards(agents, self.game, terminated, truncated, self.shared_info)
-        return Verdict({} if ends is None else terminated, {} if cuts is None else truncated, rewards)
+        return StepJudgement({} if ends is None else terminated, {} if cuts is None else truncated, rewards)
 
     def render(self) -> None:
         """Show the latest state to the renderer, where there is one."""

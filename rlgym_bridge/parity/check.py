@@ -31,7 +31,7 @@ from rlgym_bridge.parity.observation_check import (
     round_rotations,
 )  # fmt: skip
 from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.sim.reader import control_of
+from rlgym_bridge.sim.arena_reader import control_of
 from rlgym_bridge.state import MatchState
 
 _KICK_EVERY: Final = 400  # ticks between two shots of the ball: who acts at random hardly touches it

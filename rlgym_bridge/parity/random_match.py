@@ -12,7 +12,7 @@ from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.sim.reader import ArenaReader, read_arena
+from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 from rlgym_bridge.state import MatchState
 
 _ENDLESS: Final = 1e6  # s

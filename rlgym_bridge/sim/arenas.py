@@ -15,8 +15,8 @@ import RocketSim as rsim
 
 from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.columns import EXTRA_FIELDS, Columns
-from rlgym_bridge.sim.reader import control_of, write_arena
+from rlgym_bridge.sim.arena_reader import control_of, write_arena
+from rlgym_bridge.sim.columns import EXTRA_FIELDS, ArenaColumns
 from rlgym_bridge.state import MatchState
 
 _MOST_CONTROLS = 10_000  # rows remembered as RocketSim's controls
@@ -75,7 +75,7 @@ class Arenas:
         self._held = [bytes(32) for _ in seats]  # rows that drove the latest tick
         self._queues: list[_Queue] = [deque() for _ in seats]  # rows that have yet to act
         self._tick = 0  # of all arenas, from the beginning on
-        self._columns = Columns(self.state, EXTRA_FIELDS if reads is None else reads)
+        self._columns = ArenaColumns(self.state, EXTRA_FIELDS if reads is None else reads)
         self.seed(seed)
 
     def seed(self, seed: int) -> None:

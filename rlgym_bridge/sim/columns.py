@@ -20,7 +20,7 @@ EXTRA_FIELDS: Final = (
 )  # fmt: skip
 """Attributes of `MatchState` that are filled only where they are asked for."""
 
-# Columns of `Arena.get_gym_state()`: 34 pads, 25 numbers of the ball, 36 of each car (RocketSim 2.2.1,
+# ArenaColumns of `Arena.get_gym_state()`: 34 pads, 25 numbers of the ball, 36 of each car (RocketSim 2.2.1,
 # found by experiment; a test holds them against `ArenaReader`).
 _PADS, _BALL, _CAR = PAD_COUNT, 25, 36
 _BODY = {"position": 0, "linear_velocity": 7, "angular_velocity": 10, "rotation": 13}
@@ -50,7 +50,7 @@ _JUMP: Final = 5  # of a control row
 _ROW = attrgetter("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 
 
-class Columns:
+class ArenaColumns:
     """Collects what the arenas of a step say, and writes it into a state.
 
     Args:

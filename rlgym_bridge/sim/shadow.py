@@ -21,7 +21,7 @@ from rlgym_bridge.sim.shadow_car import (
     CAR_NUMBERS,
     DEMOED,
     POSITION,
-    Car,
+    ShadowCar,
     is_there,
     rotation_of,
 )  # fmt: skip
@@ -81,7 +81,7 @@ class Shadow:
     def _take(self, state: MatchState, arena: rsim.Arena, cars: list[rsim.Car]) -> None:
         layout = state.layout
         self._arena = arena
-        self._cars = [Car(car) for car in cars]
+        self._cars = [ShadowCar(car) for car in cars]
         self._offsets = [4 * (layout.car_start + row * layout.car_stride) for row in range(layout.cars)]
         self._rows = {car.id: row for row, car in enumerate(cars)}
         self._touches = [0] * layout.cars
@@ -140,7 +140,7 @@ class Shadow:
             car.hold(numbers)
         self._arena.step(ticks)
 
-    def _follow(self, car: Car, numbers: tuple[float, ...], stepped: int, at_rest: bool) -> bool:
+    def _follow(self, car: ShadowCar, numbers: tuple[float, ...], stepped: int, at_rest: bool) -> bool:
         """Take over one car; tell whether it is where it was expected, or new."""
         demolished = numbers[DEMOED] > 0
         new = at_rest or (car.demolished and not demolished)

@@ -50,7 +50,7 @@ _FOUR, _TWO, _ONE = (struct.Struct(one).pack_into for one in ("<4f", "<2f", "<f"
 _NOTHING = (0.0, 0.0, 0.0, -1.0)  # auto-flip, its timer and direction, bump victim
 
 
-class Car:
+class ShadowCar:
     """One car of the arena, and what was last shown of its hidden state."""
 
     __slots__ = (

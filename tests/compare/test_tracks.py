@@ -10,7 +10,7 @@ from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.reader import ArenaReader, control_of
+from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
 from rlgym_bridge.state import MatchState, derive
 from tests.support.planted_gaps import sent
 

@@ -13,7 +13,7 @@ from rlgym_bridge.compare.verdict import Verdict
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.reader import control_of
+from rlgym_bridge.sim.arena_reader import control_of
 
 MAP = """
 inputs = "applied"

@@ -30,7 +30,7 @@ from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import World
-from rlgym_bridge.sim.reader import ArenaReader, read_arena
+from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 from tests.support.rlgym_script import train
 from tests.support.rlgym_worlds import STANDARD, Env, serving
 

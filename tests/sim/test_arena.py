@@ -11,7 +11,7 @@ from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMuta
 
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import _is_pinned, make_arena, place_cars
-from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arena, write_arena
+from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.state import MatchState
 from tests.support.processes import run_to_end
 from tests.support.reference_loop import FreshEngine

@@ -20,7 +20,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.sim.arena import make_arena, place_cars
-from rlgym_bridge.sim.reader import ArenaReader, control_of, read_arenas
+from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arenas
 from rlgym_bridge.sim.touches import TOUCH_GAP_TICKS, is_new_touch
 from rlgym_bridge.state import MatchState
 

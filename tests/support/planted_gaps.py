@@ -11,7 +11,7 @@ from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Clock, Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
-from rlgym_bridge.sim.reader import ArenaReader, control_of
+from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
 from rlgym_bridge.state import MatchState, derive
 from tests.support.chaser_matches import TABLE
 

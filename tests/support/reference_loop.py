@@ -20,7 +20,7 @@ from rlgym_bridge.game import BOOST_PER_SECOND, PLAYING_PHASES, RLGYM_BOOST_PER_
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.sim.arena import _is_pinned
-from rlgym_bridge.sim.reader import ArenaReader, read_arena
+from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 
 
 class Enough(Exception):
