@@ -11,6 +11,7 @@ from typing import Any, Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.settings import TrainingSettings
 from training.settings_file import load_settings, settings_as_toml
 
@@ -60,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     if options.settings:
         print(settings_as_toml(settings), end="")
         return 0
-    # Components of one's own lie beside a file of settings, or in the current folder.
-    sys.path += [str(file.absolute().parent) for file in options.config]
+    if options.config != [_DEFAULTS]:  # the user's settings may name modules
+        add_module_folders(Path.cwd(), *(file.parent for file in options.config))
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
     try:
         summary = train(settings, options.resume, options.quiet)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.user_input.user_modules import add_module_folders
 
 
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
@@ -37,5 +38,7 @@ def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
         options: Those of `add_options`.
         named: What plays, as the user named it: the modules of runs are allowed.
     """
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
     found = {name: getattr(options, name) for name in ("seconds", "seed", "processes")}
     return found | {"allow_modules": [*options.allow_modules, *itertools.chain(*map(run_modules, named))]}

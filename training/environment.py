@@ -5,7 +5,6 @@ one's own, the others taken by `from training.components import *`. `env` is a f
 `RLGym` of an existing bot; all of its components are taken but the engine.
 """
 
-import importlib
 from collections.abc import Collection
 from dataclasses import replace
 from types import ModuleType
@@ -16,6 +15,7 @@ import numpy as np
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.user_input.user_modules import import_user_module
 from training.settings import SettingsError, TrainingSettings, hitbox_number
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
@@ -136,7 +136,7 @@ class Task:
 
 def _imported(name: str) -> ModuleType:
     try:
-        module = importlib.import_module(name)
+        module = import_user_module(name)
     except Exception as error:  # a module of one's own may raise anything
         raise SettingsError(
             f'components is "{name}", which cannot be imported: {type(error).__name__}: {error}. It is '

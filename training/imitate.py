@@ -4,10 +4,12 @@ import argparse
 import itertools
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
+from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.imitation import Imitation, imitate
 
 
@@ -68,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
         name: getattr(options, name)
         for name in ("commanded", "held_out", "layers", "epochs", "learning_rate", "seed")
     }
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
     how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
     found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
     written = shared.write_json(options.json, found.to_json())

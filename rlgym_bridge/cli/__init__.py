@@ -17,6 +17,7 @@ from typing import Any
 from rlgym_bridge.cli.commands import COMMANDS, overview
 from rlgym_bridge.components.user_errors import is_ours, told
 from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.user_modules import leave_out_current_folder
 
 _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 
@@ -61,6 +62,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
     Raises:
         SystemExit: argparse's, for `--help` and for options that do not exist.
     """
+    leave_out_current_folder()
     try:
         command: Any = import_module(COMMANDS[name].module)
         parser = argparse.ArgumentParser(prog=program)

@@ -1,7 +1,6 @@
 """`rlgym-bridge import`: a bot that was trained elsewhere becomes a policy folder."""
 
 import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import ForeignNetwork, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
+from rlgym_bridge.user_input.user_modules import add_module_folders
 
 _ENDS: Final = {
     "categorical": ("linear", "softmax", "log_softmax"),
@@ -60,7 +60,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, save, and say what came of it."""
-    sys.path.insert(0, str(Path.cwd()))  # the module of one's own lies here, as with `python -m`
+    add_module_folders(Path.cwd())  # --env names a module
     shared.check_outputs(options.json, None, None)
     network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
     components = component_factory(None, None, options.env, allow=None)()

@@ -94,7 +94,7 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
 
 def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     name = "Chaser" if policy == CHASER else _name_of(Path(policy))
-    command = [sys.executable, "-m", "rlgym_bridge.live", policy, *allow_modules]
+    command = [sys.executable, "-P", "-m", "rlgym_bridge.live", policy, *allow_modules]
     joined = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
     bot = flat.CustomBot(
         name=name,

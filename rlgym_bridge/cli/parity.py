@@ -19,6 +19,7 @@ from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_input.user_modules import add_module_folders
 
 _OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"
 
@@ -55,7 +56,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and print what differs."""
-    sys.path.insert(0, str(Path.cwd()))  # modules of one's own lie here, as with `python -m`
+    if any((options.env, options.obs, options.parser, options.allow_modules)):  # they name modules
+        add_module_folders(Path.cwd())
     console = shared.console_of(options)
     shared.check_outputs(options.json)
     if options.ticks < 1:

@@ -4,7 +4,6 @@ A policy folder names its components; only modules the user trusts are imported 
 the package's public face, so that their modules may move.
 """
 
-import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import rlgym_bridge
 from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.signatures import check_signatures
 from rlgym_bridge.components.user_errors import told
+from rlgym_bridge.user_input.user_modules import import_user_module
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that a policy folder may always name components of."""
@@ -255,7 +255,7 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
                 f"--allow-modules {module_name}. Allowed now: {known}"
             )
     try:
-        module = importlib.import_module(module_name)
+        module = import_user_module(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):

@@ -1,8 +1,8 @@
 """Tells which modules may be imported for the policies of a training run that a user names.
 
 A policy folder names the modules of its builder and parser, and importing them runs code. A run is the user's
-own: training writes into its folder which modules its settings name. They are looked for where modules always
-are (the current folder, PYTHONPATH), never in the folder of a run or a policy.
+own: training writes into its folder which modules its settings name. They are looked for among
+installed modules and in the current folder, never in the folder of a run or a policy.
 """
 
 import importlib.util
@@ -14,6 +14,7 @@ from typing import Final
 from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
 from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.toml_text import toml_line
+from rlgym_bridge.user_input.user_modules import add_module_folders
 
 RUN_FILE: Final = "run.toml"
 _ABOUT: Final = (
@@ -54,6 +55,8 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
     modules = read_toml(file).get("modules")
     if not isinstance(modules, list) or not all(isinstance(one, str) for one in modules):
         raise ValueError(f"{file}: modules is {modules!r}, expected a list of names of modules")
+    if modules:
+        add_module_folders(Path.cwd())
     for module in modules:
         if _lies_in(run, module):
             raise ValueError(

@@ -1,0 +1,58 @@
+"""Modules of users: imported from folders that are named, behind all that is installed."""
+
+import importlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+_FOREIGN: Final = ("policy.json", "run.toml")
+"""Files of folders that may come from anybody; no module is searched beside them."""
+
+
+def import_user_module(name: str, folders: Iterable[str | Path] = ()) -> ModuleType:
+    """Import a module that a user named.
+
+    Args:
+        name: Of the module, with dots; what is installed under this name comes before a file of the user.
+        folders: As `add_module_folders` takes them.
+
+    Raises:
+        Exception: Whatever the module raises; ModuleNotFoundError where there is none.
+    """
+    add_module_folders(*folders)
+    return importlib.import_module(name)
+
+
+def add_module_folders(*folders: str | Path) -> None:
+    """Search modules in further folders, from now on, here and in processes that this one starts.
+
+    They come last on the search path, so that no file in them takes the place of the standard library or of
+    an installed package. Modules in them can import each other. A policy folder or the folder of a training
+    run is left out: what lies in it may come from anybody.
+
+    Args:
+        folders: In the order in which they are searched.
+    """
+    for folder in folders:
+        place = Path(folder).absolute()
+        if str(place) not in sys.path and not any((place / name).exists() for name in _FOREIGN):
+            sys.path.append(str(place))
+            importlib.invalidate_caches()
+
+
+def leave_out_current_folder() -> None:
+    """Take the current folder off the front of the search path, where `python -m` of ours has put it.
+
+    The file of a stranger who gave away a folder must not be imported in place of an installed package,
+    because somebody is in that folder. Where this package itself comes from there, the folder goes last.
+    """
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is None or spec.name.partition(".")[0] not in ("rlgym_bridge", "training"):
+        return
+    here = Path.cwd()
+    if sys.path and Path(sys.path[0] or ".").absolute() == here and not sys.flags.safe_path:
+        del sys.path[0]
+        if Path(__file__).is_relative_to(here) and str(here) not in sys.path:
+            sys.path.append(str(here))

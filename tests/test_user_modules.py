@@ -1,0 +1,133 @@
+"""Modules of users: found where the user is told to put them, and nowhere else."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge import ComponentSpec
+from tests.support.policy_folders import save
+from tests.support.processes import run_to_end
+
+PROGRAM = [sys.executable, "-P", "-c", "import sys; from rlgym_bridge.cli import main; sys.exit(main())"]
+"""`rlgym-bridge`, as the script of an installed package runs it: without the current folder."""
+
+PARTS = "from rlgym_bridge import DefaultObs\n\n\nclass Mine(DefaultObs):\n    pass\n"
+ENV = """
+from my_sibling import *
+from rlgym.api import RLGym
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+from rlgym_bridge import LookupTableAction, RepeatAction
+from rlgym_bridge.components.conditions import GoalCondition
+from rlgym_bridge.components.rewards import TouchReward
+
+
+def build():
+    return RLGym(
+        state_mutator=MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), obs_builder=Mine(),
+        action_parser=RepeatAction(LookupTableAction(), 8), reward_fn=TouchReward(),
+        transition_engine=RocketSimEngine(), termination_cond=GoalCondition(),
+    )
+"""
+SPOILER = (
+    "from pathlib import Path\nPath(__file__).with_name('was_run').touch()\nraise SystemExit('was run')\n"
+)
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
+    """A policy folder with files that have the names of packages."""
+    folder = tmp_path / "stranger"
+    save(folder)
+    for name in ("safetensors", "numpy", "msgspec", "rlgym_bridge", "training", "my_parts"):
+        (folder / f"{name}.py").write_text(SPOILER)
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module of the user and a policy that names it."""
+    (tmp_path / "my_parts.py").write_text(PARTS)
+    (tmp_path / "my_sibling.py").write_text(PARTS)
+    (tmp_path / "my_env.py").write_text(ENV)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_parts", raising=False)
+    import my_parts
+
+    save(tmp_path / "policy", obs=ComponentSpec.of(my_parts.Mine, zero_padding=None))
+    return tmp_path
+
+
+def run(folder: Path, *words: str, code: int = 0) -> str:
+    done = run_to_end([*PROGRAM, *words], cwd=folder, seconds=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+MATCH = ("match", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1", "--max-overtime", "0")
+SHORT = ("--seconds", "1", "--matches", "2", "--processes", "1")
+
+
+def test_nothing_in_the_folder_of_a_strangers_policy_runs(stranger: Path) -> None:
+    run(stranger, *MATCH, "--blue", ".")
+    assert not (stranger / "was_run").exists()
+
+
+def test_a_policy_folder_is_not_searched_for_modules_that_are_allowed(stranger: Path) -> None:
+    run(stranger, "parity", "--obs", "my_parts:Mine", code=2)
+    assert not (stranger / "was_run").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*MATCH, "--blue", "policy", "--allow-modules", "my_parts"),
+        ("evaluate", "policy", "chaser", *SHORT, "--allow-modules", "my_parts"),
+        ("parity", "--policy", "policy", "--ticks", "1000", "--allow-modules", "my_parts"),
+        ("parity", "--env", "my_env:build", "--ticks", "1000"),
+        ("parity", "--obs", "my_parts:Mine", "--ticks", "1000"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_module_that_is_named_is_found_in_the_current_folder(here: Path, words: tuple[str, ...]) -> None:
+    (here / "safetensors.py").write_text(SPOILER)
+    run(here, *words)
+    assert not (here / "was_run").exists()
+
+
+def test_a_module_beside_a_settings_file_is_found_from_anywhere(here: Path, tmp_path_factory) -> None:
+    (here / "my_bot.py").write_text(
+        "from training.components import *\nfrom my_parts import Mine\n"
+        "from rlgym_bridge import ComponentSpec\n\n\n"
+        "def obs(settings):\n    return ComponentSpec.of(Mine, zero_padding=None)\n"
+    )
+    (here / "numpy.py").write_text(SPOILER)
+    few = "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 100\nsnapshot_share = 0.0\n"
+    (here / "my.toml").write_text(f'components = "my_bot"\n{few}')
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    run(elsewhere, "train", str(here / "my.toml"), "--out", str(elsewhere / "run"), "-q")
+    assert not (here / "was_run").exists()
+    run(here, "evaluate", str(elsewhere / "run"), "chaser", *SHORT)  # the run names its modules
+
+
+def test_an_installed_package_comes_before_a_file_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "safetensors.py").write_text(SPOILER)
+    code = (
+        "from rlgym_bridge.user_input.user_modules import import_user_module; "
+        f"print(import_user_module('safetensors', [{str(tmp_path)!r}]).__file__)"
+    )
+    done = run_to_end([sys.executable, "-c", code], check=True)
+    assert str(tmp_path) not in done.stdout
+
+
+def test_folders_are_searched_in_the_order_they_are_given(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "numbered.py").write_text(f"import beside_{number}\nnumber = {number}\n")
+        (tmp_path / str(number) / f"beside_{number}.py").write_text("")
+    code = (
+        "from rlgym_bridge.user_input.user_modules import import_user_module; "
+        f"print(import_user_module('numbered', [{str(tmp_path / '2')!r}, {str(tmp_path / '1')!r}]).number)"
+    )
+    assert run_to_end([sys.executable, "-c", code], check=True).stdout.strip() == "2"
