@@ -53,8 +53,6 @@ REUSED_CLASSES: Final = {
     "Verdict": RENAMED_NEXT,
     "Seat": RENAMED_NEXT,
     "Columns": RENAMED_NEXT,
-    "ConfigError": RENAMED_NEXT,
-    "Settings": RENAMED_NEXT,
     "Scores": RENAMED_NEXT,
 }
 """Class names that may be defined more than once, each with its why."""
