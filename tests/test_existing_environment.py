@@ -9,7 +9,7 @@ import pytest
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.policy.files import read_files
 from tests.support.policy_folders import make_module
-from training.learner import Learner
+from training.learner import PPOLearner
 from training.ppo import main as train
 from training.runs.checkpoints import Checkpoints
 from training.settings import SettingsError, TrainingSettings, check_settings
@@ -122,7 +122,7 @@ def test_an_environment_that_does_not_fit_is_refused_before_anything_is_trained(
 
 
 def test_its_bot_plays_with_the_delay_of_its_engine_though_it_is_trained_with_others(here: Path) -> None:
-    learner = Learner(settings(here, action_delay=[1, 9]))
+    learner = PPOLearner(settings(here, action_delay=[1, 9]))
     assert read_files(learner.save(Checkpoints(here / "run", 1)))[0].action_delay == 1
 
 

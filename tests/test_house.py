@@ -13,47 +13,18 @@ RENAMED_NEXT: Final = "to be renamed"
 LONG_YET: Final = "to be cut"
 
 REUSED_FILES: Final = {
-    "match": "the command in cli/, and the match itself in server/",
-    "server": "the command in cli/, and the server itself",
-    "timing": "the command in cli/, and its measurement in compare/",
-    "learner": "RLlib's word for the same role in training/rllib/",
-    "ppo": "RLlib's word for the same algorithm in training/rllib/",
-    "runner": "rllib/ has RLlib's env runner, training/rllib/ the one that trains with it",
-    "recorded": RENAMED_NEXT,
-    "seats": RENAMED_NEXT,
-    "errors": RENAMED_NEXT,
-    "ghosts": RENAMED_NEXT,
-    "motion": RENAMED_NEXT,
-    "scene": RENAMED_NEXT,
     "pads": RENAMED_NEXT,
     "wheels": RENAMED_NEXT,
-    "applied": RENAMED_NEXT,
-    "reader": RENAMED_NEXT,
     "config": RENAMED_NEXT,
-    "curves": RENAMED_NEXT,
-    "matches": RENAMED_NEXT,
 }
 """Module names that several files may have, each with its why."""
 
 REUSED_CLASSES: Final = {
-    "Learner": "the stand-in for rlgym-ppo has that library's name",
     "Pilot": RENAMED_NEXT,
     "Car": RENAMED_NEXT,
-    "Scene": RENAMED_NEXT,
-    "Timing": RENAMED_NEXT,
-    "Clock": RENAMED_NEXT,
-    "_Table": RENAMED_NEXT,
-    "Stage": RENAMED_NEXT,
-    "Track": RENAMED_NEXT,
     "Tape": RENAMED_NEXT,
     "Report": RENAMED_NEXT,
     "Session": RENAMED_NEXT,
-    "_Episode": RENAMED_NEXT,
-    "Trial": RENAMED_NEXT,
-    "Verdict": RENAMED_NEXT,
-    "Seat": RENAMED_NEXT,
-    "Columns": RENAMED_NEXT,
-    "Scores": RENAMED_NEXT,
 }
 """Class names that may be defined more than once, each with its why."""
 
@@ -73,7 +44,7 @@ LONG_FUNCTIONS: Final = {
 
 LONG_FILES: Final = {
     "live.py": LONG_YET,
-    "runner.py": LONG_YET,
+    "match_runner.py": LONG_YET,
     "lobby.py": LONG_YET,
     "simulation.py": LONG_YET,
     "learner.py": LONG_YET,

@@ -88,7 +88,7 @@ def _engine(options: argparse.Namespace) -> Callable[..., Any]:
         from training.ppo import main as train_here
 
         return train_here
-    from training.rllib.ppo import main as train_with_ray
+    from training.rllib.ray_ppo import main as train_with_ray
 
     return partial(train_with_ray, address=options.address)
 

@@ -24,7 +24,7 @@ from rlgym_bridge.policy.shape import PolicyShape
 from training.runs.stopping import ENDING
 from training.selfplay.matches import SelfPlayMatches
 from training.selfplay.policy_rows import unpack
-from training.selfplay.seats import learned_seats, seats_of, snapshot_sides
+from training.selfplay.sides import learned_seats, seats_of, snapshot_sides
 from training.settings import TrainingSettings
 from training.shared import Layout, SharedArrays, rollout_layout
 

@@ -19,7 +19,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import policy_path
 from training.command import add_options, how
-from training.matches import Scores, play_matches, team_size_of
+from training.policy_matches import MatchTotals, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
 _AT_ONCE = 25  # matches of a job
@@ -138,7 +138,7 @@ def evaluate(
             for swapped, size, one in jobs
         ]  # fmt: skip
         for (swapped, size, _), future in zip(jobs, futures, strict=True):
-            scores: Scores = future.result()
+            scores: MatchTotals = future.result()
             order = [1, 0] if swapped else [0, 1]
             delays = scores.delays[order[0]], scores.delays[order[1]]
             goals.append(scores.goals[:, order])

@@ -123,9 +123,9 @@ def imitate(
         raise ValueError(f"layers are {list(layers)}, expected widths of 1 or more")
     # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
     import training.rllib  # noqa: F401
-    from rlgym_bridge.rllib.applied import correct_applied_actions
+    from rlgym_bridge.rllib.correct_actions import correct_applied_actions
     from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
-    from rlgym_bridge.rllib.recorded import applied_of, episode_of
+    from rlgym_bridge.rllib.recorded_episodes import applied_of, episode_of
     from training.rllib.cluster import cluster
 
     episodes = []

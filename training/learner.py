@@ -24,7 +24,7 @@ from training.runs.checkpoints import Checkpoints
 from training.runs.restore import STATE_FILE, load_start, load_state
 from training.selfplay.policy_rows import pack
 from training.selfplay.rivals import Rival
-from training.selfplay.seats import learned_seats, rival_sides
+from training.selfplay.sides import learned_seats, rival_sides
 from training.selfplay.snapshots import Snapshots
 from training.settings import SettingsError, TrainingSettings, hitbox_number
 
@@ -51,7 +51,7 @@ class Diverged(RuntimeError):
     """A number that must be finite is not."""
 
 
-class Learner:
+class PPOLearner:
     """All that a checkpoint holds.
 
     Args:

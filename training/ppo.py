@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from training.collector import Collectors
-from training.learner import ACTIONS, ARENAS, ORDER, Diverged, Learner
+from training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from training.returns import advantages
 from training.runs.run import Iteration, Summary, run
 from training.settings import TrainingSettings
@@ -37,7 +37,7 @@ class Local:
         count: Collectors.
     """
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: PPOLearner) -> None:
         self._learner = learner
         self._collectors = Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
@@ -107,7 +107,7 @@ class Batch:
     explained: float
 
 
-def batch_of(learner: Learner, rollouts: Any) -> Batch:
+def batch_of(learner: PPOLearner, rollouts: Any) -> Batch:
     """Make a batch of rollouts.
 
     Args:
@@ -157,7 +157,7 @@ def batch_of(learner: Learner, rollouts: Any) -> Batch:
     )  # fmt: skip
 
 
-def improve(learner: Learner, batch: Batch) -> dict[str, float]:
+def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     """Improve policy and critic by some epochs over a batch; return statistics.
 
     Raises:
@@ -191,7 +191,7 @@ def improve(learner: Learner, batch: Batch) -> dict[str, float]:
     }
 
 
-def gradients_of(learner: Learner, batch: Batch, part: Tensor, rows: int) -> tuple[list[Tensor], Tensor]:
+def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> tuple[list[Tensor], Tensor]:
     """Return what a part of a minibatch adds to the gradients and to the statistics.
 
     Args:

@@ -12,9 +12,11 @@ class Command(NamedTuple):
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "play": {
-        "match": Command("rlgym_bridge.cli.match", "play a match; who won, how fast the bots answered"),
-        "server": Command("rlgym_bridge.cli.server", "take RLBotServer's place, without the game"),
-        "view": Command("rlgym_bridge.cli.view", "look at a recorded match in Rerun"),
+        "match": Command(
+            "rlgym_bridge.cli.match_command", "play a match; who won, how fast the bots answered"
+        ),
+        "server": Command("rlgym_bridge.cli.server_command", "take RLBotServer's place, without the game"),
+        "view": Command("rlgym_bridge.cli.view_command", "look at a recorded match in Rerun"),
     },
     "train": {
         "train": Command("training.__main__", "train a bot by self-play in RocketSim"),
@@ -27,19 +29,23 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "imitate": Command("training.imitate", "train a policy to do what recorded matches show"),
     },
     "bring a bot": {
-        "import": Command("rlgym_bridge.cli.import_bot", "make a policy folder of a bot trained elsewhere"),
+        "import": Command(
+            "rlgym_bridge.cli.import_command", "make a policy folder of a bot trained elsewhere"
+        ),
     },
     "compare and check": {
-        "inspect": Command("rlgym_bridge.cli.inspect", "show what a recording holds, or export it"),
-        "compare": Command("rlgym_bridge.cli.compare", "measure where simulator and recorded game part"),
+        "inspect": Command("rlgym_bridge.cli.inspect_command", "show what a recording holds, or export it"),
+        "compare": Command(
+            "rlgym_bridge.cli.compare_command", "measure where simulator and recorded game part"
+        ),
         "parity": Command(
-            "rlgym_bridge.cli.parity", "check that a bot sees and does the same in both worlds"
+            "rlgym_bridge.cli.parity_command", "check that a bot sees and does the same in both worlds"
         ),
         "sim-vs-server": Command(
             "training.sim_vs_server", "check that a policy plays over the match server as it did in training"
         ),
-        "timing": Command("rlgym_bridge.cli.timing", "measure how late inputs act and packets come"),
-        "probe": Command("rlgym_bridge.cli.probe", "find out which dialect a server speaks"),
+        "timing": Command("rlgym_bridge.cli.timing_command", "measure how late inputs act and packets come"),
+        "probe": Command("rlgym_bridge.cli.probe_command", "find out which dialect a server speaks"),
     },
 }
 """Groups of commands, in the order in which `--help` shows them."""

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.compare.ages import OffsetFit
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.compare.drift import WINDOWS, measure, measure_floor
-from rlgym_bridge.compare.errors import Errors
 from rlgym_bridge.compare.gaps import Gap, input_gaps, latency_gap, lost_packets, physics_gaps, timing_gaps
-from rlgym_bridge.compare.lag import LagFit, fit_lag
+from rlgym_bridge.compare.input_lag import LagFit, fit_lag
 from rlgym_bridge.compare.missing import Missing, Worth, find_missing
-from rlgym_bridge.compare.motion import check_motion
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.motion_check import check_motion
 from rlgym_bridge.compare.sizes import Size, fit_sizes
+from rlgym_bridge.compare.state_age import OffsetFit
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.timeline import ClockFit, fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, knows_spin
-from rlgym_bridge.compare.verdict import Doubts, Situation, Verdict, judge
+from rlgym_bridge.compare.verdict import Doubts, GapVerdict, Situation, judge
+from rlgym_bridge.compare.window_errors import Errors
 from rlgym_bridge.compare.worst import WorstWindow, worst_windows
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
@@ -119,14 +119,14 @@ class Comparison:
     def agrees(self) -> bool:
         """Whether all that differs is a matter of time: no gap of the physics, no input missing."""
         kinds = {gap.kind for gap in self.gaps} | {row.verdict for row in self.situations}
-        return not kinds & {Verdict.PHYSICS, Verdict.MISSING}
+        return not kinds & {GapVerdict.PHYSICS, GapVerdict.MISSING}
 
     @property
     def unexplained(self) -> list[Situation]:
         """Situations that differ though nothing was found that does: the shortest horizon of each."""
-        if {gap.kind for gap in self.gaps} & {Verdict.PHYSICS, Verdict.MISSING}:
+        if {gap.kind for gap in self.gaps} & {GapVerdict.PHYSICS, GapVerdict.MISSING}:
             return []
-        bad = [row for row in self.situations if row.verdict in (Verdict.PHYSICS, Verdict.MISSING)]
+        bad = [row for row in self.situations if row.verdict in (GapVerdict.PHYSICS, GapVerdict.MISSING)]
         first: dict[str, Situation] = {}
         for row in bad:
             if row.name not in _BODIES:
@@ -136,7 +136,7 @@ class Comparison:
     @property
     def tells_nothing(self) -> bool:
         """Whether no situation has enough windows to judge."""
-        return all(row.verdict is Verdict.FEW for row in self.situations)
+        return all(row.verdict is GapVerdict.FEW for row in self.situations)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON's types; see the docstrings of the parts for units."""
@@ -187,7 +187,7 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     for number, recording in enumerate(recordings):
         timeline = fit_timeline(recording)
         check_motion(recording, timeline)
-        scene = Scene(recording, timeline, number=number)
+        scene = TimedRecording(recording, timeline, number=number)
         lag = fit_lag(scene, windows // 2)
         scene.lag = lag.of_rows(len(recording.tick))
         scenes.append(scene)
@@ -228,7 +228,7 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     return found
 
 
-def _notes(scene: Scene, lag: LagFit) -> list[str]:
+def _notes(scene: TimedRecording, lag: LagFit) -> list[str]:
     """Return sentences on what a recording does not tell."""
     recording = scene.recording
     notes = list(recording.notes)
@@ -261,7 +261,7 @@ def _notes(scene: Scene, lag: LagFit) -> list[str]:
     return notes
 
 
-def _spinless(scene: Scene) -> bool:
+def _spinless(scene: TimedRecording) -> bool:
     """Tell whether nothing says how the ball spins: neither its spin nor its orientation."""
     if BALL not in scene.bodies or knows_spin(scene.recording, BALL):
         return False
@@ -276,7 +276,7 @@ def _not_recorded(recording: Recording, car: int) -> list[str]:
 
 def _plain(part: Any) -> Any:
     """Return a dataclass, and what is in it, as JSON's types; what is not finite is null."""
-    if isinstance(part, Verdict):
+    if isinstance(part, GapVerdict):
         return part.value
     if hasattr(part, "__dataclass_fields__"):
         return {name: _plain(getattr(part, name)) for name in part.__dataclass_fields__}

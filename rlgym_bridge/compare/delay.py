@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.lag import LagFit, fit_lag
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.input_lag import LagFit, fit_lag
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.recording.mcap.match_recording import InputTrack, MatchRecording
@@ -68,7 +68,7 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
         return _together(_of_match(recording), _step(recording) - 1)
     if recording.inputs is not Inputs.SENT:
         return None
-    scene = Scene(recording, fit_timeline(recording))
+    scene = TimedRecording(recording, fit_timeline(recording))
     lag = lag or fit_lag(scene)
     if lag.sure < SURE:
         return None

@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.errors import Errors, between, enter
-from rlgym_bridge.compare.rollout import Adjust, Path, Stage
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.rollout import Adjust, Path, RolloutArena
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, Track
+from rlgym_bridge.compare.window_errors import Errors, between, enter
 from rlgym_bridge.compare.windows import (
     BALL_TOUCHED,
     CAR_CONTACT,
@@ -23,7 +23,7 @@ from rlgym_bridge.compare.windows import (
     starts,
     targets,
 )
-from rlgym_bridge.recording.recording import Clock, Inputs
+from rlgym_bridge.recording.recording import Inputs, TimeBase
 
 WINDOWS: Final = 240
 """Windows of each body, at most: their percentiles are steady, and a match takes seconds."""
@@ -33,7 +33,7 @@ _CONTACTS: Final = 60  # windows of a body that are simulated with everybody in 
 _BESIDE: Final = 2  # ticks simulated beyond the horizon: a row may lie there
 
 
-def measure(scene: Scene, windows: int = WINDOWS) -> Errors:
+def measure(scene: TimedRecording, windows: int = WINDOWS) -> Errors:
     """Simulate windows of every body and return their errors.
 
     Args:
@@ -43,7 +43,7 @@ def measure(scene: Scene, windows: int = WINDOWS) -> Errors:
     return _measure(scene, windows, of_itself=False)
 
 
-def measure_floor(scene: Scene, windows: int) -> Errors:
+def measure_floor(scene: TimedRecording, windows: int) -> Errors:
     """Do the same with RocketSim in the place of the recording: what it is off itself.
 
     Args:
@@ -53,7 +53,9 @@ def measure_floor(scene: Scene, windows: int) -> Errors:
     return _measure(scene, windows, of_itself=True)
 
 
-def measure_again(scene: Scene, body: int, rows: Collection[int], longest: int, adjust: Adjust) -> Errors:
+def measure_again(
+    scene: TimedRecording, body: int, rows: Collection[int], longest: int, adjust: Adjust
+) -> Errors:
     """Simulate some windows of a body once more, alone and in a changed world.
 
     Args:
@@ -71,10 +73,10 @@ def measure_again(scene: Scene, body: int, rows: Collection[int], longest: int, 
     return Errors.join(list(_windows(cast, None, body, chosen, longest)))
 
 
-def _measure(scene: Scene, windows: int, of_itself: bool) -> Errors:
+def _measure(scene: TimedRecording, windows: int, of_itself: bool) -> Errors:
     together = None
     # A replay shows bodies of different moments: they cannot be put there together.
-    if scene.driven and len(scene.bodies) > 1 and scene.recording.clock is not Clock.FRAMES:
+    if scene.driven and len(scene.bodies) > 1 and scene.recording.clock is not TimeBase.FRAMES:
         together = _Cast(scene, tuple(scene.bodies), None, of_itself)
     parts = []
     for body in scene.bodies:
@@ -99,11 +101,11 @@ class _Cast:
     """Some bodies of a scene, and the arena that plays them."""
 
     def __init__(
-        self, scene: Scene, bodies: tuple[int, ...], adjust: Adjust | None, of_itself: bool = False
+        self, scene: TimedRecording, bodies: tuple[int, ...], adjust: Adjust | None, of_itself: bool = False
     ) -> None:
         self.scene, self.bodies, self._of_itself = scene, bodies, of_itself
         self.tracks = scene.tracks(bodies)
-        self._stage = Stage(scene.recording, bodies, adjust)
+        self._stage = RolloutArena(scene.recording, bodies, adjust)
         self._drives = [scene.drive(body) for body in bodies]
         if of_itself:
             unsure = _unsure(scene)
@@ -132,7 +134,7 @@ class _Cast:
         return piece, start - first, last - first
 
 
-def _unsure(scene: Scene) -> np.ndarray:
+def _unsure(scene: TimedRecording) -> np.ndarray:
     """Return `(rows,)` when inputs may have changed: applied ones at any tick since the row before."""
     times = scene.timeline.inputs
     if scene.recording.inputs is not Inputs.APPLIED:

@@ -7,22 +7,22 @@ from operator import add, sub
 
 import numpy as np
 
-from rlgym_bridge.compare.ages import OLDEST
 from rlgym_bridge.compare.delay import ActionDelay
 from rlgym_bridge.compare.drift import measure
-from rlgym_bridge.compare.errors import Errors
-from rlgym_bridge.compare.lag import LagFit
+from rlgym_bridge.compare.input_lag import LagFit
 from rlgym_bridge.compare.missing import Missing, Worth
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.sentences import plural, told_changes
 from rlgym_bridge.compare.sizes import Size
+from rlgym_bridge.compare.state_age import OLDEST
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.timeline import raw_timeline
-from rlgym_bridge.compare.told import plural, told_changes
 from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
-from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.compare.verdict import GapVerdict
+from rlgym_bridge.compare.window_errors import Errors
 from rlgym_bridge.compare.windows import CAR_CONTACT, HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 
 _RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost
 _CLOCKS_RUN = 0.02  # beyond which a clock is a poor explanation; real ones were within 0.0022
@@ -45,7 +45,7 @@ class Gap:
         text: A sentence about it.
     """
 
-    kind: Verdict
+    kind: GapVerdict
     name: str
     size: float
     low: float
@@ -54,7 +54,7 @@ class Gap:
     text: str
 
 
-def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
+def timing_gaps(scenes: Sequence[TimedRecording], lags: Sequence[LagFit]) -> list[Gap]:
     """Return what is wrong with the time of recordings, with what believing it would cost.
 
     Args:
@@ -76,7 +76,7 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
             continue
         doubt = "; or its velocities are in another unit" if abs(scale - 1) > _CLOCKS_RUN else ""
         gaps.append(Gap(
-            Verdict.TIMING, "clock", scale,
+            GapVerdict.TIMING, "clock", scale,
             min(map(sub, scales, errors)), max(map(add, scales, errors)),
             "seconds of the game in a second of the recording",
             f"the clock of {_named(wrong)} runs {pace}{doubt}: {cost}; this is not a physics gap",
@@ -86,7 +86,7 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
         cost = _cost(old, [replace(scene, timeline=raw_timeline(scene.recording)) for scene in old])
         middle = float(np.median([scene.timeline.offset.ticks for scene in old]))
         gaps.append(Gap(
-            Verdict.TIMING, "tick offset", middle, 0, OLDEST, "ticks",
+            GapVerdict.TIMING, "tick offset", middle, 0, OLDEST, "ticks",
             f"frames of {_named(old)} show states of up to {OLDEST} ticks before, {middle:.0f} in the "
             f"median: {cost}; this is not a physics gap",
         ))  # fmt: skip
@@ -104,14 +104,14 @@ def timing_gaps(scenes: Sequence[Scene], lags: Sequence[LagFit]) -> list[Gap]:
         unseen = max(scene.unseen for scene in late)
         more = f", or up to {unseen} more, as rows leave ticks out" if unseen else ""
         gaps.append(Gap(
-            Verdict.TIMING, "input lag", usual, min(ticks), max(ticks) + unseen, "ticks",
+            GapVerdict.TIMING, "input lag", usual, min(ticks), max(ticks) + unseen, "ticks",
             f"inputs of {_named(late)} act {_late(usual, changes)}{more}{said}{changes}: {cost}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)
         if lost >= _LOST_LEAST:
             gaps.append(Gap(
-                Verdict.TIMING, "lost rows", lost, lost, lost, "rows",
+                GapVerdict.TIMING, "lost rows", lost, lost, lost, "rows",
                 f"{scene.recording.source} lacks {lost} of {rows + lost} rows between others: packets were "
                 "lost, or not written down",
             ))  # fmt: skip
@@ -122,7 +122,7 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
     """Return that bots' inputs act late, told by what was sent and what was applied."""
     late = delay.input_latency
     return Gap(
-        Verdict.TIMING, "input lag", late, late, late, "ticks",
+        GapVerdict.TIMING, "input lag", late, late, late, "ticks",
         f"what bots sent in {source} was applied {plural(late, 'tick')} late ({delay.inputs:,} inputs): an "
         f"action acts {_range(delay.low, delay.high)} after the state it was decided on at the soonest; "
         f"train with that delay (--fit). What was applied drives the simulation, so this is no physics gap",
@@ -144,7 +144,7 @@ def lost_packets(recording: Recording) -> list[Gap]:
         if count
     )
     return [Gap(
-        Verdict.TIMING, "lost packets", most, min(count for _, count in missed), most, "packets",
+        GapVerdict.TIMING, "lost packets", most, min(count for _, count in missed), most, "packets",
         f"packets of {recording.source} were lost on their way to bots, {told}: a decision waits for the "
         "next one, and the game holds the last input until then. What was applied drives the simulation, so "
         "this is no physics gap; training loses none, rlgym-bridge match --drop does",
@@ -160,16 +160,16 @@ def _late(ticks: int, changes: str) -> str:
     return f"{plural(abs(ticks) if early else ticks, 'tick')} {'early' if early else 'late'}"
 
 
-def _clock_is_wrong(scene: Scene) -> bool:
+def _clock_is_wrong(scene: TimedRecording) -> bool:
     clock = scene.timeline.clock
     return abs(clock.scale - 1) > max(CLOCK_SCALE, 4 * clock.error)
 
 
-def _named(scenes: Sequence[Scene]) -> str:
+def _named(scenes: Sequence[TimedRecording]) -> str:
     return scenes[0].recording.source if len(scenes) == 1 else f"{len(scenes)} recordings"
 
 
-def lost_rows(scene: Scene) -> tuple[int, int]:
+def lost_rows(scene: TimedRecording) -> tuple[int, int]:
     """Return how many rows are missing between others, and how many there are.
 
     Frames that a renderer leaves out are not lost: rows have to be a whole number of their usual step apart,
@@ -179,7 +179,7 @@ def lost_rows(scene: Scene) -> tuple[int, int]:
     rows = len(recording.tick)
     together = np.diff(recording.stretch) == 0
     steps = np.diff(times)[together]
-    if recording.clock is Clock.FRAMES or not scene.timeline.clock.on_ticks or not len(steps):
+    if recording.clock is TimeBase.FRAMES or not scene.timeline.clock.on_ticks or not len(steps):
         return 0, rows
     usual = float(np.median(steps))
     if (steps < usual).mean() > _WAVERS:
@@ -194,7 +194,7 @@ def physics_gaps(sizes: Sequence[Size]) -> list[Gap]:
     """Return the constants that differ."""
     return [
         Gap(
-            Verdict.PHYSICS, f"{size.name} ({size.body})" if size.name == "gravity" else size.name,
+            GapVerdict.PHYSICS, f"{size.name} ({size.body})" if size.name == "gravity" else size.name,
             size.value, size.low, size.high, "of RocketSim's",
             f"{size.name}, as the {size.body} shows it, is {100 * (size.value - 1):+.2f} % off RocketSim's "
             f"({100 * (size.low - 1):+.2f} to {100 * (size.high - 1):+.2f} %, {size.windows} windows)",
@@ -213,7 +213,7 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
             most = 2 * one.explained > one.far_off
             others = "" if most else "; the others have another cause: a car that is left out bumps as well"
             gaps.append(Gap(
-                Verdict.MISSING, one.control, one.explained, one.explained, one.far_off, "windows",
+                GapVerdict.MISSING, one.control, one.explained, one.explained, one.far_off, "windows",
                 f"the {one.control} column of {source} explains nothing: {asked} Held down, it explains "
                 f"{one.explained} of {one.far_off} windows of car {one.car} that are far off{others}",
             ))  # fmt: skip
@@ -221,14 +221,16 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     for each in worth:
         if each.wrong and each.car not in lacking:
             gaps.append(Gap(
-                Verdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
+                GapVerdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
                 f"the {each.control} column of {source} explains nothing: without it car {each.car} is "
                 f"nearer to the recording in {100 * (1 - each.helps):.0f} % of the windows in which it acts",
             ))  # fmt: skip
     return gaps
 
 
-def _cost(fitted: Sequence[Scene], wrong: Sequence[Scene], bodies: Sequence[str] = ("ball", "car")) -> str:
+def _cost(
+    fitted: Sequence[TimedRecording], wrong: Sequence[TimedRecording], bodies: Sequence[str] = ("ball", "car")
+) -> str:
     """Say what errors after a second are with another time, against those with the fitted one."""
     windows = max(_RAW_WINDOWS // len(wrong), 10)
     found, other = (Errors.join([measure(one, windows) for one in every]) for every in (fitted, wrong))

@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.errors import between
-from rlgym_bridge.compare.rollout import Stage
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.rollout import RolloutArena
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
+from rlgym_bridge.compare.window_errors import between
 from rlgym_bridge.compare.windows import thinned
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
-from rlgym_bridge.recording.recording import Clock, Inputs
+from rlgym_bridge.recording.recording import Inputs, TimeBase
 
 WINDOWS: Final = 480
 """Windows of each car that are tried: short ones, many, since some inputs are rare."""
@@ -85,7 +85,7 @@ class Worth:
         return self.helps < 0.5
 
 
-def find_missing(scene: Scene, windows: int = WINDOWS) -> tuple[list[Missing], list[Worth]]:
+def find_missing(scene: TimedRecording, windows: int = WINDOWS) -> tuple[list[Missing], list[Worth]]:
     """Try the controls of every car over so many windows of it.
 
     Returns:
@@ -107,9 +107,9 @@ def find_missing(scene: Scene, windows: int = WINDOWS) -> tuple[list[Missing], l
 class _Trial:
     """The controls of one car, tried one by one."""
 
-    def __init__(self, scene: Scene, car: int, windows: int) -> None:
+    def __init__(self, scene: TimedRecording, car: int, windows: int) -> None:
         self._scene, self._car = scene, car
-        self._stage = Stage(scene.recording, (car,))
+        self._stage = RolloutArena(scene.recording, (car,))
         controls = scene.recording.state.car_controls[:, car]
         self._used = (controls != 0).mean(0)
         self._recorded = scene.recording.inputs_recorded[car]
@@ -145,7 +145,7 @@ class _Trial:
             )
             for control in present
         ]  # fmt: skip
-        frames = self._scene.recording.clock is Clock.FRAMES
+        frames = self._scene.recording.clock is TimeBase.FRAMES
         doubtful = frames or any(one.wrong for one in worth)
         missing = [
             Missing(
@@ -198,7 +198,7 @@ def _pushed(track: Track, difference: np.ndarray) -> np.ndarray:
     return np.concatenate([difference[VELOCITY], _ARM * difference[SPIN]])
 
 
-def _choose(scene: Scene, car: int, windows: int) -> list[tuple[Track, int, int]]:
+def _choose(scene: TimedRecording, car: int, windows: int) -> list[tuple[Track, int, int]]:
     """Return windows without contact: (track, first moment, last moment)."""
     touched = np.concatenate([[0], np.cumsum(scene.near[:, car])])
     found = []

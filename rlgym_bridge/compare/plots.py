@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.lag import LagFit
+from rlgym_bridge.compare.input_lag import LagFit
 from rlgym_bridge.compare.verdict import Situation
 
 _WIDTH: Final = 320

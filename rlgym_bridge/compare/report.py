@@ -6,11 +6,11 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
-from rlgym_bridge.compare.against import LEVEL, Against
 from rlgym_bridge.compare.comparison import Comparison
 from rlgym_bridge.compare.plots import COLOURS, drift_plot, lag_plot
-from rlgym_bridge.compare.told import told_fit, told_unexplained
-from rlgym_bridge.compare.verdict import Situation, Verdict
+from rlgym_bridge.compare.sentences import told_fit, told_unexplained
+from rlgym_bridge.compare.two_sets import LEVEL, Against
+from rlgym_bridge.compare.verdict import GapVerdict, Situation
 
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1130px; padding: 0 1em }
@@ -127,7 +127,7 @@ def _situations(rows: Sequence[Situation]) -> str:
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
 
-def _class(verdict: Verdict) -> str:
+def _class(verdict: GapVerdict) -> str:
     return verdict.value.split()[0]
 
 

@@ -55,7 +55,7 @@ class Path:
     jumped: np.ndarray
 
 
-class Stage:
+class RolloutArena:
     """An arena for some bodies of a recording.
 
     Boost is not used up, since what a car has left is recorded or unknown, and pads would differ; `Drive`

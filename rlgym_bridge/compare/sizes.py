@@ -14,8 +14,8 @@ import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.compare.drift import measure_again
-from rlgym_bridge.compare.errors import Errors
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.timed_recording import TimedRecording
+from rlgym_bridge.compare.window_errors import Errors
 from rlgym_bridge.compare.windows import (
     BALL_AIR,
     BALL_BOUNCED,
@@ -25,7 +25,7 @@ from rlgym_bridge.compare.windows import (
     CAR_LEAVES,
     HORIZONS,
 )
-from rlgym_bridge.recording.recording import Clock
+from rlgym_bridge.recording.recording import TimeBase
 from rlgym_bridge.sim.arena import scale_constants
 
 _LEAST: Final = 8  # windows in which a constant matters
@@ -102,7 +102,7 @@ CONSTANTS: Final = (
 )
 
 
-def fit_sizes(scenes: Sequence[Scene], measured: Errors, sparse: bool = False) -> list[Size]:
+def fit_sizes(scenes: Sequence[TimedRecording], measured: Errors, sparse: bool = False) -> list[Size]:
     """Fit every constant that the recordings tell of, those of the same windows together.
 
     Args:
@@ -121,7 +121,7 @@ def fit_sizes(scenes: Sequence[Scene], measured: Errors, sparse: bool = False) -
         if len(rows) < _LEAST:
             continue
         known = {size.mutator: size.value for size in sizes if size.gap and size.body == group[0].body}
-        clocked = any(scene.recording.clock is not Clock.TICKS for scene in scenes)
+        clocked = any(scene.recording.clock is not TimeBase.TICKS for scene in scenes)
         fitted: list[Size] = []
         for _ in range(_AROUND):
             base = _run(scenes, measured, rows, longest, known) if known else measured.taken(rows)
@@ -149,7 +149,7 @@ def _groups() -> list[list[Constant]]:
 
 
 def _run(
-    scenes: Sequence[Scene],
+    scenes: Sequence[TimedRecording],
     measured: Errors,
     rows: np.ndarray,
     longest: int,

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.ages import OffsetFit, fit_ages
+from rlgym_bridge.compare.state_age import OffsetFit, fit_ages
 from rlgym_bridge.compare.tracks import BALL, LONGEST_STEP, SLOW, TRIAL, moves, shown
 from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Recording
+from rlgym_bridge.recording.recording import Recording, TimeBase
 
 _KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; something was hit
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
@@ -66,11 +66,11 @@ class Timeline:
 def fit_timeline(recording: Recording) -> Timeline:
     """Find out when the rows of a recording were."""
     bodies = [*range(recording.state.layout.cars), BALL]
-    if recording.clock is Clock.SECONDS:
+    if recording.clock is TimeBase.SECONDS:
         clock, times = _fit_seconds(recording, bodies)
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
     times = recording.tick.astype(float)
-    if recording.clock is Clock.TICKS:
+    if recording.clock is TimeBase.TICKS:
         clock = replace(_measure(recording, bodies, times * TICK_SECONDS)[0], wavers=False)  # it counts
         return Timeline(np.repeat(times[:, None], len(bodies), 1), times, clock, OffsetFit())
     late, offset = fit_ages(recording, bodies, times)
@@ -80,7 +80,7 @@ def fit_timeline(recording: Recording) -> Timeline:
 def raw_timeline(recording: Recording) -> Timeline:
     """Return what the recording itself says of the time, to see what believing it would cost."""
     ticks = recording.tick.astype(float)
-    if recording.clock is Clock.SECONDS:
+    if recording.clock is TimeBase.SECONDS:
         ticks = recording.seconds * TICKS_PER_SECOND
     times = np.repeat(ticks[:, None], recording.state.layout.cars + 1, 1)
     return Timeline(times, ticks, ClockFit(1.0, 0.0, 0), OffsetFit())

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.errors import Errors
 from rlgym_bridge.compare.missing import Missing, Worth
 from rlgym_bridge.compare.sizes import Size
 from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
+from rlgym_bridge.compare.window_errors import Errors
 from rlgym_bridge.compare.windows import (
     BALL_BOUNCED,
     BALL_GROUND,
@@ -23,7 +23,7 @@ from rlgym_bridge.compare.windows import (
 )
 
 
-class Verdict(enum.Enum):
+class GapVerdict(enum.Enum):
     """What an error is put down to."""
 
     AGREES = "agrees"
@@ -88,7 +88,7 @@ class Situation:
     velocity: float
     angle: float
     spin: float
-    verdict: Verdict
+    verdict: GapVerdict
 
 
 def judge(
@@ -126,31 +126,31 @@ def judge(
             limit = max(row.tolerance, FLOORS * row.floor)
             out = row.p50 > limit
             if row.windows < LEAST_WINDOWS:
-                verdict = Verdict.FEW
+                verdict = GapVerdict.FEW
             elif (untold and out) or (lacking and (out or row.p90 > TAIL * max(limit, row.floor_p90))):
-                verdict = Verdict.MISSING
+                verdict = GapVerdict.MISSING
             elif different and row.p50 > max(SHOWS, FLOORS * row.floor):
-                verdict = Verdict.PHYSICS
+                verdict = GapVerdict.PHYSICS
             elif not out:
-                verdict = Verdict.AGREES
+                verdict = GapVerdict.AGREES
             elif row.apart < LEAST_WINDOWS:
-                verdict = Verdict.FEW
+                verdict = GapVerdict.FEW
             elif short is not None and row.p50 < 2 * short[0]:
-                verdict = Verdict.TIMING  # physics grows with time, what is late stays as late
+                verdict = GapVerdict.TIMING  # physics grows with time, what is late stays as late
             elif (body == "car" and doubts.lag_unknown) or (
                 ((body == "car" and doubts.lag) or doubts.clock)
                 and (short is None or row.p50 < _GROWS * short[0] * horizon / short[1])
             ):
-                verdict = Verdict.TIMING
+                verdict = GapVerdict.TIMING
             elif (
                 name in (CAR_JUMPED, CAR_LEAVES)
                 or (doubts.spin and name in _SPIN_MATTERS)
                 or (doubts.inputs and driven)
             ):
-                verdict = Verdict.HIDDEN
+                verdict = GapVerdict.HIDDEN
             else:
-                verdict = Verdict.PHYSICS
-            if verdict is not Verdict.FEW and out and short is None:
+                verdict = GapVerdict.PHYSICS
+            if verdict is not GapVerdict.FEW and out and short is None:
                 short = row.p50, horizon
             rows.append(replace(row, verdict=verdict))
     return [*_overall(found, floor, rows), *rows]
@@ -168,7 +168,7 @@ def _row(
     velocity, angle, spin = (float(np.median(part[here, column])) for part in others)
     return Situation(
         name, HORIZONS[column], int(here.sum()), _apart(found, column, here), p50, p90, p99, low, high,
-        allowed, velocity, angle, spin, Verdict.FEW,
+        allowed, velocity, angle, spin, GapVerdict.FEW,
     )  # fmt: skip
 
 
@@ -201,12 +201,12 @@ def _overall(found: Errors, floor: Errors, judged: Sequence[Situation]) -> list[
             allowed = sum(row.windows * row.tolerance for row in parts) / share
             here = np.char.startswith(names, body) & (names != contact)
             row = _row(found, floor, body, column, allowed, here)
-            gaps = [part for part in parts if part.verdict not in (Verdict.AGREES, Verdict.FEW)]
+            gaps = [part for part in parts if part.verdict not in (GapVerdict.AGREES, GapVerdict.FEW)]
             if row is None:
                 continue
             within = row.p50 <= max(allowed, FLOORS * row.floor)
-            agree = within or all(part.verdict is Verdict.AGREES for part in parts)
-            verdict = Verdict.AGREES if agree and share >= LEAST_WINDOWS else Verdict.FEW
+            agree = within or all(part.verdict is GapVerdict.AGREES for part in parts)
+            verdict = GapVerdict.AGREES if agree and share >= LEAST_WINDOWS else GapVerdict.FEW
             if gaps:
                 verdict = max(gaps, key=lambda part: part.windows).verdict
             rows.append(replace(row, verdict=verdict))

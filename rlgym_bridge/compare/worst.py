@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.errors import Errors
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tolerances import tolerance
 from rlgym_bridge.compare.tracks import BALL
+from rlgym_bridge.compare.window_errors import Errors
 from rlgym_bridge.compare.windows import HORIZONS
 
 _HORIZON: Final = 120  # ticks
@@ -41,7 +41,7 @@ class WorstWindow:
     tolerances: float
 
 
-def worst_windows(found: Errors, scenes: Sequence[Scene]) -> list[WorstWindow]:
+def worst_windows(found: Errors, scenes: Sequence[TimedRecording]) -> list[WorstWindow]:
     """Return the windows that are most tolerances off after a second, the worst first."""
     column = HORIZONS.index(_HORIZON)
     names, errors = found.names[:, column], found.position[:, column]

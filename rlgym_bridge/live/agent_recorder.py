@@ -19,7 +19,7 @@ from rlgym_bridge.recording.mcap.channels import (
     agent_topic,
 )
 from rlgym_bridge.recording.mcap.drawable import state_message
-from rlgym_bridge.recording.mcap.writer import Recorder, RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 
 RECORD_VARIABLE: Final = "RLGYM_BRIDGE_RECORD"
 """Environment variable with the file to record to, `.mcap`, or a folder in which the bot names the file."""

@@ -13,11 +13,11 @@ from rlgym.api import RewardFunction
 from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.manifest import Manifest
-from rlgym_bridge.recording.applied import ActionFinder, applied_actions
+from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
 from rlgym_bridge.recording.episodes import by_episode, stretches_of_play
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -38,8 +38,8 @@ class Played:
         frames: `(n + 1,)` int64, ticks of n decisions and of the state after the last.
         obs: `(n + 1, S)` float32.
         chosen: `(n,)` int64, `(n, choices)` int64 or `(n, k)` float32: what the policy chose.
-        applied: Likewise, what the game applied; see `rlgym_bridge.recording.applied`. Real numbers are in
-            -1..1, as parsers take them.
+        applied: The same of what the game applied, see `rlgym_bridge.recording.applied_actions`. Real numbers
+            are in -1..1, as parsers take them.
         told: `(n,)` bool, whether the game told that.
         rewards: `(n,)` float64.
         scored: Whether it ended with a goal; else the match, or the recording, was over.

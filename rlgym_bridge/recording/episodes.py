@@ -9,7 +9,7 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 
 _GAP_DECISIONS: Final = 4  # in a row that lost packets may make a bot miss, and it is still the same episode
 _GAP_LEAST: Final = 12  # ticks that they may

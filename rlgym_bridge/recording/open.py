@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.recording.mcap.reader import MAGIC
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.replays.replay_recording import read_replay
 from rlgym_bridge.recording.tables.table_recording import read_table

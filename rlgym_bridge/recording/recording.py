@@ -1,8 +1,8 @@
 """What a recording holds, wherever it comes from: a match of ours, a table of somebody else's, a replay.
 
-MCAP file -> reader.py  ->|
-CSV, JSON -> tables.py  ->| Recording -> compare, inspect, view, training
-.replay   -> replays.py ->|
+MCAP file -> mcap/    ->|
+CSV, JSON -> tables/  ->| Recording -> compare, inspect, view, training
+.replay   -> replays/ ->|
 """
 
 import enum
@@ -15,7 +15,7 @@ import numpy as np
 from rlgym_bridge.state import MatchState
 
 
-class Clock(enum.Enum):
+class TimeBase(enum.Enum):
     """What the times of a recording can be trusted for."""
 
     TICKS = "ticks"
@@ -68,7 +68,7 @@ class Recording:
     stretch: np.ndarray
     ball_shown: np.ndarray
     car_shown: np.ndarray
-    clock: Clock = Clock.TICKS
+    clock: TimeBase = TimeBase.TICKS
     inputs: Inputs = Inputs.APPLIED
     inputs_recorded: np.ndarray = field(default_factory=lambda: np.empty((0, 8), bool))
     notes: list[str] = field(default_factory=list)

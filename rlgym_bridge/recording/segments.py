@@ -11,7 +11,7 @@ _JUMP_SHARE: Final = 1.1  # of the way that a body's speed explains
 _JUMP_LEAST: Final = 50.0  # uu: a car that is hit, or set down by the game, moves less
 
 
-class Track(NamedTuple):
+class BodyMotion(NamedTuple):
     """A body over all rows: `(rows, 3)` uu, `(rows, 3)` uu/s, and `(rows,)` whether the row has it."""
 
     position: np.ndarray
@@ -27,7 +27,7 @@ def holes(seconds: np.ndarray) -> np.ndarray:
     return steps > max(_HOLE_SECONDS, _HOLE_STEPS * usual)
 
 
-def jumps(seconds: np.ndarray, tracks: Sequence[Track], slack: float = 0.0) -> np.ndarray:
+def jumps(seconds: np.ndarray, tracks: Sequence[BodyMotion], slack: float = 0.0) -> np.ndarray:
     """Return in which rows a body is where its speed could not have brought it, `(rows,)` bool.
 
     Args:

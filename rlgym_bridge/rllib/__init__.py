@@ -1,12 +1,13 @@
 """Ray RLlib: our matches as its environments, and recorded matches as its episodes.
 
-env.py       MatchEnv: one match, every car an agent
-runner.py    MatchRunner: an env runner that steps all its matches together
-module.py    PolicyModule: the networks of single-machine training
-recorded.py  recorded matches as episodes
-applied.py   the actions that the game applied, in place of those commanded
-logp.py      and their probabilities
-offline.py   episodes in files, and behaviour cloning from them
+env.py                MatchEnv: one match, every car an agent
+match_runner.py       MatchRunner: an env runner that steps all its matches together
+chunks.py             whole arrays as parts of RLlib's episodes
+module.py             PolicyModule: the networks of single-machine training
+recorded_episodes.py  recorded matches as episodes
+correct_actions.py    replace the actions that were commanded by those that the game applied
+logp.py               the log-probabilities of the replaced actions
+offline.py            episodes in Parquet files, and behaviour cloning from them
 """
 
 try:
@@ -20,11 +21,11 @@ except ImportError as missing:
         f'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]" ({missing})'
     ) from missing
 
-from rlgym_bridge.rllib.applied import correct_applied_actions
+from rlgym_bridge.rllib.correct_actions import correct_applied_actions
 from rlgym_bridge.rllib.env import MatchEnv
+from rlgym_bridge.rllib.match_runner import MatchRunner
 from rlgym_bridge.rllib.module import PolicyModule
-from rlgym_bridge.rllib.recorded import applied_of, episodes_from_recording
-from rlgym_bridge.rllib.runner import MatchRunner
+from rlgym_bridge.rllib.recorded_episodes import applied_of, episodes_from_recording
 
 __all__ = [
     "MatchEnv",

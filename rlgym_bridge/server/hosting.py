@@ -14,7 +14,7 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.mcap.writer import Recorder
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.lobby import Lobby

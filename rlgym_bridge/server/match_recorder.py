@@ -5,7 +5,7 @@ from collections.abc import Callable
 from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import FIELD_INFO, INPUT, INPUTS, MATCH_CONFIGURATION, PACKETS
-from rlgym_bridge.recording.mcap.writer import Recorder
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.wire import framed

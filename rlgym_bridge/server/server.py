@@ -10,7 +10,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.mcap.writer import Recorder
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.errors import MatchCalledOff
 from rlgym_bridge.server.hosting import HostedMatch, HostSettings

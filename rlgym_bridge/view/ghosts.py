@@ -5,11 +5,11 @@ from typing import Final
 import numpy as np
 import rerun as rr
 
-from rlgym_bridge.compare.ghosts import Ghosts
+from rlgym_bridge.compare.simulated_ghosts import Ghosts
 from rlgym_bridge.game import BALL_RADIUS
 from rlgym_bridge.recording.recording import Recording
-from rlgym_bridge.view.curves import car_color, log_smooth
 from rlgym_bridge.view.scene import BALL_COLOR, boxes, log_moving
+from rlgym_bridge.view.time_series import car_color, log_smooth
 from rlgym_bridge.view.times import Times, drawn, updates
 
 _GHOST: Final = (235, 235, 235)

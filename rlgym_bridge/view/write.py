@@ -5,12 +5,12 @@ from uuid import uuid4
 
 import rerun as rr
 
-from rlgym_bridge.compare.ghosts import ghosts
+from rlgym_bridge.compare.simulated_ghosts import ghosts
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
-from rlgym_bridge.view.curves import log_curves
 from rlgym_bridge.view.ghosts import log_ghosts
 from rlgym_bridge.view.scene import log_ball, log_car, log_field, log_pads
+from rlgym_bridge.view.time_series import log_curves
 from rlgym_bridge.view.times import Times, rising
 
 APPLICATION = "rlgym_bridge"

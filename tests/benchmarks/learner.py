@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from training.learner import Learner
+from training.learner import PPOLearner
 from training.ppo import batch_of, improve
 from training.settings import check_settings
 from training.shared import rollout_layout
@@ -27,7 +27,7 @@ def main() -> None:
     settings = check_settings(
         {"collectors": 2, "snapshot_share": 0.0, "minibatch": options.minibatch, "threads": options.threads}
     )
-    learner = Learner(settings)
+    learner = PPOLearner(settings)
     rng = np.random.default_rng(0)
     layout = rollout_layout(settings, 2, learner.shape)
     rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}

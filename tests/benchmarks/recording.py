@@ -26,8 +26,8 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.recording.mcap.channels import PACKETS
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.recording.mcap.reader import read_contents
-from rlgym_bridge.recording.mcap.writer import Recorder
+from rlgym_bridge.recording.mcap.mcap_reader import read_contents
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.state import MatchState
 from tests.support.processes import run_to_end
 

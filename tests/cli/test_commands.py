@@ -85,7 +85,7 @@ def test_ctrl_c_ends_any_command_with_a_word_and_status_1(
         error.add_note("half of it is done")
         raise error
 
-    monkeypatch.setattr("rlgym_bridge.cli.inspect.run", interrupted)
+    monkeypatch.setattr("rlgym_bridge.cli.inspect_command.run", interrupted)
     assert run_command("inspect", ["match.mcap"]) == 1
     assert capsys.readouterr().err == "stopped: half of it is done\n"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.open import open_recording
 
 FULL = Path("/dev/full")

@@ -11,7 +11,7 @@ from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState
 from tests.support.policy_folders import save
-from training.matches import play_matches
+from training.policy_matches import play_matches
 
 
 @pytest.mark.parametrize("hitbox", [box.name for box in HITBOXES])

@@ -34,7 +34,7 @@ def found_nothing() -> Report:
 def test_a_result_that_cannot_be_written_at_the_end_is_shown_and_the_file_named(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rlgym_bridge.cli.probe._ask", lambda *_: (found_nothing(), "a server"))
+    monkeypatch.setattr("rlgym_bridge.cli.probe_command._ask", lambda *_: (found_nothing(), "a server"))
     assert main(["probe", option, str(FULL)]) == 2
     said = capsys.readouterr()
     assert "No space left on device: '/dev/full'" in said.err

@@ -37,8 +37,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
         return f"{ip}:{port}"
 
-    monkeypatch.setattr("rlgym_bridge.cli.probe.START_SECONDS", 1.0)
-    monkeypatch.setattr("rlgym_bridge.cli.own_match.START_SECONDS", 1.0)
+    monkeypatch.setattr("rlgym_bridge.cli.probe_command.START_SECONDS", 1.0)
+    monkeypatch.setattr("rlgym_bridge.cli.command_match.START_SECONDS", 1.0)
     monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 1.0)
     yield start
     for one in open_ones:

@@ -9,7 +9,7 @@ import pytest
 
 from rlgym_bridge.compare.comparison import Comparison, compare_recordings
 from rlgym_bridge.compare.fit import fitted_constants
-from rlgym_bridge.compare.verdict import Situation, Verdict
+from rlgym_bridge.compare.verdict import GapVerdict, Situation
 from rlgym_bridge.compare.windows import BALL_AIR, CAR_GROUND, HORIZONS
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Recording
@@ -50,7 +50,7 @@ def _sizes(comparison: Comparison) -> dict[str, float]:
 
 def test_the_simulator_agrees_with_itself():
     assert _clean().gaps == []
-    assert {row.verdict for row in _clean().situations} <= {Verdict.AGREES, Verdict.FEW}
+    assert {row.verdict for row in _clean().situations} <= {GapVerdict.AGREES, GapVerdict.FEW}
     assert _at(_clean(), "ball").p50 < 0.001
     assert _at(_clean(), "car").p50 < 0.001
 
@@ -75,13 +75,13 @@ def test_the_json_form_holds_what_programs_rely_on():
 def test_gravity_one_percent_off_is_found_with_its_size():
     found = _compared(as_table(play(seconds=SECONDS, mutate=heavier)))
     assert _sizes(found) == pytest.approx({"gravity (ball)": 1.01, "gravity (car)": 1.01}, abs=0.0005)
-    assert _at(found, BALL_AIR, 60).verdict is Verdict.PHYSICS
+    assert _at(found, BALL_AIR, 60).verdict is GapVerdict.PHYSICS
 
 
 def test_drag_two_percent_off_is_found_with_its_size():
     found = _compared(as_table(play(seconds=SECONDS, mutate=draggier)))
     assert _sizes(found) == pytest.approx({"ball drag": 1.02}, abs=0.002)
-    assert _at(found, "ball").verdict is Verdict.PHYSICS
+    assert _at(found, "ball").verdict is GapVerdict.PHYSICS
 
 
 def test_boost_five_percent_weaker_is_found_with_its_size():
@@ -89,13 +89,13 @@ def test_boost_five_percent_weaker_is_found_with_its_size():
     sizes = _sizes(found)
     assert set(sizes) <= {"boost in the air", "boost on the ground"}
     assert sizes["boost on the ground"] == pytest.approx(0.95, abs=0.005)
-    assert _at(found, "ball").verdict is Verdict.AGREES
+    assert _at(found, "ball").verdict is GapVerdict.AGREES
 
 
 def test_a_fast_clock_and_a_lag_are_timing_and_not_physics():
     found = _compared(timed(sent(as_table(play(seconds=SECONDS)), 2), 0.003))
     assert _sizes(found) == pytest.approx({"clock": 1 / 1.003, "input lag": 2}, abs=1e-4)
-    assert {gap.kind for gap in found.gaps} == {Verdict.TIMING}
+    assert {gap.kind for gap in found.gaps} == {GapVerdict.TIMING}
     assert found.agrees
     assert (found.input_lag_ticks, found.clock_scale) == (2, pytest.approx(1 / 1.003, abs=1e-4))
     assert "not a physics gap" in found.gaps[0].text
@@ -111,8 +111,8 @@ def test_lost_packets_are_counted():
 @pytest.mark.parametrize("said", [False, True])
 def test_a_handbrake_that_was_not_recorded_is_asked_for(said):
     found = _compared(without(as_table(play(seconds=24)), "handbrake", said))
-    assert {(gap.kind, gap.name) for gap in found.gaps} == {(Verdict.MISSING, "handbrake")}
-    assert _at(found, CAR_GROUND, 60).verdict is Verdict.MISSING
+    assert {(gap.kind, gap.name) for gap in found.gaps} == {(GapVerdict.MISSING, "handbrake")}
+    assert _at(found, CAR_GROUND, 60).verdict is GapVerdict.MISSING
     assert ("is it recorded?" in found.gaps[0].text) is not said
 
 
@@ -138,7 +138,7 @@ def test_how_cars_turn_is_taken_from_their_orientation_where_it_was_not_recorded
     state.car_angular_velocity[:] = state.ball_angular_velocity[:] = 0
     found = _compared(replace(match, state=state))
     assert _at(found, "car").p50 < 0.01
-    assert Verdict.PHYSICS not in {row.verdict for row in found.situations}
+    assert GapVerdict.PHYSICS not in {row.verdict for row in found.situations}
     assert any("how the ball spins" in note for note in found.notes)
 
 
@@ -164,7 +164,7 @@ def test_windows_that_overlap_prove_no_gap():
         row.horizon_ticks: row for row in compare_recordings(match).situations if row.name == "ball"
     }
     assert by_horizon[120].windows >= 8 > by_horizon[120].apart
-    assert by_horizon[120].verdict is Verdict.FEW
+    assert by_horizon[120].verdict is GapVerdict.FEW
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_twenty_clean_matches_raise_at_most_one_false_alarm():
     alarms = []
     for seed in range(20):
         found = compare_recordings(as_table(play(seed + 1000, 40.0)))
-        wrong = {row.verdict for row in found.situations} - {Verdict.AGREES, Verdict.FEW}
+        wrong = {row.verdict for row in found.situations} - {GapVerdict.AGREES, GapVerdict.FEW}
         if found.gaps or wrong:
             alarms.append((seed, [gap.text for gap in found.gaps], wrong))
     assert len(alarms) <= 1, alarms
@@ -189,6 +189,6 @@ def test_a_control_that_is_wrong_makes_no_constant_of_the_car() -> None:
     recording = replace(recording, state=recording.state.copy())
     recording.state.car_controls[..., CONTROL_NAMES.index("boost")] = 1.0
     found = compare_recordings(recording, windows=80)
-    assert "boost" in [gap.name for gap in found.gaps if gap.kind is Verdict.MISSING]
-    assert not [gap for gap in found.gaps if gap.kind is Verdict.PHYSICS]
+    assert "boost" in [gap.name for gap in found.gaps if gap.kind is GapVerdict.MISSING]
+    assert not [gap for gap in found.gaps if gap.kind is GapVerdict.PHYSICS]
     assert not [name for name in fitted_constants(found) if name.startswith(("boost", "jump"))]

@@ -6,7 +6,7 @@ import pytest
 
 from rlgym_bridge.compare.delay import ActionDelay, action_delay
 from rlgym_bridge.compare.gaps import lost_packets
-from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.compare.verdict import GapVerdict
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from tests.support.planted_gaps import as_replay, as_table, play, sent, timed
 from tests.support.recorded_matches import record
@@ -34,7 +34,7 @@ def test_packets_that_do_not_reach_a_bot_are_named_with_their_share(tmp_path: Pa
                    for name, words in (("late", ()), ("lossy", ("--drop", "5"))))  # fmt: skip
     assert lost_packets(late) == []
     (gap,) = lost_packets(lossy)
-    assert gap.kind is Verdict.TIMING and "lacks" in gap.text
+    assert gap.kind is GapVerdict.TIMING and "lacks" in gap.text
     assert 0.03 < gap.size / len(lossy.tick) < 0.07
     assert gap.size == max(map(lossy.missed, lossy.agents.values()))
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.delay import action_delay
-from rlgym_bridge.compare.lag import LagFit, fit_lag
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.input_lag import LagFit, fit_lag
+from rlgym_bridge.compare.sentences import told_changes
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.timeline import fit_timeline
-from rlgym_bridge.compare.told import told_changes
 from rlgym_bridge.compare.tracks import Drive
 from rlgym_bridge.recording.recording import Inputs, Recording
 from tests.support.planted_gaps import as_replay, as_table, play, sent, timed, without
 
 
 def _fit(recording: Recording, windows: int = 10) -> LagFit:
-    return fit_lag(Scene(recording, fit_timeline(recording)), windows)
+    return fit_lag(TimedRecording(recording, fit_timeline(recording)), windows)
 
 
 @pytest.mark.parametrize("lag", range(5))

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from rlgym_bridge.compare.lag import LagFit
+from rlgym_bridge.compare.input_lag import LagFit
 from rlgym_bridge.compare.plots import drift_plot, lag_plot
-from rlgym_bridge.compare.verdict import Situation, Verdict
+from rlgym_bridge.compare.verdict import GapVerdict, Situation
 
 
 def row(horizon: int, p50: float) -> Situation:
-    return Situation("x", horizon, 9, 9, p50, p50, p50, p50, p50, p50, 0.0, 0.0, 0.0, Verdict.AGREES)
+    return Situation("x", horizon, 9, 9, p50, p50, p50, p50, p50, p50, 0.0, 0.0, 0.0, GapVerdict.AGREES)
 
 
 def labels(svg: str) -> dict[float, float]:

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.motion import check_motion
+from rlgym_bridge.compare.motion_check import check_motion
 from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.rotations import from_euler
 from rlgym_bridge.state import MatchState
 from tests.support.planted_gaps import as_replay, as_table, heavier, play, timed
@@ -53,7 +53,7 @@ def test_rows_between_ticks_are_measured_by_what_moved_alone():
     there = np.ones(len(ticks), bool)
     recording = Recording(
         "ball", state, np.round(ticks).astype(np.int64), seconds / 1.002, np.zeros(len(ticks), np.int32),
-        there, np.zeros((len(ticks), 0), bool), Clock.SECONDS, Inputs.NONE,
+        there, np.zeros((len(ticks), 0), bool), TimeBase.SECONDS, Inputs.NONE,
     )  # fmt: skip
     timeline = fit_timeline(recording)
     assert not timeline.clock.on_ticks
@@ -86,7 +86,7 @@ def test_a_body_that_hardly_moves_tells_no_clock():
         getattr(state, f"{name}_linear_velocity")[:] = 0
     fit = fit_timeline(replace(recording, state=state)).clock
     assert fit.samples == 0
-    assert recording.clock is Clock.SECONDS
+    assert recording.clock is TimeBase.SECONDS
 
 
 def _metres(state: MatchState) -> None:

@@ -5,7 +5,7 @@ import pytest
 import RocketSim as rsim
 
 from rlgym_bridge.compare.drift import measure
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording
@@ -45,7 +45,7 @@ def test_a_tank_burns_to_its_last_tick_and_no_longer(boost: float, lag: int | No
     amount = recording.state.car_boost_amount[:, 0]
     assert 0 < (amount > 0).sum() < len(amount) - 60
     late = recording if lag is None else sent(recording, lag)
-    scene = Scene(late, fit_timeline(late), lag=float(lag or 0))
+    scene = TimedRecording(late, fit_timeline(late), lag=float(lag or 0))
     found = measure(scene)
     cars = np.array([body == 0 for _, body, _ in found.origins])
     assert recording.inputs is Inputs.APPLIED and cars.sum() >= 5

@@ -9,7 +9,7 @@ import RocketSim as rsim
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.missing import _one_by_one
-from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.compare.verdict import GapVerdict
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena
@@ -65,7 +65,7 @@ def test_trials_of_rocketsim_agree_with_it(tmp_path: Path) -> None:
     found = compare_recordings(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
     assert found.agrees and not found.gaps
     verdicts = {row.verdict for row in found.situations if row.name == "car" and row.horizon_ticks >= 60}
-    assert verdicts == {Verdict.AGREES}
+    assert verdicts == {GapVerdict.AGREES}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_trials_of_rocketsim_agree_with_it(tmp_path: Path) -> None:
 )
 def test_an_input_that_trials_do_not_name_is_missing(inputs: str, lacking: str, tmp_path: Path) -> None:
     found = compare_recordings(_trials(tmp_path, inputs))
-    assert [gap.name for gap in found.gaps if gap.kind is Verdict.MISSING] == [lacking]
+    assert [gap.name for gap in found.gaps if gap.kind is GapVerdict.MISSING] == [lacking]
     assert not found.agrees and not found.tells_nothing
 
 

@@ -14,7 +14,7 @@ from rlgym_bridge.components.actions import (
     MultiDiscreteAction,
     RepeatAction,
 )
-from rlgym_bridge.recording.applied import ActionFinder, applied_actions
+from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
 
 LOOKUP = ActionFinder(RepeatAction(LookupTableAction(), 8), np.arange(1))
 ROWS = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]  # (90, 8)

@@ -16,12 +16,12 @@ from mcap.writer import Writer
 from rlbot import flat
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.cli.inspect import summary
+from rlgym_bridge.cli.inspect_command import summary
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy, save_policy
-from rlgym_bridge.recording.mcap import writer as recording_writer
+from rlgym_bridge.recording.mcap import mcap_writer as recording_writer
 from rlgym_bridge.recording.mcap.channels import (
     ABOUT,
     AGENTS,
@@ -33,8 +33,8 @@ from rlgym_bridge.recording.mcap.channels import (
     PROFILE,
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, _inputs, read_match
-from rlgym_bridge.recording.mcap.reader import Contents, Message, read_contents
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.game import CONTROL_NAMES, Phase
-from rlgym_bridge.recording.recording import Clock, Inputs
+from rlgym_bridge.recording.recording import Inputs, TimeBase
 from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from tests.support.real_data import real
@@ -171,7 +171,7 @@ def test_a_real_match_has_its_teams_its_frames_and_no_names() -> None:
     parser = pytest.importorskip("subtr_actor")
     found = read_replay(real(MATCH))
     assert found.state.agents == ("blue-0", "orange-0") and found.state.matches == 13382
-    assert (found.clock, found.inputs) == (Clock.FRAMES, Inputs.APPLIED)
+    assert (found.clock, found.inputs) == (TimeBase.FRAMES, Inputs.APPLIED)
     unknown = [CONTROL_NAMES.index(name) for name in ("pitch", "yaw", "roll")]
     assert not found.inputs_recorded[:, unknown].any() and found.inputs_recorded.sum() == 2 * 5
     assert not found.state.car_controls[..., unknown].any()

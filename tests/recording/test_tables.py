@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.game import CONTROL_NAMES
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.recording.tables.table_recording import read_table
 from tests.support.real_data import COLUMNS, real
@@ -66,7 +66,7 @@ def test_numbers_may_be_parted_by_commas_tabs_or_spaces(tmp_path: Path, separato
     found = read(tmp_path, falling(5, separator), BALL_MAP)
     np.testing.assert_array_equal(found.state.ball_position[:, 0], [0, 10, 20, 30, 40])
     np.testing.assert_array_equal(found.tick, [0, 1, 2, 3, 4])
-    assert (found.clock, found.inputs) == (Clock.SECONDS, Inputs.NONE)
+    assert (found.clock, found.inputs) == (TimeBase.SECONDS, Inputs.NONE)
     assert found.ball_shown.all() and found.state.layout.cars == 0
 
 
@@ -114,7 +114,7 @@ def test_json_lines_are_read_by_keys_joined_with_dots(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.state.car_position[:, 0], [[0, 2, 3], [1, 2, 3]])
     np.testing.assert_array_equal(found.state.car_controls[:, 0, CONTROL_NAMES.index("jump")], [0, 1])
     np.testing.assert_array_equal(found.tick, [7, 8])
-    assert (found.clock, found.inputs) == (Clock.TICKS, Inputs.APPLIED)
+    assert (found.clock, found.inputs) == (TimeBase.TICKS, Inputs.APPLIED)
     assert found.inputs_recorded[0].tolist() == [name == "jump" for name in CONTROL_NAMES]
 
 
@@ -330,7 +330,7 @@ def turned(found: Recording, rotation: np.ndarray, spin: np.ndarray, rows: np.nd
 def test_a_real_free_ball_moves_and_turns_as_its_velocities_say() -> None:
     found = read_table(real("ball/episode_000000.csv"), COLUMNS / "lobot-ball.toml")
     state = found.state
-    assert found.stretch[-1] == 0 and state.matches == 613 and found.clock is Clock.SECONDS
+    assert found.stretch[-1] == 0 and state.matches == 613 and found.clock is TimeBase.SECONDS
     rows = np.arange(200)
     way = np.diff(state.ball_position[:201], axis=0) / np.diff(found.seconds[:201])[:, None]
     between = (state.ball_linear_velocity[1:201] + state.ball_linear_velocity[:200]) / 2

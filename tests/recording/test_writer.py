@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge.recording.mcap import writer as recording_writer
+from rlgym_bridge.recording.mcap import mcap_writer as recording_writer
 from rlgym_bridge.recording.mcap.channels import INPUTS, MATCH_CONFIGURATION, PACKETS
+from rlgym_bridge.recording.mcap.mcap_reader import read_contents
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, parts_of
 from rlgym_bridge.recording.mcap.merge import bot_files, merge
-from rlgym_bridge.recording.mcap.reader import read_contents
-from rlgym_bridge.recording.mcap.writer import Recorder, RecordingError, parts_of
 
 
 def noise(frame: int) -> bytes:

@@ -29,8 +29,8 @@ from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
 from rlgym_bridge.components.reward_base import BatchReward
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.rllib.env import MatchEnv
+from rlgym_bridge.rllib.match_runner import MatchRunner
 from rlgym_bridge.rllib.module import PolicyModule
-from rlgym_bridge.rllib.runner import MatchRunner
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
 from tests.sim.test_vector_env import BallAhead

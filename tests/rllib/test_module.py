@@ -19,8 +19,8 @@ from ray.rllib.core.rl_module.torch import TorchRLModule
 
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE, Network, NetworkPolicy
+from rlgym_bridge.rllib.match_runner import MatchRunner
 from rlgym_bridge.rllib.module import PolicyModule
-from rlgym_bridge.rllib.runner import MatchRunner
 from tests.rllib.test_env import ppo
 from tests.support.rllib_episodes import logp_of
 

@@ -11,7 +11,7 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouchReward
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityBallToGoalReward, WeightedSum
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.benchmarks.imitation import retimed
 from tests.support.recorded_matches import POLICY, record

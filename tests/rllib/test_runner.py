@@ -14,7 +14,7 @@ import torch
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from rlgym_bridge.rllib.env import MatchEnv
-from rlgym_bridge.rllib.runner import COUNTS, MatchRunner
+from rlgym_bridge.rllib.match_runner import COUNTS, MatchRunner
 from tests.rllib.test_env import DECISIONS, SPACES, Place, by_team, config_of, each_parser, ppo, timeout
 from tests.support.rllib_episodes import logp_of, same, snapshot
 

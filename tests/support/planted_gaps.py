@@ -9,7 +9,7 @@ import RocketSim as rsim
 
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
 from rlgym_bridge.state import MatchState, derive
@@ -170,7 +170,7 @@ def timed(recording: Recording, fast: float = 0.0, rate: float = TICKS_PER_SECON
     rows = np.arange(0, len(recording.tick), round(TICKS_PER_SECOND / rate))
     part = rows_of(recording, rows)
     seconds = 17.0 + part.tick / TICKS_PER_SECOND * (1 + fast)
-    return replace(part, seconds=seconds.astype(np.float32).astype(float), clock=Clock.SECONDS)
+    return replace(part, seconds=seconds.astype(np.float32).astype(float), clock=TimeBase.SECONDS)
 
 
 def with_rows_lost(recording: Recording, share: float, seed: int = 0) -> Recording:
@@ -209,7 +209,7 @@ def as_replay(recording: Recording, seed: int = 0) -> Recording:
         fresh = np.diff(frames - age, prepend=-1) > 0
         was_shown.append(fresh & (random.random(len(frames)) < 0.9))
     return replace(
-        part, clock=Clock.FRAMES, ball_shown=was_shown[0], car_shown=np.stack(was_shown[1:], axis=1),
+        part, clock=TimeBase.FRAMES, ball_shown=was_shown[0], car_shown=np.stack(was_shown[1:], axis=1),
         inputs=Inputs.NONE, inputs_recorded=np.zeros((2, 8), bool),
     )  # fmt: skip
 

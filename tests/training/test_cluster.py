@@ -18,8 +18,8 @@ from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.support.recorded_matches import record
 from tests.training.test_ppo import column
-from training.learner import Learner
-from training.rllib.ppo import OnCluster
+from training.learner import PPOLearner
+from training.rllib.ray_ppo import OnCluster
 from training.runs.run import Iteration, run
 from training.settings import check_settings
 
@@ -99,7 +99,7 @@ def test_an_env_runner_killed_while_it_plays_costs_the_running_batch_alone(
 
 def test_a_machine_that_is_gone_is_played_for_by_the_others(two: Cluster, tmp_path: Path) -> None:
     settings = check_settings(RUN | {"out": str(tmp_path / "run")})
-    with OnCluster(Learner(settings), two.address) as engine:
+    with OnCluster(PPOLearner(settings), two.address) as engine:
         assert engine.iterate(0).steps == BATCH
         [other] = [one for one in two.list_all_nodes() if one is not two.head_node]
         two.remove_node(other, allow_graceful=False)

@@ -14,7 +14,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.folder import ComponentSpec, save_policy
 from training.evaluate import Evaluation, evaluate
 from training.evaluate import main as evaluate_main
-from training.matches import play_matches
+from training.policy_matches import play_matches
 from training.ratings import main as ratings_main
 
 

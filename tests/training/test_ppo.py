@@ -14,14 +14,14 @@ from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import make_module
 from training.collector import CollectorDied, Collectors
 from training.environment import Task
-from training.learner import Diverged, Learner
+from training.learner import Diverged, PPOLearner
 from training.ppo import main
 from training.runs.checkpoints import Checkpoints
 from training.runs.lock import Locked
 from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
 from training.selfplay.rivals import Rival
-from training.selfplay.seats import learned_seats, rival_sides, seats_of, snapshot_sides
+from training.selfplay.sides import learned_seats, rival_sides, seats_of, snapshot_sides
 from training.settings import SettingsError, TrainingSettings, check_settings
 
 SMALL = {
@@ -209,7 +209,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path)
 def trained(tmp_path: Path) -> Path:
     """A run with a checkpoint of 0 steps, without playing."""
     run = settings(tmp_path / "run")
-    Learner(run).save(Checkpoints(tmp_path / "run", 1))
+    PPOLearner(run).save(Checkpoints(tmp_path / "run", 1))
     return tmp_path / "run"
 
 
@@ -338,7 +338,7 @@ def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str
 
 
 def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:
-    learner = Learner(settings(tmp_path, snapshots=4))
+    learner = PPOLearner(settings(tmp_path, snapshots=4))
     checkpoints = Checkpoints(tmp_path, keep=1)
     with torch.no_grad():
         for steps in range(1, 41):
@@ -357,9 +357,9 @@ def test_goals_against_snapshots_make_the_rating(tmp_path: Path) -> None:
     main(settings(out, steps=20 * BATCH, matches=8, snapshot_share=0.25), quiet=True)
     assert len(set(column(out, "rating"))) > 5
     with Collectors(
-        settings(out, snapshot_share=1.0, rollout_steps=100), Learner(settings(out)).shape
+        settings(out, snapshot_share=1.0, rollout_steps=100), PPOLearner(settings(out)).shape
     ) as both:
-        both.arrays["policies"][:] = Learner(settings(out)).packed()
+        both.arrays["policies"][:] = PPOLearner(settings(out)).packed()
         both.restart((0,))
         counts = both.collect((0,), 1)
     assert counts["snapshot_goals"] + counts["goals_against_snapshot"] == counts["goals"] > 20

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.support.mark_game import MARKS
-from training.learner import Diverged, Learner
+from training.learner import Diverged, PPOLearner
 from training.ppo import batch_of, losses
 from training.returns import RunningScale, advantages, scaled
 from training.settings import check_settings
@@ -48,9 +48,9 @@ def rollouts(**changes: np.ndarray) -> dict[str, np.ndarray]:
     return arrays | changes
 
 
-def learner_that_says(values: list[float]) -> Learner:
+def learner_that_says(values: list[float]) -> PPOLearner:
     """Return a learner whose critic has a value for each mark; returns are not weighted (lambda 1)."""
-    made = Learner(
+    made = PPOLearner(
         check_settings(SETTINGS | {"gamma": 0.5, "gae_lambda": 1.0, "matches": 1, "rollout_steps": 4})
     )
     made.critic.values = lambda shown: shown @ torch.tensor(values)  # type: ignore[method-assign]

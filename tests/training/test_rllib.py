@@ -17,11 +17,11 @@ from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import run_to_end
 from tests.training.test_ppo import SMALL, column, stand_in
 from training.collector import CollectorDied
-from training.learner import Learner
+from training.learner import PPOLearner
 from training.ppo import main as train_here
 from training.rllib.cluster import cluster
-from training.rllib.ppo import OnCluster, main
-from training.rllib.runner import MAIN, SNAPSHOT
+from training.rllib.ray_ppo import OnCluster, main
+from training.rllib.self_play_runner import MAIN, SNAPSHOT
 from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
 from training.settings import SettingsError, TrainingSettings, check_settings
@@ -116,7 +116,7 @@ def test_either_engine_goes_on_with_a_run_of_the_other(tmp_path: Path) -> None:
 
 
 def test_matches_are_played_by_who_sits_there(tmp_path: Path) -> None:
-    learner = Learner(settings(tmp_path, snapshots=2))
+    learner = PPOLearner(settings(tmp_path, snapshots=2))
     learner.policy.layers[0].bias.data += 1
     learner.snapshots.offer(learner.packed(), learner.random(0))
     with OnCluster(learner) as engine:
@@ -182,7 +182,7 @@ def make_env(settings, matches): return Broken(matches, settings.cars)
 
 
 def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
-    with OnCluster(Learner(settings(tmp_path))) as engine:
+    with OnCluster(PPOLearner(settings(tmp_path))) as engine:
         assert engine.iterate(0).steps == STEPS
         [before] = engine._of_runners(lambda runner: os.getpid())
         os.kill(before, signal.SIGKILL)
@@ -249,7 +249,7 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
 def test_real_matches_of_two_cars_a_side_are_played_against_a_rival_too(tmp_path: Path) -> None:
     run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
     others = {"rival": "chaser", "rival_share": 0.5, "snapshot_share": 0.25}
-    with OnCluster(Learner(check_settings({**run, **others, "out": str(tmp_path)}))) as engine:
+    with OnCluster(PPOLearner(check_settings({**run, **others, "out": str(tmp_path)}))) as engine:
         done = engine.iterate(0)
         [seats] = engine._of_runners(lambda runner: runner._seats)
     assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are the rival's and 2 a snapshot's

@@ -8,7 +8,7 @@ import pytest
 import safetensors.numpy
 
 from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
-from training.learner import Learner
+from training.learner import PPOLearner
 from training.ppo import main
 from training.runs.checkpoints import Checkpoints
 from training.runs.run import Summary
@@ -55,7 +55,7 @@ def test_a_run_begins_with_what_the_policy_can_do(normalise: bool, tmp_path: Pat
 
 
 def test_at_first_only_the_critic_learns(tmp_path: Path) -> None:
-    start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
+    start = PPOLearner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
     run = {"start_from": str(start), "critic_alone": 2 * BATCH, "checkpoint_every": BATCH}
     both = main(settings(tmp_path / "on", steps=3 * BATCH, **run), quiet=True).checkpoint
     alone = both.parent / str(2 * BATCH)
@@ -68,12 +68,12 @@ def test_at_first_only_the_critic_learns(tmp_path: Path) -> None:
 
 def test_a_policy_plays_no_sooner_than_its_inputs_act(tmp_path: Path) -> None:
     late = settings(tmp_path, action_delay=[1, 2], input_latency=2)
-    assert read_files(Learner(late).save(Checkpoints(tmp_path, 1)))[0].action_delay == 2
+    assert read_files(PPOLearner(late).save(Checkpoints(tmp_path, 1)))[0].action_delay == 2
 
 
 def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> None:
-    start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
-    learner = Learner(settings(tmp_path / "on", seed=1, start_from=str(start)))
+    start = PPOLearner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
+    learner = PPOLearner(settings(tmp_path / "on", seed=1, start_from=str(start)))
     learner.start()
     assert (learner.snapshots.rows[0] == learner.packed()).all()
 
@@ -89,7 +89,7 @@ def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> No
 def test_a_policy_of_something_else_is_refused_with_the_difference(
     changes: dict, message: str, tmp_path: Path
 ) -> None:
-    start = Learner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
+    start = PPOLearner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
     with pytest.raises(SettingsError, match=message):
         main(settings(tmp_path / "on", **{"start_from": str(start), **changes}), quiet=True)
     assert newest_checkpoint(tmp_path / "on") is None

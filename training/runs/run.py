@@ -1,6 +1,6 @@
 """A training run from its beginning to its end, whatever plays and learns in it.
 
-Learner: all that a checkpoint holds -> engine: plays and learns -> progress, checkpoints -> ...
+PPOLearner: all that a checkpoint holds -> engine: plays and learns -> progress, checkpoints -> ...
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
-from training.learner import OLDER, Learner
+from training.learner import OLDER, PPOLearner
 from training.runs.checkpoints import Checkpoints
 from training.runs.lock import Locked
 from training.runs.progress import Progress
@@ -85,7 +85,7 @@ class Summary:
 
 def run(
     settings: TrainingSettings,
-    engine_of: Callable[[Learner], Engine],
+    engine_of: Callable[[PPOLearner], Engine],
     resume: bool = False,
     quiet: bool = False,
 ) -> Summary:
@@ -110,7 +110,7 @@ def run(
         raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
     if newest is not None and not resume:
         raise SettingsError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
-    learner = Learner(settings)
+    learner = PPOLearner(settings)
     changed: Mapping[str, str] = {}
     if newest is not None:
         changed = learner.load(newest)

@@ -11,7 +11,7 @@ from rlgym_bridge.sim.vector_env import Step
 from rlgym_bridge.state import layout_of
 from training.environment import Task
 from training.selfplay.rivals import Rival
-from training.selfplay.seats import rival_sides, snapshot_sides
+from training.selfplay.sides import rival_sides, snapshot_sides
 from training.settings import TrainingSettings
 
 

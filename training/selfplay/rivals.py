@@ -13,7 +13,7 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.state import MatchState
 from training.environment import Task
-from training.selfplay.seats import seats_of
+from training.selfplay.sides import seats_of
 from training.settings import SettingsError, TrainingSettings
 
 _PROBED = 1000  # actions at most whose rows are compared

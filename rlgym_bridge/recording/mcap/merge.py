@@ -23,8 +23,8 @@ from rlgym_bridge.recording.mcap.channels import (
     agent_topic,
     log_time,
 )
-from rlgym_bridge.recording.mcap.reader import Message, read_records
-from rlgym_bridge.recording.mcap.writer import CHUNK_BYTES, RecordingError, parts_of
+from rlgym_bridge.recording.mcap.mcap_reader import Message, read_records
+from rlgym_bridge.recording.mcap.mcap_writer import CHUNK_BYTES, RecordingError, parts_of
 
 Entry = tuple[str, Message] | Metadata
 

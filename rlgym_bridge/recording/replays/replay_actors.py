@@ -30,7 +30,7 @@ _FULL: Final = 255.0  # a full tank of boost
 
 
 @dataclass
-class Seat:
+class ReplayCar:
     """A player's car, as far as frames have told.
 
     Attributes:
@@ -99,7 +99,7 @@ class Actors:
         self._links: dict[tuple[int, str], int] = {}
         self._player_names: dict[int, str] = {}
         self._bodies: dict[tuple[int, int], int] = {}  # of a player and team: what the loadout has
-        self.seats: dict[tuple[str, int], Seat] = {}
+        self.seats: dict[tuple[str, int], ReplayCar] = {}
         self.ball: Mapping[str, Any] | None = None
         self.ball_shown = self.cut = False
         self.phase, self.clock = Phase.INACTIVE, 0
@@ -154,7 +154,7 @@ class Actors:
             for team, colour in enumerate(("blue", "orange")):
                 self._bodies[actor, team] = attribute["TeamLoadout"][colour]["body"]
 
-    def _seat(self, car: int) -> Seat | None:
+    def _seat(self, car: int) -> ReplayCar | None:
         """Return the seat of a car; None while frames have not told whose it is."""
         player = self._links.get((car, "PlayerReplicationInfo"), -1)
         team_kind = self._kinds.get(self._links.get((player, "Team"), -1), "")
@@ -163,7 +163,7 @@ class Actors:
         team = int(team_kind[-1])
         key = self._player_names[player], team
         if key not in self.seats:
-            self.seats[key] = Seat(team, HITBOX_OF_BODY.get(self._bodies.get((player, team), -1), 0))
+            self.seats[key] = ReplayCar(team, HITBOX_OF_BODY.get(self._bodies.get((player, team), -1), 0))
         return self.seats[key]
 
     def _update_match(self, name: str, attribute: Mapping[str, Any]) -> None:

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.replays.replay_actors import Actors
 from rlgym_bridge.recording.rotations import from_quaternions
-from rlgym_bridge.recording.segments import Track, holes, jumps
+from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
 from rlgym_bridge.state import MatchState
 
 _RECORDED: Final = ("throttle", "steer", "jump", "boost", "handbrake")
@@ -193,9 +193,9 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         state.car_controls[since:, car] = [row.controls[seat] for row in after]
         _fill(state, "car", (slice(since, None), car), np.array([row.cars[seat] for row in after]))
 
-    tracks = [Track(state.ball_position, state.ball_linear_velocity, ball_shown)]
+    tracks = [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown)]
     tracks += [
-        Track(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
+        BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
         for car in range(len(seats))
     ]
     cut = np.array([row.cut for row in rows])
@@ -214,7 +214,7 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         stretch=np.cumsum(cut | hole | jump).astype(np.int32),
         ball_shown=ball_shown,
         car_shown=car_shown,
-        clock=Clock.FRAMES,
+        clock=TimeBase.FRAMES,
         inputs=Inputs.APPLIED,
         inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(seats), 1)),
         notes=[

@@ -1,4 +1,4 @@
-"""Where a ball or a car stands in a table: the parts of a map that `columns.py` reads."""
+"""Where a ball or a car stands in a table: the parts of a map that `column_map.py` reads."""
 
 import difflib
 import math

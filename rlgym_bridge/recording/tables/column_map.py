@@ -48,7 +48,7 @@ from rlgym_bridge.user_input.text_files import read_toml
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialColumns:
     """One trial a row: how it begins, what is held, and how it ends; see `trials.py`."""
 
     ticks: Number
@@ -60,7 +60,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnMap:
     """A map of a table; the module says what its parts mean.
 
     Attributes:
@@ -79,10 +79,10 @@ class Columns:
     time: tuple[str, Number] | None
     ball: Body | None
     cars: tuple[Body, ...]
-    trial: Trial | None = None
+    trial: TrialColumns | None = None
 
 
-def read_columns(path: Path) -> Columns:
+def read_columns(path: Path) -> ColumnMap:
     """Read a map.
 
     Raises:
@@ -96,7 +96,7 @@ def read_columns(path: Path) -> Columns:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _columns(path: Path, values: Mapping[str, Any]) -> Columns:
+def _columns(path: Path, values: Mapping[str, Any]) -> ColumnMap:
     known(values, "the map", ("inputs", "header", "time", "ball", "car", "trial"))
     if ("trial" in values) == ("time" in values):
         raise ValueError(
@@ -124,7 +124,7 @@ def _columns(path: Path, values: Mapping[str, Any]) -> Columns:
     numbers = [one for each in bodies for one in each.numbers()]
     numbers += [trial.ticks, trial.held] if trial else []
     numbers += [time[1]] if time else []
-    return Columns(
+    return ColumnMap(
         path,
         _flag(values, "header", any(isinstance(one.column, str) for one in numbers)),
         Inputs(inputs) if has_controls else Inputs.NONE,
@@ -147,7 +147,7 @@ def _time(values: Any) -> tuple[str, Number]:
     return name, Number(None, add=value)
 
 
-def _trial(values: Any) -> Trial:
+def _trial(values: Any) -> TrialColumns:
     known(values, "[trial]", ("ticks", "held", "always", "while_held", "start", "end"))
     for name in ("ticks", "held", "start", "end"):
         if name not in values:
@@ -158,7 +158,7 @@ def _trial(values: Any) -> Trial:
     start, end = (body(values[name], f"trial.{name}", CAR_KEYS) for name in ("start", "end"))
     if start.controls or end.controls:
         raise ValueError("[trial] has controls in start or end, expected them in always and while_held")
-    return Trial(
+    return TrialColumns(
         number(values["ticks"], "ticks in [trial]"), number(values["held"], "held in [trial]"),
         always, held, start, end,
     )  # fmt: skip

@@ -1,8 +1,8 @@
 """Tables of numbers that others recorded, to recordings.
 
-table -> cells.py ---|
-                     |-> fill.py -> Recording
-map   -> columns.py -|
+table -> cells.py -------|
+                         |-> to_state.py -> Recording
+map   -> column_map.py --|
 """
 
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Recording
-from rlgym_bridge.recording.segments import Track, holes, jumps
+from rlgym_bridge.recording.recording import Recording, TimeBase
+from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
 from rlgym_bridge.recording.tables.cells import Cells, read_cells
-from rlgym_bridge.recording.tables.column_map import Columns, read_columns
+from rlgym_bridge.recording.tables.column_map import ColumnMap, read_columns
 from rlgym_bridge.recording.tables.to_state import fill_ball, fill_car, take
 from rlgym_bridge.recording.tables.trials import read_trials
 from rlgym_bridge.state import MatchState
@@ -23,7 +23,7 @@ _RESTING: Final = 20.0  # uu/s: a car that stands on its wheels is recorded with
 _MOST_TICKS: Final = 2**31 - 1  # a state's frame is an int32
 
 
-def read_table(path: Path, columns: Path | Columns) -> Recording:
+def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
     """Read a table whose rows are moments, or trials.
 
     A row that says nothing new (every body and all controls as in the row before) is dropped. One that
@@ -39,7 +39,7 @@ def read_table(path: Path, columns: Path | Columns) -> Recording:
         ValueError: The map is wrong, or does not fit the table; a cell is no finite number. The message says
             which file, row and column.
     """
-    columns = columns if isinstance(columns, Columns) else read_columns(columns)
+    columns = columns if isinstance(columns, ColumnMap) else read_columns(columns)
     cells = read_cells(path, columns.header)
     if columns.trial is not None:
         return read_trials(cells, columns.trial, columns.inputs)
@@ -47,7 +47,7 @@ def read_table(path: Path, columns: Path | Columns) -> Recording:
 
 
 def _recording(
-    cells: Cells, columns: Columns, tick: np.ndarray, seconds: np.ndarray, clock: Clock
+    cells: Cells, columns: ColumnMap, tick: np.ndarray, seconds: np.ndarray, clock: TimeBase
 ) -> Recording:
     state = _state(cells, columns)
     ball_again, car_again = _repeats(state)
@@ -91,7 +91,7 @@ def _recording(
     )
 
 
-def _state(cells: Cells, columns: Columns) -> MatchState:
+def _state(cells: Cells, columns: ColumnMap) -> MatchState:
     """Return the state of all rows."""
     blue = sum(car.team == BLUE for car in columns.cars)
     rows = np.arange(len(cells.rows))
@@ -103,7 +103,7 @@ def _state(cells: Cells, columns: Columns) -> MatchState:
     return state
 
 
-def _times(cells: Cells, columns: Columns) -> tuple[np.ndarray, np.ndarray, Clock]:
+def _times(cells: Cells, columns: ColumnMap) -> tuple[np.ndarray, np.ndarray, TimeBase]:
     """Return ticks `(rows,)` int64, seconds `(rows,)` float64, and what they are worth."""
     assert columns.time is not None  # else they are trials
     name, number = columns.time
@@ -115,7 +115,7 @@ def _times(cells: Cells, columns: Columns) -> tuple[np.ndarray, np.ndarray, Cloc
                 f"{cells.source} row {cells.lines[odd[0]]}, tick: {values[odd[0]]:g}, expected a whole "
                 "number; is it a time in seconds?"
             )
-        return values.astype(np.int64), values / TICKS_PER_SECOND, Clock.TICKS
+        return values.astype(np.int64), values / TICKS_PER_SECOND, TimeBase.TICKS
     seconds = np.arange(len(values)) * number.add if name == "dt" else values
     ticks = (seconds - seconds[0]) * TICKS_PER_SECOND
     far = np.flatnonzero(np.abs(ticks) > _MOST_TICKS)
@@ -124,7 +124,7 @@ def _times(cells: Cells, columns: Columns) -> tuple[np.ndarray, np.ndarray, Cloc
             f"{cells.source} row {cells.lines[far[0]]}, {name}: {seconds[far[0]]:g} s, "
             "more than a match can last"
         )
-    return np.round(ticks).astype(np.int64), seconds, Clock.SECONDS
+    return np.round(ticks).astype(np.int64), seconds, TimeBase.SECONDS
 
 
 def _repeats(state: MatchState) -> tuple[np.ndarray, np.ndarray]:
@@ -157,10 +157,10 @@ def _kept(nothing_new: np.ndarray, tick: np.ndarray, seconds: np.ndarray) -> np.
     return np.array(kept, int)
 
 
-def _tracks(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray) -> list[Track]:
-    ball = Track(state.ball_position, state.ball_linear_velocity, ball_shown)
+def _tracks(state: MatchState, ball_shown: np.ndarray, car_shown: np.ndarray) -> list[BodyMotion]:
+    ball = BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown)
     cars = (
-        Track(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
+        BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
         for car in range(state.layout.cars)
     )
     return [ball, *cars]

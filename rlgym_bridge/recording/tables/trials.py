@@ -23,9 +23,9 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICK_SECONDS
-from rlgym_bridge.recording.recording import Clock, Inputs, Recording
+from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.tables.cells import Cells
-from rlgym_bridge.recording.tables.column_map import Trial
+from rlgym_bridge.recording.tables.column_map import TrialColumns
 from rlgym_bridge.recording.tables.to_state import fill_car, take
 from rlgym_bridge.state import MatchState
 
@@ -34,7 +34,7 @@ _LEAD: Final = 12  # rows before the start: inputs of a bot act within 0.1 s
 _MOST_ROWS: Final = 4_000_000  # of all trials, about 2 GB
 
 
-def read_trials(cells: Cells, trial: Trial, inputs: Inputs) -> Recording:
+def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
     """Return the trials of a table, each as long as it lasted, tick by tick.
 
     Raises:
@@ -77,14 +77,14 @@ def read_trials(cells: Cells, trial: Trial, inputs: Inputs) -> Recording:
         stretch=stretch.astype(np.int32),
         ball_shown=np.zeros(len(stretch), bool),
         car_shown=shown,
-        clock=Clock.TICKS,
+        clock=TimeBase.TICKS,
         inputs=inputs,
         inputs_recorded=np.ones((1, 8), bool),
         notes=_notes(trial, none),
     )
 
 
-def _notes(trial: Trial, none: int) -> list[str]:
+def _notes(trial: TrialColumns, none: int) -> list[str]:
     notes = ["each row of the table is a trial, which shows the car at its start and its end alone"]
     if none:
         notes.append(f"rows dropped whose trial lasts 0 ticks: {none}")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.own_match import real_match, sim_match
+from rlgym_bridge.cli.command_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
 from rlgym_bridge.client.seats import NoServer

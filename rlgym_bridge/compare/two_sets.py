@@ -95,7 +95,7 @@ def against(here: Sequence[MatchRecording], there: Sequence[MatchRecording], see
     if len(sizes) > 1:
         raise ValueError(f"matches have team sizes {sorted(sizes)}, expected the same in all")
     sets = [[pieces_of(one) for one in every] for every in (here, there)]
-    table = _Table(sets)
+    table = _FeatureTable(sets)
     counts = table.counts
     if math.comb(sum(counts), counts[0]) < _LEAST_DEALS:
         raise ValueError(
@@ -128,7 +128,7 @@ def against(here: Sequence[MatchRecording], there: Sequence[MatchRecording], see
     return Against((counts[0], counts[1]), rows)
 
 
-class _Table:
+class _FeatureTable:
     """All pieces of both sets, and the distance of every feature for any deal of them into two."""
 
     def __init__(self, sets: Sequence[Sequence[Pieces]]) -> None:

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.compare.drift import WINDOWS
-from rlgym_bridge.compare.errors import between
-from rlgym_bridge.compare.lag import fit_lag
-from rlgym_bridge.compare.rollout import Stage
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.input_lag import fit_lag
+from rlgym_bridge.compare.rollout import RolloutArena
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.timeline import fit_timeline
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, Track
+from rlgym_bridge.compare.window_errors import between
 from rlgym_bridge.compare.windows import lead_ticks, starts
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.recording.recording import Clock, Recording
+from rlgym_bridge.recording.recording import Recording, TimeBase
 
 _LAG_WINDOWS: Final = WINDOWS // 2  # as `comparison.compare` fits it
 
@@ -53,7 +53,7 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
         FileNotFoundError: The collision meshes are not installed.
     """
     rows, cars = len(recording.tick), recording.state.layout.cars
-    scene = Scene(recording, fit_timeline(recording))
+    scene = TimedRecording(recording, fit_timeline(recording))
     lag = fit_lag(scene, _LAG_WINDOWS)
     scene.lag = lag.of_rows(rows)
     found = Ghosts(
@@ -61,15 +61,15 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
         np.zeros((rows, cars + 1), bool), lag.ticks,
     )  # fmt: skip
     moving = [body for body in scene.bodies if body == BALL or scene.driven]
-    together = scene.driven and recording.clock is not Clock.FRAMES
+    together = scene.driven and recording.clock is not TimeBase.FRAMES
     for bodies in [moving] if together and moving else [[body] for body in moving]:
-        stage = Stage(recording, bodies)
+        stage = RolloutArena(recording, bodies)
         for track in scene.tracks(bodies):
             _follow(found, scene, stage, track, window)
     return found
 
 
-def _follow(found: Ghosts, scene: Scene, stage: Stage, track: Track, window: float) -> None:
+def _follow(found: Ghosts, scene: TimedRecording, stage: RolloutArena, track: Track, window: float) -> None:
     """Fill in the ghosts along a track; each is shown up to the moment at which the next one starts."""
     drives = [scene.drive(body) for body in track.bodies]
     begins = starts(track, window).tolist()

@@ -40,7 +40,7 @@ NOBODY: Final = ""
 
 
 @dataclass
-class _Episode:
+class _MatchEpisode:
     """The episode that a match is in.
 
     Attributes:
@@ -60,7 +60,7 @@ class _Piece(NamedTuple):
     """A part of a sample: rows `start` to `stop` of one match, of one episode."""
 
     match: int
-    episode: _Episode
+    episode: _MatchEpisode
     first: int  # step of the episode that row `start` is
     start: int
     stop: int
@@ -174,7 +174,7 @@ class MatchRunner(MultiAgentEnvRunner):
 
     def _begin_all(self) -> None:
         self._obs, _ = self._try_env_reset()  # the seed was given to the matches when they were made
-        self._episodes: list[_Episode] = [None] * self.num_envs  # type: ignore[list-item]
+        self._episodes: list[_MatchEpisode] = [None] * self.num_envs  # type: ignore[list-item]
         for match in range(self.num_envs):
             self._begin(match)
         self._group()
@@ -183,7 +183,7 @@ class MatchRunner(MultiAgentEnvRunner):
         """Begin an episode; who plays in it is asked of a new `MultiAgentEpisode`, as RLlib does."""
         new = MultiAgentEpisode(agent_to_module_mapping_fn=self.config.policy_mapping_fn)
         modules = self.modules_of(match, new)
-        self._episodes[match] = _Episode(new.id_, modules, np.zeros(len(modules)))
+        self._episodes[match] = _MatchEpisode(new.id_, modules, np.zeros(len(modules)))
 
     def _group(self) -> None:
         """Find the rows of `(matches * cars)` that each module plays."""

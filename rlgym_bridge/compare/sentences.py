@@ -7,7 +7,7 @@ from rlgym_bridge.compare.tolerances import SURE
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.comparison import Fit
-    from rlgym_bridge.compare.lag import LagFit
+    from rlgym_bridge.compare.input_lag import LagFit
     from rlgym_bridge.compare.verdict import Situation
 
 

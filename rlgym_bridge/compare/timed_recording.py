@@ -16,7 +16,7 @@ _JUMP: Final = CONTROL_NAMES.index("jump")
 
 
 @dataclass
-class Scene:
+class TimedRecording:
     """A recording with its times, ready to be simulated.
 
     Attributes:

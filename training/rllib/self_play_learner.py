@@ -10,7 +10,7 @@ from ray.rllib.core.columns import Columns
 from torch import Tensor, nn
 
 from training.learner import ADAM_EPS, Diverged
-from training.rllib.runner import MAIN
+from training.rllib.self_play_runner import MAIN
 
 _RLLIBS: Final = {
     "policy_loss": ("policy_loss", 1.0),

@@ -16,7 +16,7 @@ from mcap.records import Message as McapMessage
 from mcap.stream_reader import breakup_chunk
 
 from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE
-from rlgym_bridge.recording.mcap.writer import RecordingError
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.user_input.text_files import parse_json
 
 MAGIC: Final = b"\x89MCAP0\r\n"

@@ -13,8 +13,8 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.drawable import state_message
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
-from rlgym_bridge.recording.mcap.writer import Recorder, RecordingError
 from rlgym_bridge.server import World
 from rlgym_bridge.server.errors import ConfigError
 

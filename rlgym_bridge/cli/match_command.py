@@ -17,14 +17,14 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.outcome import find_refusal, print_result, summary, told_by
 from rlgym_bridge.cli.real_match import play_real_match
-from rlgym_bridge.cli.recorded import RecordedMatch
+from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.bot import SELECTION_VARIABLE
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.mcap.writer import Recorder
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import (
     ConfigError,
     MatchCalledOff,

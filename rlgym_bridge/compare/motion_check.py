@@ -32,7 +32,7 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
 )
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.recording.recording import Clock, Recording
+from rlgym_bridge.recording.recording import Recording, TimeBase
 
 _FAR_APART: Final = 0.5  # s between rows, over which nobody knows what a car did
 _STEPS: Final = 10  # of a body, from which on its motion can be judged
@@ -60,9 +60,9 @@ def check_motion(recording: Recording, timeline: Timeline) -> None:
         ValueError: Rows are too far apart; a body is where none can be, moves or turns otherwise, or has no
             velocity.
     """
-    frames = recording.clock is Clock.FRAMES
+    frames = recording.clock is TimeBase.FRAMES
     apart = float(np.median(np.diff(recording.seconds))) if len(recording.seconds) > _STEPS else 0.0
-    if recording.clock is Clock.SECONDS and (apart > _FAR_APART or apart < 0):
+    if recording.clock is TimeBase.SECONDS and (apart > _FAR_APART or apart < 0):
         raise ValueError(
             f"{recording.source}: rows are {apart:.3g} s apart in the median, expected more than 0 and "
             f"{_FAR_APART} at most; milliseconds need scale = 0.001 in the map's [time], rows rising times"

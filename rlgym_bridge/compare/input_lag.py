@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.errors import between
-from rlgym_bridge.compare.rollout import Stage
-from rlgym_bridge.compare.scene import Scene
+from rlgym_bridge.compare.rollout import RolloutArena
+from rlgym_bridge.compare.timed_recording import TimedRecording
 from rlgym_bridge.compare.tolerances import SURE
 from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
+from rlgym_bridge.compare.window_errors import between
 from rlgym_bridge.compare.windows import thinned
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
@@ -79,7 +79,7 @@ class LagFit:
         return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)])
 
 
-def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
+def fit_lag(scene: TimedRecording, windows: int = WINDOWS) -> LagFit:
     """Find the lag of a recording's inputs, from so many windows of each car."""
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
@@ -101,7 +101,7 @@ def fit_lag(scene: Scene, windows: int = WINDOWS) -> LagFit:
     return fit
 
 
-def _best(scene: Scene, rows: np.ndarray, lags: list[int], errors: np.ndarray) -> LagFit:
+def _best(scene: TimedRecording, rows: np.ndarray, lags: list[int], errors: np.ndarray) -> LagFit:
     """Return the lags that fit, by the errors of windows, `(windows, lags)`, that begin in rows."""
     telling = np.ptp(errors, axis=1) > _TELLING if len(errors) else np.zeros(0, bool)
     rows, errors = rows[telling], errors[telling]
@@ -173,14 +173,14 @@ def _cheapest(cost: np.ndarray, change: float) -> np.ndarray:
     return np.array(path[::-1])
 
 
-def _errors(scene: Scene, lags: list[int], windows: int) -> tuple[np.ndarray, np.ndarray]:
+def _errors(scene: TimedRecording, lags: list[int], windows: int) -> tuple[np.ndarray, np.ndarray]:
     """Return where every window begins, a row, and the log of its error with every lag, `(windows, lags)`."""
     rows: list[int] = []
     errors = []
     for body in scene.bodies:
         if body == BALL:
             continue
-        stage = Stage(scene.recording, (body,))
+        stage = RolloutArena(scene.recording, (body,))
         drives = [scene.drive(body, lag) for lag in lags]
         for track, start, end in _choose(scene, body, windows):
             after = float(track.times[end] - track.times[start])
@@ -189,7 +189,9 @@ def _errors(scene: Scene, lags: list[int], windows: int) -> tuple[np.ndarray, np
     return np.array(rows, int), np.array(errors).reshape(-1, len(lags))
 
 
-def _error(stage: Stage, track: Track, start: int, end: int, after: float, drive: Drive | None) -> float:
+def _error(
+    stage: RolloutArena, track: Track, start: int, end: int, after: float, drive: Drive | None
+) -> float:
     path = stage.roll(track, start, int(after) + 2, _LEAD, [drive])
     off = track.values[end, 0] - between(path.values[:, 0], after)
     if len(track.times) == TRIAL:  # its last speeds are not measured in all directions, its place is rounded
@@ -202,7 +204,7 @@ def _error(stage: Stage, track: Track, start: int, end: int, after: float, drive
     return float(np.log(speed + moved / (after * TICK_SECONDS) + _SMALL))
 
 
-def _choose(scene: Scene, body: int, windows: int) -> list[tuple[Track, int, int]]:
+def _choose(scene: TimedRecording, body: int, windows: int) -> list[tuple[Track, int, int]]:
     """Return windows in which inputs change and nothing is touched: (track, first moment, last moment)."""
     controls = scene.recording.state.car_controls[:, body]
     changes = np.concatenate([[False], (controls[1:] != controls[:-1]).any(1)])

@@ -9,11 +9,11 @@ from rich.table import Table
 from rlbot import flat
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.own_match import real_match, sim_match
+from rlgym_bridge.cli.command_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
 from rlgym_bridge.client.seats import NoServer, Seats
-from rlgym_bridge.compare.timing import Exchange, Timing, judge, number_of, numbered
+from rlgym_bridge.compare.timing_report import Exchange, TimingReport, judge, number_of, numbered
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.server import MatchServer
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if timing.input_latency is not None else 1
 
 
-def _measure(options: argparse.Namespace) -> Timing:
+def _measure(options: argparse.Namespace) -> TimingReport:
     match = with_own_ids(match_of(1, 1))
     if options.server == "rlbot":
         with real_match(match) as server:
@@ -69,7 +69,9 @@ def _measure(options: argparse.Namespace) -> Timing:
         return _play((match_server.host, match_server.port), match, _PATIENCE, options.seconds)
 
 
-def _play(server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float) -> Timing:
+def _play(
+    server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float
+) -> TimingReport:
     seats = Seats(server, agents_of(match), patience)
     try:
         return judge(_exchanges(seats, seconds))
@@ -118,7 +120,7 @@ def _exchanges(seats: Seats, seconds: float) -> list[list[Exchange]]:
     return session
 
 
-def _print(console: Console, timing: Timing) -> None:
+def _print(console: Console, timing: TimingReport) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for column in ("", "", ""):
         table.add_column(column, overflow="fold")
@@ -139,7 +141,7 @@ def _print(console: Console, timing: Timing) -> None:
         console.print(line)
 
 
-def advice(timing: Timing) -> list[str]:
+def advice(timing: TimingReport) -> list[str]:
     """Return what to set, in sentences."""
     lines = []
     latency, delay = timing.input_latency, timing.action_delay

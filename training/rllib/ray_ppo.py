@@ -1,6 +1,6 @@
 """The same training on a Ray cluster: RLlib's PPO plays and learns, everything else is the single machine's.
 
-    Learner -> RLlib's learner -> env runners play -> episodes -> RLlib's learner -> ... -> Learner
+    PPOLearner -> RLlib's learner -> env runners play -> episodes -> RLlib's learner -> ... -> PPOLearner
 
 Checkpoints, progress and the older versions of the policy are `training.runs.run`'s, so that either engine
 goes on with a run of the other.
@@ -23,14 +23,14 @@ from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rlgym_bridge.rllib.env import MatchEnv
+from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
-from rlgym_bridge.rllib.runner import COUNTS
 from training.collector import CollectorDied
-from training.learner import Diverged, Learner
+from training.learner import Diverged, PPOLearner
 from training.returns import RunningScale
 from training.rllib.cluster import cluster
-from training.rllib.learner import SelfPlayLearner
-from training.rllib.runner import MAIN, SNAPSHOT, SelfPlayRunner
+from training.rllib.self_play_learner import SelfPlayLearner
+from training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
 from training.runs.run import Iteration, Summary, run
 from training.selfplay.policy_rows import tensors_of
 from training.settings import SettingsError, TrainingSettings
@@ -71,7 +71,7 @@ class OnCluster:
         count: Env runners.
     """
 
-    def __init__(self, learner: Learner, address: str | None = None, quiet: bool = True) -> None:
+    def __init__(self, learner: PPOLearner, address: str | None = None, quiet: bool = True) -> None:
         self._learner, self._open = learner, ExitStack()
         settings = learner.settings
         if not quiet:
@@ -193,7 +193,7 @@ class OnCluster:
         return answers
 
 
-def _config(learner: Learner, runners: int) -> PPOConfig:
+def _config(learner: PPOLearner, runners: int) -> PPOConfig:
     settings, shape = learner.settings, learner.shape
     networks = {
         "policy_layers": settings.policy_layers,
@@ -252,7 +252,7 @@ def _nobody_asks(agent: str, episode: Any, **more: Any) -> str:
     return MAIN  # SelfPlayRunner knows by the seat
 
 
-def _module_state(learner: Learner, row: np.ndarray) -> dict[str, np.ndarray]:
+def _module_state(learner: PPOLearner, row: np.ndarray) -> dict[str, np.ndarray]:
     """Return the state of a PolicyModule, less its critic, that plays a policy of `selfplay.policy_rows`."""
     tensors = tensors_of(learner.shape, row)
     scale = {name: tensors.pop(name) for name in ("obs_mean", "obs_std")}

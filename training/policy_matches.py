@@ -26,7 +26,7 @@ from rlgym_bridge.state import MatchState, derive
 
 
 @dataclass
-class Scores:
+class MatchTotals:
     """What some matches came to.
 
     Attributes:
@@ -126,7 +126,7 @@ def play_matches(
     selection: str | None = None,
     action_delay: Sequence[int] | None = None,
     allow_modules: Sequence[str] = (),
-) -> Scores:
+) -> MatchTotals:
     """Play some matches at once.
 
     Args:
@@ -189,7 +189,7 @@ def play_matches(
         goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
         if len(scored):
             _kick_off(arenas, sides, scored, hitboxes, random)
-    return Scores(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]))
+    return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]))
 
 
 Side = _BatchSide | _EpisodeSide

@@ -10,14 +10,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.compare.against import LEVEL, against
 from rlgym_bridge.compare.comparison import Comparison, compare_recordings
 from rlgym_bridge.compare.drift import WINDOWS
 from rlgym_bridge.compare.fit import fit_as_toml
 from rlgym_bridge.compare.report import report, report_against
-from rlgym_bridge.compare.told import plural, told_fit, told_unexplained
+from rlgym_bridge.compare.sentences import plural, told_fit, told_unexplained
 from rlgym_bridge.compare.tolerances import LEAST_WINDOWS
-from rlgym_bridge.compare.verdict import Verdict
+from rlgym_bridge.compare.two_sets import LEVEL, against
+from rlgym_bridge.compare.verdict import GapVerdict
 from rlgym_bridge.compare.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
@@ -25,9 +25,13 @@ from rlgym_bridge.recording.open import open_recording
 _SECOND = 120  # ticks
 _WIDTH = 110  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 _LOOK = {
-    Verdict.AGREES: "green", Verdict.PHYSICS: "bold red", Verdict.TIMING: "yellow", Verdict.HIDDEN: "dim",
-    Verdict.MISSING: "bold red", Verdict.FEW: "dim",
-}  # fmt: skip
+    GapVerdict.AGREES: "green",
+    GapVerdict.PHYSICS: "bold red",
+    GapVerdict.TIMING: "yellow",
+    GapVerdict.HIDDEN: "dim",
+    GapVerdict.MISSING: "bold red",
+    GapVerdict.FEW: "dim",
+}
 
 
 STATUS: Final = "0 they agree, 1 they do not, 2 bad usage or input"
@@ -159,7 +163,7 @@ def _print(console: Console, found: Comparison) -> None:
         "windows (starts that were tried) after 120 ticks; all of it with --json and --html",
         soft_wrap=True,
     )
-    below = any(row.verdict is Verdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations)
+    below = any(row.verdict is GapVerdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations)
     if below and any(size.gap for size in found.sizes):
         console.print(
             "physics gap below the tolerance: a constant of that body differs, so its errors will grow"

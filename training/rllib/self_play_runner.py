@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
 
-from rlgym_bridge.rllib.runner import NOBODY, MatchRunner
+from rlgym_bridge.rllib.match_runner import NOBODY, MatchRunner
 from training.returns import RunningScale
 from training.selfplay.matches import SelfPlayMatches
-from training.selfplay.seats import rival_sides, seats_of, snapshot_sides
+from training.selfplay.sides import rival_sides, seats_of, snapshot_sides
 
 MAIN: Final = "main"
 SNAPSHOT: Final = "snapshot"

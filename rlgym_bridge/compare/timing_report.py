@@ -42,7 +42,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Timing:
+class TimingReport:
     """What a session shows.
 
     Attributes:
@@ -118,7 +118,7 @@ def number_of(controls: flat.ControllerState) -> int | None:
     return None if code == _NEUTRAL else code - (code > _NEUTRAL)
 
 
-def judge(session: Sequence[Sequence[Exchange]]) -> Timing:
+def judge(session: Sequence[Sequence[Exchange]]) -> TimingReport:
     """Tell what the exchanges of a session show.
 
     Args:
@@ -150,7 +150,7 @@ def judge(session: Sequence[Sequence[Exchange]]) -> Timing:
         rate = TICKS_PER_SECOND / tick_step
     elif missed > _MISSED * span and high < _REGULAR * low:
         rate, missed = 1e3 / middle, 0
-    return Timing(
+    return TimingReport(
         packets=packets,
         input_latency=likely[0] if likely else None,
         also_fits=tuple(likely[1:]),
