@@ -1,4 +1,4 @@
-"""Which control row is sent on which tick. Pure logic: frames and phases in, rows out.
+"""Decide which control row is sent on which tick. Pure logic: frames and phases in, rows out.
 
 Training with RLGym's `rlbot_delay=True`: an action decided on the state of tick k drives the ticks
 k+1 -> k+2 ... k+T -> k+T+1, and k -> k+1 is still driven by the action before. In a match the input
@@ -26,7 +26,7 @@ GAP_TICKS = 120
 
 
 class Event(Enum):
-    """What a packet asks of the agent."""
+    """The next thing to do after a packet."""
 
     IDLE = "idle"  # not in play, or nothing new: no decision
     PLAY = "play"  # in play, between decisions
@@ -36,7 +36,7 @@ class Event(Enum):
 
 @dataclass(frozen=True)
 class Timing:
-    """How a policy's actions meet the game's ticks.
+    """The action delay and the input latency of a player, in ticks.
 
     Attributes:
         action_delay: Ticks from the state a decision was made on to the first tick it drives; 1 in
@@ -57,12 +57,12 @@ class Timing:
 
     @property
     def unreachable_ticks(self) -> int:
-        """Ticks by which every action acts later than it did in training; 0 where it can be met."""
+        """Ticks by which every action acts later than in training; 0 where the action delay can be met."""
         return max(0, self.input_latency - self.action_delay)
 
 
 class Clock:
-    """Tells on which packets to decide, and which row answers each packet.
+    """A clock that tells on which packets to decide, and which row answers each packet.
 
     For every packet: `see` it; if that says DECIDE or RESET, `submit` the rows decided on its state;
     then `row` answers it; `foresee` mostly knows the answer before. A decision falls on the first packet
@@ -71,7 +71,7 @@ class Clock:
 
     Args:
         timing: Action delay and input latency.
-        cars: Cars driven at once.
+        cars: Number of cars driven at once.
 
     Attributes:
         skipped_decisions: Due ticks that passed without a packet of their own.
@@ -97,7 +97,7 @@ class Clock:
             phase: Its match phase (`game.Phase`).
 
         Returns:
-            What to do. A repeated frame asks for nothing, unless its phase begins play.
+            The next thing to do. A repeated frame needs nothing, unless its phase begins play.
         """
         last_frame, last_phase = self._frame, self._phase
         self._frame = frame
@@ -153,7 +153,7 @@ class Clock:
         return self._row_of(self._frame)
 
     def foresee(self, frame: int, phase: int) -> Sequence[np.ndarray] | None:
-        """Return the row that will answer a packet before it is seen, where its state has no say in it.
+        """Return the row that will answer a packet before it is seen, where its state does not matter.
 
         With an action delay above the input latency that is every packet of play but an episode's first:
         so the answer can go out before any thinking is done.

@@ -1,4 +1,4 @@
-"""Control rows: eight numbers in the order of `game.CONTROL_NAMES`."""
+"""Check control rows, which are eight numbers in the order of `game.CONTROL_NAMES`."""
 
 import numpy as np
 
@@ -14,12 +14,12 @@ class ControlsError(ValueError):
 
 
 def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
-    """Return a parser's rows as `(ticks, 8)` float32, or say what is wrong with them.
+    """Convert a parser's rows to `(ticks, 8)` float32, or raise with what is wrong with them.
 
     Args:
-        rows: What the parser gave for one car: `(8,)`, held for `hold` ticks, or `(ticks, 8)`.
+        rows: The parser's rows for a car: `(8,)`, held for `hold` ticks, or `(ticks, 8)`.
         hold: The tick skip that a single row stands for.
-        source: Who gave them, for the message.
+        source: Name of the parser, for the message.
 
     Returns:
         `(ticks, 8)` float32, five values in [-1, 1], the last three 0 or 1.

@@ -1,7 +1,7 @@
-"""What nobody has documented about packets, or what documents disagree on: each point, and its answers.
+"""Name the points of the protocol that documents leave open or disagree on, and read a server's answers.
 
-A server speaks one `Dialect`; the match server can be told which (`--dialect NAME=VALUE`). A bot settles
-each point from the packets themselves or is told by a file, `dialect.toml`, which `rlgym-bridge probe
+A server speaks one `Dialect`; the match server takes it from `--dialect NAME=VALUE`. A bot settles
+each point from the packets themselves or reads it from a file, `dialect.toml`, which `rlgym-bridge probe
 --out` writes: a point that is not settled is not in it.
 
     [dialect]
@@ -28,7 +28,7 @@ class Point(NamedTuple):
 
     Attributes:
         values: What it may be; the first is what the match server does when nothing is said.
-        meaning: What it is about, in words.
+        meaning: A description for people.
     """
 
     values: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""RocketSim's constants as they are to be: corrected by recordings, or ranges to train over.
+"""Read and write constants of the physics, corrected by recordings or as ranges to train over.
 
 They stand in a TOML file, as multiples of RocketSim's own; `rlgym-bridge compare --fit` writes such files:
 

@@ -1,4 +1,4 @@
-"""`MatchState` to and from RLGym's own objects, for components that were written for RLGym."""
+"""Convert `MatchState` to and from RLGym's own objects, for components that were written for RLGym."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -24,8 +24,8 @@ def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | Non
 
     Args:
         state: The state; the result shares no memory with it.
-        match: Row of the match.
-        agents: Agent ids of the cars, row by row; `state.agents` (`blue-0` ...) when None.
+        match: Number of the match.
+        agents: Agent ids of the cars, in their order; `state.agents` (`blue-0` ...) when None.
 
     Returns:
         A game state with dtypes as RLGym's engine gives them: float32 vectors and matrices, Python

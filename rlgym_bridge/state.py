@@ -1,7 +1,7 @@
-r"""One tick of N matches as named arrays: the only thing that training and play share.
+r"""One tick of N matches as named float32 arrays, which training and play share.
 
     RLBot packet -> packets/decoder.py \
-                                     MatchState -> observations.py -> policy
+                                     MatchState -> observation -> policy
     RocketSim    -> sim/arena_reader.py   /
 
 Units are the game's own: uu (1 cm), uu/s, rad/s, seconds, boost 0..100. Blue defends -y. Nothing
@@ -60,7 +60,7 @@ KNOWN_FIELDS: Final = (
 """
 
 CAR_FIELDS: Final = (
-    Field("player_id", (), "i"),  # RLBot's identifier; in the simulator the car's row
+    Field("player_id", (), "i"),  # RLBot's identifier; in the simulator the car's place
     Field("team"),  # 0 blue, 1 orange
     Field("hitbox"),  # game.HITBOXES
     Field("position", (3,)),  # uu
@@ -85,7 +85,7 @@ CAR_FIELDS: Final = (
     Field("is_autoflipping"),  # 0 or 1
     Field("autoflip_timer"),  # s of auto-flip left
     Field("autoflip_direction"),  # 1 or -1, 0 before the first
-    Field("bump_victim"),  # row of the car last bumped while that bump cools down, else -1
+    Field("bump_victim"),  # the car last bumped while that bump cools down, else -1
     Field("ball_touches"),  # ticks with ball contact since the last decision
     Field("controls", (8,)),  # game.CONTROL_NAMES as applied on the last tick
     Field("on_ground"),  # 0 or 1: three wheels or more touch
@@ -100,12 +100,12 @@ CAR_FIELDS: Final = (
 
 
 class Layout:
-    """Where each field lies in a row of the buffer, for one pair of team sizes.
+    """The place of each field in a match's part of the buffer, for one pair of team sizes.
 
     Attributes:
         blue, orange: Cars in each team.
-        size: Numbers in a row.
-        format: The `struct` format of a row.
+        size: Numbers of a match.
+        format: The `struct` format of a match.
     """
 
     def __init__(self, blue: int, orange: int) -> None:
@@ -121,8 +121,8 @@ class Layout:
 
         Args:
             name: Field name; of `CAR_FIELDS` where `car` is given, else of `MATCH_FIELDS`.
-            element: Which number of the field, counted in C order.
-            car: Row of the car.
+            element: Number of the element within the field, counted in C order.
+            car: The car, from 0.
 
         Raises:
             KeyError: There is no such field.
@@ -146,7 +146,7 @@ def _format(fields: Sequence[Field]) -> str:
 
 MATCH_FORMAT: Final = "<" + _format(MATCH_FIELDS)
 CAR_FORMAT: Final = "<" + _format(CAR_FIELDS)
-"""The `struct` formats of a row's match part, and of each car's part behind it."""
+"""The `struct` formats of a match's own part, and of each car's part behind it."""
 
 
 @cache
@@ -254,7 +254,7 @@ class MatchState:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Names of the cars, row by row: `blue-0` ... `orange-3`."""
+        """Names of the cars, in their order: `blue-0` ... `orange-3`."""
         return self.layout.agents
 
     def copy(self) -> "MatchState":

@@ -236,7 +236,7 @@ def test_what_is_no_list_of_conditions_is_refused(kind, given_conditions: Any, e
 def test_matches_that_never_began_are_refused(kind):
     one, three = blank_state(1, 1, 1), blank_state(1, 1, 3)
     condition = kind(1)
-    with pytest.raises(RuntimeError, match="asked about 1 matches that never began: reset first"):
+    with pytest.raises(RuntimeError, match="has 1 matches that never began, expected reset"):
         condition.done_batch(one)
     condition.reset_batch(one, np.array([True]))
     with pytest.raises(ValueError, match=r"given 3 matches and knew 1 before.*only 2 do"):

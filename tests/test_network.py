@@ -120,7 +120,7 @@ def test_observations_are_normalised_and_clipped_first():
 def test_an_observation_that_is_not_finite_is_refused(value):
     policy, obs = NetworkPolicy(random_weights(92, 90), "categorical", (90,)), observations()
     obs[2, 1, 5] = value
-    with pytest.raises(ValueError, match=r"number 5 of the observation of match 2, seat 1 is (nan|inf)"):
+    with pytest.raises(ValueError, match=r"number 5 of the observation of match 2, car 1 is (nan|inf)"):
         policy.act(obs)
     obs[2, 1, 5] = 1e30  # absurd, but a number
     assert policy.act(obs).shape == (6, 2)
@@ -129,5 +129,5 @@ def test_an_observation_that_is_not_finite_is_refused(value):
 @pytest.mark.parametrize("obs", [None, np.zeros((1, 92)), np.zeros((1, 1, 91))])
 def test_an_observation_of_another_shape_is_refused(obs):
     policy = NetworkPolicy(random_weights(92, 90), "categorical", (90,))
-    with pytest.raises(ValueError, match=r"observations have shape .*expected \(matches, seats, 92\)"):
+    with pytest.raises(ValueError, match=r"observations have shape .*expected \(matches, cars, 92\)"):
         policy.act(obs)

@@ -269,10 +269,10 @@ def test_more_cars_than_places_are_refused(blue, orange, team):
         DefaultObs(2).build_obs(["orange-0"], to_rlgym(state), {})
 
 
-@pytest.mark.parametrize("seat", [4, -1])
-def test_a_seat_without_a_car_names_the_seats_there_are(seat):
-    with pytest.raises(ValueError, match=rf"seat {seat} has no car: there are 4 cars \(seats 0\.\.3\)"):
-        DefaultObs().build_batch(random_state(2, 2, 18), [seat])
+@pytest.mark.parametrize("car", [4, -1])
+def test_a_missing_car_is_refused_with_the_cars_there_are(car):
+    with pytest.raises(ValueError, match=rf"there is no car {car}, expected one of the 4 cars 0\.\.3"):
+        DefaultObs().build_batch(random_state(2, 2, 18), [car])
 
 
 def test_an_agent_without_a_car_is_refused():

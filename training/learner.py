@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rlgym_bridge.components.user_errors import told
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.shape import PolicyShape
@@ -309,7 +309,7 @@ def _fingerprint(settings: TrainingSettings, task: Task) -> Fingerprint:
     except SettingsError:
         raise
     except (Exception, SystemExit) as error:  # whatever one's own components may raise
-        raise SettingsError(f"the components of {task.name} do not fit: {told(error)}") from error
+        raise SettingsError(f"the components of {task.name} do not fit: {describe_error(error)}") from error
     if built.ticks not in (None, settings.tick_skip):
         raise SettingsError(
             f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from rlgym_bridge.cli.commands import COMMANDS, overview
-from rlgym_bridge.components.user_errors import is_ours, told
+from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.user_modules import leave_out_current_folder
 
@@ -88,5 +88,5 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
     except (Exception, SystemExit) as error:  # whatever components of one's own raise
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
         ours = is_ours(error)
-        print(f"error: {str(error).strip() if ours else told(error)}{notes}", file=sys.stderr)
+        print(f"error: {str(error).strip() if ours else describe_error(error)}{notes}", file=sys.stderr)
         return 1 if ours and isinstance(error, RuntimeError) else 2

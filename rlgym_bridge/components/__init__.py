@@ -1,1 +1,1 @@
-"""Observations, actions, rewards, conditions and mutators: what training and play share."""
+"""Hold the observations, actions, rewards, conditions and mutators that training and play share."""

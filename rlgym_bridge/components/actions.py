@@ -1,4 +1,4 @@
-"""Action parsers: from a policy's numbers to control rows, for one match or for many at once.
+"""Action parsers, which turn a policy's actions into control rows, for one match or for many at once.
 
     actions (matches, cars[, numbers]) -> parse_batch -> rows (matches, cars, ticks, 8) float32
 
@@ -22,7 +22,7 @@ _WIDTH = len(CONTROL_NAMES)
 
 
 class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
-    """What the parsers here share: the two forms over one `_rows`, and no memory."""
+    """A parser without memory, whose two forms share one calculation, `_rows`."""
 
     def reset(self, agents: Sequence[Hashable], initial_state: object, shared_info: dict[str, Any]) -> None:
         """Do nothing: rows depend on the actions alone."""
@@ -122,7 +122,7 @@ class LookupTableAction(_Parser):
 
     @staticmethod
     def make_lookup_table() -> np.ndarray:
-        """Return the table, (90, 8) float32; one may be made for every kind of parser by overriding this."""
+        """Return the table of control rows, `(90, 8)` float32; a subclass may make another one."""
         signs, button = (-1, 0, 1), (0, 1)
         ground = [
             (throttle, steer, 0, steer, 0, 0, boost, handbrake)
@@ -199,7 +199,7 @@ class MultiDiscreteAction(_Parser):
 
 
 class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
-    """Holds every row of another parser for some ticks: RLGym's way to a tick skip.
+    """Another parser's rows, each held for some ticks: RLGym's way to a tick skip.
 
     Args:
         parser: Any RLGym parser that gives one row an agent. Its batch form, where it has one, is used for

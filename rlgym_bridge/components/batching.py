@@ -1,4 +1,4 @@
-"""One way to call builders and parsers: ours over batches, all others over RLGym objects."""
+"""Call any builder or parser in one way: ours over batches, all others over RLGym objects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,31 +14,31 @@ from rlgym_bridge.state import MatchState
 
 def observe(
     builder: ObsBuilder[Any, Any, Any, Any],
-    seats: Sequence[int],
+    cars: Sequence[int],
     state: MatchState,
     game: GameState[Any] | None = None,
     shared_info: dict[str, Any] | None = None,
 ) -> np.ndarray:
-    """Return what any observation builder shows some cars.
+    """Return the observations of some cars by any observation builder.
 
     Args:
         builder: Ours, which works on `state`; or another, which gets `game`, one match at a time.
-        seats: Rows of the observing cars.
+        cars: Observing cars, by their place in the state.
         state: The state; N matches for a builder with a batch form, else one.
         game: The same match for a foreign builder; made from `state` when None.
         shared_info: The match's dict for a foreign builder; an empty one when None.
 
     Returns:
-        `(matches, seats, size)` float32.
+        `(matches, cars, size)` float32.
 
     Raises:
         ValueError: The builder refuses the match; a foreign one is given several matches, or gives
             something other than vectors of one length.
     """
     if works_in_batches(builder):
-        batch: np.ndarray = builder.build_batch(state, seats)
+        batch: np.ndarray = builder.build_batch(state, cars)
         return batch
-    agents, game = _one_match(type(builder).__name__, seats, state, game)
+    agents, game = _one_match(type(builder).__name__, cars, state, game)
     built = builder.build_obs(agents, game, {} if shared_info is None else shared_info)
     _check_agents(type(builder).__name__, agents, built)
     vectors = [np.asarray(built[agent], np.float32) for agent in agents]
@@ -54,32 +54,32 @@ def observe(
 def control_rows(
     parser: ActionParser[Any, Any, Any, Any, Any],
     actions: np.ndarray,
-    seats: Sequence[int],
+    cars: Sequence[int],
     state: MatchState,
     game: GameState[Any] | None = None,
     shared_info: dict[str, Any] | None = None,
 ) -> list[np.ndarray]:
-    """Return what any action parser makes of the actions of one match.
+    """Return the control rows that any action parser makes of the actions of one match.
 
     Args:
         parser: Ours or another; another gets each agent's action as an array of shape (1,) or (k,), real
             numbers clipped to -1..1, which is what RLGym's continuous actions are.
-        actions: `(1, seats)` or `(1, seats, k)`, as `Policy.act` gives them.
-        seats: Rows of the acting cars.
+        actions: `(1, cars)` or `(1, cars, k)`, as `Policy.act` gives them.
+        cars: Acting cars, by their place in the state.
         state: One match.
         game: The same match for a foreign parser; made from `state` when None.
         shared_info: The match's dict for a foreign parser; an empty one when None.
 
     Returns:
-        For each seat what the parser gave: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another.
-        Nothing is checked but that each seat has rows.
+        For each car the parser's rows: `(ticks, 8)` from ours, `(8,)` or `(ticks, 8)` from another.
+        Only that each car has rows is checked.
 
     Raises:
         ValueError: An action is not in the action space; there are several matches; an agent has no rows.
     """
     if works_in_batches(parser):
         return list(parser.parse_batch(actions)[0])
-    agents, game = _one_match(type(parser).__name__, seats, state, game)
+    agents, game = _one_match(type(parser).__name__, cars, state, game)
     if actions.dtype.kind == "f":
         actions = actions.clip(-1, 1)
     given = {agent: actions[0, i].reshape(-1) for i, agent in enumerate(agents)}
@@ -89,11 +89,11 @@ def control_rows(
 
 
 def _one_match(
-    who: str, seats: Sequence[int], state: MatchState, game: GameState[Any] | None
+    who: str, cars: Sequence[int], state: MatchState, game: GameState[Any] | None
 ) -> tuple[list[str], GameState[Any]]:
     if state.matches != 1:
         raise ValueError(f"{who} has no batch form and takes one match at a time, not {state.matches}")
-    return [state.agents[seat] for seat in seats], to_rlgym(state) if game is None else game
+    return [state.agents[car] for car in cars], to_rlgym(state) if game is None else game
 
 
 def _check_agents(who: str, agents: Sequence[str], given: Mapping[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""When an episode ends, for one match or for many at once.
+"""Conditions that end an episode, for one match or for many at once.
 
     MatchState (N matches) -> done_batch -> (N,) bool
 
@@ -21,7 +21,7 @@ from rlgym_bridge.state import MatchState
 
 
 class BatchCondition(DoneCondition[Any, GameState[Any]]):
-    """A condition with one formula, `done_batch`; what it remembers, it remembers for each match.
+    """A condition with one formula, `done_batch`, and a memory of its own for each match.
 
     An instance follows either one batch of matches or one RLGym environment.
     """
@@ -41,7 +41,7 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
         """
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Say which matches are over. To be called once a step: it may take note of what it sees.
+        """Tell which matches are over. Call it once a step, for it may remember the state.
 
         Args:
             state: N matches, derived fields filled.
@@ -70,7 +70,7 @@ class GoalCondition(BatchCondition):
     reads = ("goal_scored",)
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Say in which matches it is."""
+        """Tell in which matches the ball is in a goal, `(N,)` bool."""
         scored: np.ndarray = state.goal_scored > 0
         return scored
 
@@ -78,7 +78,7 @@ class GoalCondition(BatchCondition):
 class GapCondition(BatchCondition):
     """Over when a live match went on without the learner; a truncation.
 
-    `LiveEngine` tells it through the shared info. In a simulator time waits, so that it is never over there.
+    `LiveEngine` records gaps in the shared info. In a simulator time waits, so that it is never over there.
     """
 
     reads = ()
@@ -86,7 +86,7 @@ class GapCondition(BatchCondition):
 
     @classmethod
     def note(cls, shared_info: dict[str, Any], gap: bool) -> None:
-        """Tell the condition of a step; called by the engine.
+        """Record in the shared info whether a step was a gap; the engine calls it.
 
         Args:
             shared_info: The environment's.
@@ -95,7 +95,7 @@ class GapCondition(BatchCondition):
         shared_info[cls._KEY] = gap
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Return False for all matches."""
+        """Return False for all matches, `(N,)` bool."""
         return np.zeros(state.matches, np.bool_)
 
     def is_done(
@@ -125,7 +125,7 @@ class _TimedCondition(BatchCondition):
         self._since: np.ndarray | None = None  # (N,) int32 ticks
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
-        """Count anew in the matches that begin.
+        """Count anew in the matches that begin; `begun` is `(N,)` bool.
 
         Raises:
             ValueError: The number of matches changed and not all of them begin.
@@ -149,7 +149,8 @@ class _TimedCondition(BatchCondition):
         """
         if self._since is None or len(self._since) != state.matches:
             raise RuntimeError(
-                f"{type(self).__name__} is asked about {state.matches} matches that never began: reset first"
+                f"{type(self).__name__} has {state.matches} matches that never began, expected reset before "
+                "the first step"
             )
         return self._since
 
@@ -169,7 +170,7 @@ class TimeoutCondition(_TimedCondition):
     """
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Say in which matches it has.
+        """Tell in which matches the time has passed, `(N,)` bool.
 
         Raises:
             RuntimeError: The matches were never begun.
@@ -190,7 +191,7 @@ class NoTouchTimeoutCondition(_TimedCondition):
     reads = ("frame", "car_ball_touches")
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Say in which matches none has, and take note of the touches.
+        """Tell in which matches no car touched the ball for so long, `(N,)` bool, and remember the touches.
 
         Raises:
             RuntimeError: The matches were never begun.
@@ -220,8 +221,8 @@ class _Joined(BatchCondition):
 
     def __init__(self, *conditions: DoneCondition[Any, Any] | Sequence[DoneCondition[Any, Any]]) -> None:
         super().__init__()
-        one = conditions[0] if len(conditions) == 1 else None
-        parts = tuple(one) if isinstance(one, (list, tuple)) else conditions
+        only = conditions[0] if len(conditions) == 1 else None
+        parts = tuple(only) if isinstance(only, (list, tuple)) else conditions
         name = type(self).__name__
         if not parts:
             raise ValueError(f"{name} has no conditions, expected one or more")
@@ -238,7 +239,7 @@ class _Joined(BatchCondition):
         )
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:
-        """Begin an episode in some matches, for all parts.
+        """Begin an episode in some matches, for all parts; `begun` is `(N,)` bool.
 
         Raises:
             TypeError: A part has no batch form; the message says which.
@@ -248,13 +249,13 @@ class _Joined(BatchCondition):
             part.reset_batch(state, begun)
 
     def done_batch(self, state: MatchState) -> np.ndarray:
-        """Say which matches are over; every part is asked.
+        """Tell which matches are over, `(N,)` bool; every part is called.
 
         Raises:
             TypeError: A part has no batch form; the message says which.
         """
         refuse_foreign(self, self._foreign, "reset_batch and done_batch", "reset and is_done")
-        # No short cut: a part that is not asked would miss a touch.
+        # No short cut: a part that is not called would miss a touch.
         done: np.ndarray = self._join.reduce([part.done_batch(state) for part in self.parts])
         return done
 

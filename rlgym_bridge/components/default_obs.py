@@ -1,6 +1,6 @@
-"""Observations: what a policy is shown of a `MatchState`, for one match or for many at once.
+"""RLGym's default observation of a `MatchState`, for one match or for many at once.
 
-    MatchState.buffer (matches, columns) -> take columns -> times scale -> (matches, seats, size) float32
+    MatchState.buffer (matches, columns) -> take columns -> times scale -> (matches, cars, size) float32
 
 Every number of `DefaultObs` is one column of the state times one constant, which for an orange car also
 turns the field by 180 degrees about z. So a whole batch is one take and one multiplication.
@@ -14,7 +14,8 @@ import numpy as np
 from rlgym.api import ObsBuilder
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.game import BLUE, PAD_COUNT
+from rlgym_bridge.components.batch_base import car_of, cars_by_agent
+from rlgym_bridge.game import PAD_COUNT
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import Layout, MatchState, layout_of
 
@@ -38,7 +39,7 @@ class _Element(NamedTuple):
 
 
 class _ObsTable(NamedTuple):
-    """Columns and factors of the observations of some seats, each (seats, size)."""
+    """Columns and factors of the observations of some cars, `(cars, size)` each."""
 
     columns: np.ndarray
     scales: np.ndarray
@@ -124,30 +125,26 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             ValueError: An agent has no car, or a team has more cars than `zero_padding`.
         """
         self._cars = len(state.cars)
-        # The order of `from_rlgym`: blue first, each team as it stands.
-        rows = sorted(state.cars, key=lambda agent: state.cars[agent].team_num != BLUE)
-        for agent in agents:
-            if agent not in state.cars:
-                raise ValueError(f"agent {agent!r} has no car in the state, which has {rows}")
-        seats = [rows.index(agent) for agent in agents]
-        return dict(zip(agents, self.build_batch(from_rlgym(state), seats)[0], strict=True))
+        by_agent = cars_by_agent(state)
+        cars = [car_of(by_agent, agent) for agent in agents]
+        return dict(zip(agents, self.build_batch(from_rlgym(state), cars)[0], strict=True))
 
     # --- batch form --------------------------------------------------------------------------------
 
-    def build_batch(self, state: MatchState, seats: Sequence[int] | None = None) -> np.ndarray:
+    def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return the observations of some cars in every match.
 
         Args:
             state: N matches, derived fields filled.
-            seats: Rows of the observing cars; None for all.
+            cars: Observing cars, by their place in the state; None for all.
 
         Returns:
-            `(N, seats, size)` float32, a new array.
+            `(N, cars, size)` float32, a new array.
 
         Raises:
-            ValueError: A seat has no car, or a team has more cars than `zero_padding`.
+            ValueError: There is no such car, or a team has more cars than `zero_padding`.
         """
-        key = (state.layout, None if seats is None else tuple(seats))
+        key = (state.layout, None if cars is None else tuple(cars))
         table = self._tables.get(key)
         if table is None:
             table = self._tables[key] = self._table(*key)
@@ -155,16 +152,16 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         observations *= table.scales
         return observations
 
-    def names(self, blue: int, orange: int, seat: int = 0) -> tuple[str, ...]:
-        """Return the name of every number that the car in `seat` is shown.
+    def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
+        """Return the name of every number that a car is shown.
 
         Raises:
             ValueError: As `build_batch`.
         """
-        return tuple(element.name for element in self._elements(layout_of(blue, orange), seat))
+        return tuple(element.name for element in self._elements(layout_of(blue, orange), car))
 
     def size(self, blue: int, orange: int) -> int:
-        """Return how many numbers an observation has; the same for every seat.
+        """Return how many numbers an observation has; the same for every car.
 
         Raises:
             ValueError: As `build_batch`; there is no car.
@@ -173,28 +170,28 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
 
     # --- the table ---------------------------------------------------------------------------------
 
-    def _table(self, layout: Layout, seats: tuple[int, ...] | None) -> _ObsTable:
-        rows = [self._elements(layout, seat) for seat in (range(layout.cars) if seats is None else seats)]
+    def _table(self, layout: Layout, cars: tuple[int, ...] | None) -> _ObsTable:
+        rows = [self._elements(layout, car) for car in (range(layout.cars) if cars is None else cars)]
         shape = (len(rows), len(rows[0]) if rows else 0)
         columns = np.array([[element.column for element in row] for row in rows], np.intp)
         scales = np.array([[element.scale for element in row] for row in rows], np.float32)
         return _ObsTable(columns.reshape(shape), scales.reshape(shape))
 
-    def _elements(self, layout: Layout, seat: int) -> list[_Element]:
+    def _elements(self, layout: Layout, car: int) -> list[_Element]:
         """Return the elements of one car's observation, in order."""
-        if not 0 <= seat < layout.cars:
+        if not 0 <= car < layout.cars:
             raise ValueError(
-                f"seat {seat} has no car: there are {layout.cars} cars (seats 0..{layout.cars - 1})"
+                f"there is no car {car}, expected one of the {layout.cars} cars 0..{layout.cars - 1}"
             )
         teams = {"blue": range(layout.blue), "orange": range(layout.blue, layout.cars)}
-        for team, cars in teams.items():
-            self._check_room(layout, team, len(cars))
-        turned = seat in teams["orange"]
+        for team, members in teams.items():
+            self._check_room(layout, team, len(members))
+        turned = car in teams["orange"]
         own, other = teams["orange" if turned else "blue"], teams["blue" if turned else "orange"]
         elements = [*self._ball(layout, turned), *self._pads(layout, turned)]
-        elements += [_Element("self/" + name, layout.column(name, car=seat), 1.0) for name in _SELF_FIELDS]
-        elements += self._car(layout, "self", seat, turned)
-        elements += self._group(layout, "ally", [row for row in own if row != seat], 1, turned)
+        elements += [_Element("self/" + name, layout.column(name, car=car), 1.0) for name in _SELF_FIELDS]
+        elements += self._car(layout, "self", car, turned)
+        elements += self._group(layout, "ally", [ally for ally in own if ally != car], 1, turned)
         elements += self._group(layout, "enemy", list(other), 0, turned)
         return elements
 

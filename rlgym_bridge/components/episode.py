@@ -168,7 +168,7 @@ class StepReport:
 
 
 class Episode:
-    """Plays one match with a policy and its components, episode after episode.
+    """A policy and its components in one match, episode after episode.
 
     Args:
         player_spec: Its factories are called once each, here.

@@ -1,4 +1,4 @@
-"""What a mutator is: an RLGym `StateMutator` that also works on N matches; and a draw among several."""
+"""The base of our mutators, RLGym `StateMutator`s that also work on N matches; and a draw among several."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from rlgym.api import StateMutator
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import rows_of
+from rlgym_bridge.components.batch_base import cars_by_agent
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import (
     BALL_REST_Z,
@@ -23,7 +23,7 @@ from rlgym_bridge.state import MatchState, derive
 
 
 def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchState:
-    """Return matches to be filled by a mutator: all is set but where the cars are.
+    """Return matches for a mutator to fill: all is set but the places of the cars.
 
     The ball lies in the centre, all pads are there, the cars are whole, without boost, not turned, and all
     at the origin. The phase is Active. `derive` has not run.
@@ -55,7 +55,7 @@ def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchS
 
 
 def rest_ball(state: MatchState) -> None:
-    """Put the ball of every match where a kickoff has it."""
+    """Put the ball of every match at rest in the centre, as at a kickoff."""
     state.ball_known[:] = 1
     state.ball_position[:] = (0, 0, BALL_REST_Z)
     state.ball_rotation[:] = np.eye(3)
@@ -78,7 +78,7 @@ class BatchMutator(StateMutator[GameState[Any]]):
 
         Args:
             state: Matches as `blank_state` makes them.
-            rng: Where all that is random is drawn from.
+            rng: Generator of all that is random.
         """
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class BatchMutator(StateMutator[GameState[Any]]):
         np.copyto(match.buffer, blank, where=np.isnan(match.buffer))
         self.apply_batch(match, self._rng)
         derive(match)
-        made = to_rlgym(match, agents=list(rows_of(state)))
+        made = to_rlgym(match, agents=list(cars_by_agent(state)))
         state.goal_scored, state.ball = made.goal_scored, made.ball
         state.boost_pad_timers = made.boost_pad_timers
         for agent in state.cars:  # in their own order, which is the engine's

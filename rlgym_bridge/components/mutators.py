@@ -1,4 +1,4 @@
-"""Where episodes begin: kickoffs, random states, or a mix, for one match or for many at once.
+"""Mutators that begin episodes at kickoffs, random states, or a mix, for one match or for many at once.
 
     blank_state -> apply_batch(state, generator) -> derive -> the arenas
 

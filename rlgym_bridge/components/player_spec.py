@@ -1,4 +1,4 @@
-"""Say what plays: a policy, what it sees, what its actions mean, and when they act."""
+"""Describe a player: its policy, what it sees, what its actions mean, and when they act."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,40 +13,40 @@ from rlgym_bridge.state import MatchState
 
 
 class Policy(Protocol):
-    """What picks the actions: a trained network, or a program."""
+    """A trained network or a program that chooses actions."""
 
-    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+    def reset(self, cars: Sequence[int], seed: int | None = None, /) -> None:
         """Begin an episode; called at every kickoff.
 
         Args:
-            seats: Rows of the state that are played.
+            cars: Cars to play, by their place in the state.
             seed: Of the episode's random numbers; None leaves it to the policy.
         """
 
-    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
-        """Return an action for every seat of every match.
+    def act(self, obs: np.ndarray | None, state: MatchState, /) -> np.ndarray:
+        """Return an action for every car of every match.
 
         Args:
-            obs: `(matches, seats, size)` float32; None where there is no observation builder.
+            obs: `(matches, cars, size)` float32; None where there is no observation builder.
             state: The same matches, all cars.
 
         Returns:
-            `(matches, seats)` for one choice a car, else `(matches, seats, k)`.
+            `(matches, cars)` for one choice a car, else `(matches, cars, k)`.
         """
         ...
 
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """Hold all that decides how a bot plays, as factories: every match gets instances of its own.
+    """All that decides how a bot plays, as factories: every match gets instances of its own.
 
     Attributes:
         policy: Chooses the actions.
         components: Builds what the policy sees, and turns its actions into control rows.
         tick_skip: Ticks that a parser's single row `(8,)` is held.
         timing: Action delay and input latency.
-        shadow: Whether a simulation follows a live match to tell wheels, auto-flips and bumps exactly; None:
-            where RocketSim is installed. Counting alone estimates them, in half the time.
+        shadow: Whether a simulation follows a live match, which gives wheels, auto-flips and bumps exactly.
+            None: where RocketSim is installed. Counting alone estimates them, in half the time.
         team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
     """
 

@@ -1,4 +1,4 @@
-"""What a reward is: an RLGym `RewardFunction` that also works on N matches; and the sum of several."""
+"""The base of our rewards, RLGym `RewardFunction`s that also work on N matches; and the sum of several."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import joined_reads, row_of, rows_of
+from rlgym_bridge.components.batch_base import car_of, cars_by_agent, joined_reads
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import Layout, MatchState
@@ -64,7 +64,7 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
             agents: Agents of `state` that need one.
             state: The game state.
             is_terminated: Whether the match ended, for each agent; one True counts for the match.
-            is_truncated: Whether it was cut off, likewise.
+            is_truncated: Whether it was cut off, for each agent.
             shared_info: Not read.
 
         Raises:
@@ -75,8 +75,8 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         before = self._take_before(after)
         ended, cut = (np.array([any(flags.values())]) for flags in (is_terminated, is_truncated))
         rewards = self.reward_batch(before, after, ended, cut)[0]
-        rows = rows_of(state)
-        return {agent: float(rewards[row_of(rows, agent)]) for agent in agents}
+        cars = cars_by_agent(state)
+        return {agent: float(rewards[car_of(cars, agent)]) for agent in agents}
 
     def _take_before(self, after: MatchState) -> MatchState:
         """Return the state of the last call and keep this one for the next."""
@@ -175,7 +175,7 @@ class WeightedSum(BatchReward):
         """Return the agents' sums; arguments and errors as for any `BatchReward`."""
         if self._foreign is None:
             return super().get_rewards(agents, state, is_terminated, is_truncated, shared_info)
-        after, asked, rows = from_rlgym(state), self._asked(agents, state), rows_of(state)
+        after, asked, cars = from_rlgym(state), self._asked(agents, state), cars_by_agent(state)
         before = self._take_before(after)
         flags = [any(given.values()) for given in (is_terminated, is_truncated)]
         ended, cut = (
@@ -187,12 +187,12 @@ class WeightedSum(BatchReward):
             if foreign_part(part) is None:
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
-                column = np.zeros((1, len(rows)), np.float32)
+                column = np.zeros((1, len(cars)), np.float32)
                 for agent, reward in part.get_rewards(asked, state, ended, cut, shared_info).items():
-                    column[0, row_of(rows, agent)] = reward
+                    column[0, car_of(cars, agent)] = reward
             self._last.append(column)
         total = self._sum(after.layout)[0]
-        return {agent: float(total[row_of(rows, agent)]) for agent in agents}
+        return {agent: float(total[car_of(cars, agent)]) for agent in agents}
 
     def _asked(self, agents: Sequence[Hashable], state: GameState[Any]) -> list[Hashable]:
         return list(state.cars) if self.team_spirit or self.zero_sum else list(agents)
@@ -245,7 +245,7 @@ def name_of_bad(
     Args:
         reward: What gave `rewards`; in its last call, where it is a `WeightedSum`.
         rewards: `(N, cars)`, as it gave them.
-        agents: Names of the cars, row by row.
+        agents: Names of the cars, in the order of the state.
         first_match: Number of the first match, where it is not 0.
 
     Returns:

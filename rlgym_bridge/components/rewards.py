@@ -1,4 +1,4 @@
-"""Rewards: what a car gets for one step, for one match or for many at once.
+"""Rewards of cars for one step, for one match or for many at once.
 
     before, after (N matches each) -> reward_batch -> (N, cars) float32
 
@@ -32,7 +32,7 @@ __all__ = [
     "VelocityPlayerToBallReward", "WeightedSum", "name_of_bad",
 ]  # fmt: skip
 
-# What blue aims at, what orange aims at.
+# The goal that blue shoots at, then the one that orange shoots at.
 _GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
 _OWN_GOAL_SIGNS: Final = np.array([-1.0, 1.0], np.float32)  # of y: blue's goal, orange's goal
 _FULL_BOOST: Final = 100.0
@@ -49,7 +49,7 @@ class GoalReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return -1, 0 or 1 for every car."""
+        """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
         rewards: np.ndarray = np.outer(blue_gets, _side(after.layout)).astype(np.float32)
@@ -73,7 +73,7 @@ class TouchReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 or 1, or the strength, for every car."""
+        """Return 0 or 1, or the strength, for every car, `(N, cars)`."""
         touched = _touched(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
@@ -89,7 +89,7 @@ class VelocityPlayerToBallReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the share for every car."""
+        """Return the share for every car, `(N, cars)`."""
         speeds = _along(after.car_linear_velocity, _to_ball(after))
         rewards: np.ndarray = speeds * (_alive(after) / CAR_MAX_SPEED)
         return rewards
@@ -107,7 +107,7 @@ class VelocityBallToGoalReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the share for every car."""
+        """Return the share for every car, `(N, cars)`."""
         to_goals = _units(_GOAL_BACKS - after.ball_position[:, None])
         shares = _along(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
         return _by_team(shares, after.layout)
@@ -121,7 +121,7 @@ class FaceBallReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the cosine for every car."""
+        """Return the cosine for every car, `(N, cars)`."""
         rewards: np.ndarray = _along(after.car_rotation[..., 0], _to_ball(after)) * _alive(after)
         return rewards
 
@@ -134,7 +134,7 @@ class BoostKeptReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 to 1 for every car."""
+        """Return 0 to 1 for every car, `(N, cars)`."""
         rewards: np.ndarray = _boost_root(after) * _alive(after)
         return rewards
 
@@ -151,7 +151,7 @@ class BoostPickedUpReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 to 1 for every car."""
+        """Return 0 to 1 for every car, `(N, cars)`."""
         gain = np.maximum(_boost_root(after) - _boost_root(before), 0.0)
         rewards: np.ndarray = gain * (_alive(before) * _alive(after))
         return rewards
@@ -184,7 +184,7 @@ class SaveReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 or 1 for every car."""
+        """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
         rewards: np.ndarray = _touched(after) * _by_team(saved, after.layout)
         return rewards
@@ -214,7 +214,7 @@ class DemolitionReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return the difference of the two for every car."""
+        """Return the difference of the two rewards for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
         rows, side = np.arange(after.layout.cars), _side(after.layout)
         opponents = side[:, None] != side
@@ -234,7 +234,7 @@ class AirTouchReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 to 1 for every car."""
+        """Return 0 to 1 for every car, `(N, cars)`."""
         height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
         rewards: np.ndarray = _touched(after) * np.clip(height, 0.0, 1.0)
         return rewards
@@ -248,7 +248,7 @@ class InAirReward(BatchReward):
     def reward_batch(
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
-        """Return 0 or 1 for every car."""
+        """Return 0 or 1 for every car, `(N, cars)`."""
         rewards: np.ndarray = (1 - after.car_on_ground) * _alive(after)
         return rewards
 

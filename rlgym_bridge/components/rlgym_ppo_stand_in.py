@@ -13,7 +13,7 @@ from typing import Any
 
 
 class RLGymV2GymWrapper:
-    """Keeps the RLGym that it is given, as rlgym-ppo's wrapper does.
+    """A wrapper that keeps the RLGym it is given, as rlgym-ppo's does.
 
     Args:
         rlgym_env: The environment.
@@ -24,11 +24,11 @@ class RLGymV2GymWrapper:
 
 
 class MetricsLogger:
-    """Stands for the base class of loggers, which modules of environments often define."""
+    """An empty base class of loggers, which modules of environments often define."""
 
 
 class Learner:
-    """Stands for rlgym-ppo's trainer in modules that import it, and cannot train."""
+    """A trainer for modules that import rlgym-ppo's, which cannot train."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise ImportError(

@@ -1,4 +1,4 @@
-"""Whether a component has the methods that RLGym 2 calls; older ones are told the right signature."""
+"""Check that a component has the methods that RLGym 2 calls, and name the right signature if not."""
 
 import inspect
 from functools import cache
@@ -31,7 +31,7 @@ def check_signatures(component: Any) -> None:
     for kind in KINDS:
         if not isinstance(component, kind):
             continue
-        for name, wanted in _methods(kind).items():
+        for name, expected in _methods(kind).items():
             try:
                 signature = inspect.signature(getattr(component, name))
             except ValueError:  # it is not written in Python and does not say
@@ -39,15 +39,15 @@ def check_signatures(component: Any) -> None:
             except TypeError:
                 raise TypeError(
                     f"{type(component).__name__}.{name} is {getattr(component, name)!r}, expected a method "
-                    f"{name}({', '.join(wanted.parameters)}) as in rlgym.api.{kind.__name__}"
+                    f"{name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
                 ) from None
             try:
-                signature.bind(*[None] * (len(wanted.parameters) - 1))  # without self
+                signature.bind(*[None] * (len(expected.parameters) - 1))  # without self
             except TypeError:
                 written = str(signature).replace("(", "(self, " if signature.parameters else "(self", 1)
                 raise TypeError(
                     f"{type(component).__name__}.{name}{written} does not take what RLGym 2 gives it, "
-                    f"expected {name}({', '.join(wanted.parameters)}) as in rlgym.api.{kind.__name__}"
+                    f"expected {name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
                 ) from None
 
 

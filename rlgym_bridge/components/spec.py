@@ -1,4 +1,4 @@
-"""Components by name, and those of an environment.
+"""Components that a file can name, and those of an environment.
 
 A policy folder names its components; only modules the user trusts are imported for it. Ours are named by
 the package's public face, so that their modules may move.
@@ -26,7 +26,7 @@ from rlgym.api import (
 import rlgym_bridge
 from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.signatures import check_signatures
-from rlgym_bridge.components.user_errors import told
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.user_input.user_modules import import_user_module
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
@@ -109,7 +109,7 @@ class Components:
         shared_info_provider: None where the dict of shared info starts empty.
         action_delay: Ticks, where an environment says it: 1 with RLGym's `rlbot_delay`, else 0.
         tick_skip: Ticks that the environment's engine holds a single row `(8,)`; None where it takes none.
-        reward_fn, termination_cond, truncation_cond: Asked in a match as in training; optional.
+        reward_fn, termination_cond, truncation_cond: Called in a match as in training; optional.
         state_mutator: Begins an episode in training; a match begins by itself.
         renderer: Given the state of every decision in a match; training draws nothing.
     """
@@ -268,7 +268,7 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
             "import it where it is needed alone"
         ) from error
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{module_name} (for {path}) cannot be imported: {told(error)}") from error
+        raise ValueError(f"{module_name} (for {path}) cannot be imported: {describe_error(error)}") from error
     try:
         return getattr(module, name)
     except AttributeError:

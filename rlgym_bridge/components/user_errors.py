@@ -1,4 +1,4 @@
-"""What is said of errors in code that a user brings along: environments, components, mutators."""
+"""Describe errors in code of users: environments, components, mutators."""
 
 import sysconfig
 import traceback
@@ -10,7 +10,7 @@ _INSTALLED: Final = ("site-packages", "<frozen", sysconfig.get_path("stdlib"))
 
 
 def is_ours(error: BaseException) -> bool:
-    """Tell whether an error was raised by this project, in words that stand by themselves.
+    """Tell whether this project raised an error, so that its message needs no type or line.
 
     Args:
         error: Caught, with its traceback.
@@ -21,8 +21,8 @@ def is_ours(error: BaseException) -> bool:
     return here and (plain or type(error).__module__.partition(".")[0] in ("rlgym_bridge", "training"))
 
 
-def told(error: BaseException) -> str:
-    """Return an error in a line: its message, its type where that adds something, and the user's own line.
+def describe_error(error: BaseException) -> str:
+    """Describe an error in a line: its message, its type where that adds something, and the user's own line.
 
     Args:
         error: Caught, with its traceback.

@@ -1,6 +1,6 @@
-"""What state setting can carry into a match, as plain numbers: places, turns, speeds, boost, gravity.
+"""Reduce a state to what state setting can carry into a match: places, turns, speeds, boost, gravity.
 
-    MatchState -> WantedMatch -+-> engines/live.py: RLBot's message
+    MatchState -> DesiredMatch -+-> engines/live.py: RLBot's message
                                +-> engines/sim.py: RocketSim's states, the same to the bit
 
 All numbers are float32, as the message has them.
@@ -16,7 +16,7 @@ from rlgym_bridge.state import MatchState
 Numbers = tuple[float, ...]
 
 
-class WantedObject(NamedTuple):
+class DesiredBody(NamedTuple):
     """A ball or a car.
 
     Attributes:
@@ -34,43 +34,43 @@ class WantedObject(NamedTuple):
     boost: int
 
 
-class WantedMatch(NamedTuple):
-    """All that can be set.
+class DesiredMatch(NamedTuple):
+    """All numbers of a match that can be set.
 
     Attributes:
         ball: The ball.
-        cars: In the order of the state's rows.
+        cars: In the order of the state.
         gravity_z: uu/s^2, negative is down.
     """
 
-    ball: WantedObject
-    cars: tuple[WantedObject, ...]
+    ball: DesiredBody
+    cars: tuple[DesiredBody, ...]
     gravity_z: float
 
 
-def wanted(state: MatchState, match: int = 0) -> WantedMatch:
-    """Return what of a state can be set; every number is a float32."""
+def desired_part(state: MatchState, match: int = 0) -> DesiredMatch:
+    """Return the part of a state that can be set; every number is a float32."""
     ball = _object(state.ball_position[match], state.ball_rotation[match], state.ball_linear_velocity[match],
                    state.ball_angular_velocity[match], 0.0)  # fmt: skip
     cars = tuple(
         _object(
-            state.car_position[match, row], state.car_rotation[match, row],
-            state.car_linear_velocity[match, row], state.car_angular_velocity[match, row],
-            float(state.car_boost_amount[match, row]),
+            state.car_position[match, car], state.car_rotation[match, car],
+            state.car_linear_velocity[match, car], state.car_angular_velocity[match, car],
+            float(state.car_boost_amount[match, car]),
         )
-        for row in range(state.layout.cars)
+        for car in range(state.layout.cars)
     )  # fmt: skip
-    return WantedMatch(ball, cars, float(np.float32(-GRAVITY * state.gravity[match])))
+    return DesiredMatch(ball, cars, float(np.float32(-GRAVITY * state.gravity[match])))
 
 
 def _object(
     position: np.ndarray, rotation: np.ndarray, velocity: np.ndarray, spin: np.ndarray, boost: float
-) -> WantedObject:
+) -> DesiredBody:
     whole = int(min(100.0, max(0.0, boost)))
     place, turn, speed, turning = (
-        tuple(one.tolist()) for one in (position, angles(rotation), velocity, spin)
+        tuple(numbers.tolist()) for numbers in (position, angles(rotation), velocity, spin)
     )
-    return WantedObject(place, turn, speed, turning, whole)
+    return DesiredBody(place, turn, speed, turning, whole)
 
 
 def angles(rotation: np.ndarray) -> np.ndarray:

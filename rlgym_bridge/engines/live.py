@@ -4,12 +4,12 @@
     RLGym(..., transition_engine=LiveEngine())    # a match
 
 Every agent has a connection of its own, as RLBot has it for bots, and answers every packet. A step's rows
-are sent one a tick: on the state of frame k was decided, row 0 answers packet k + 1, and the step ends
-with the packet that the last row answers. So actions act one tick after their state, as with RLGym's
-`rlbot_delay`, and the next ones may take a tick to be thought of.
+are sent one a tick: actions chosen on the state of frame k begin with row 0, which answers packet k + 1. The
+step ends with the packet that the last row answers. So actions act one tick after their state, as with
+RLGym's `rlbot_delay`, and the next ones may take a tick to compute.
 
 In lockstep the match waits between two steps for as long as it takes. In real time it goes on: a step that
-comes so late that none of its rows would act begins with the newest packet, and is told of as a gap.
+comes so late that none of its rows would act begins with the newest packet, and counts as a gap.
 """
 
 import logging
@@ -27,7 +27,7 @@ from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
-from rlgym_bridge.engines.desired_state import WantedMatch, wanted
+from rlgym_bridge.engines.desired_state import DesiredMatch, desired_part
 from rlgym_bridge.engines.live_state_setting import LeftOut, can_be_set, shows, state_message
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
 from rlgym_bridge.engines.step_span import StepSpan
@@ -62,11 +62,11 @@ class LiveEngine(BaseEngine):
         shadow: Whether a simulation follows the match; None: where RocketSim is installed.
         tick_skip: Ticks for which a single row `(8,)` of a parser is held.
         truncate_on_gap: Whether a gap ends the episode: `step` then refuses to go on without a reset.
-            `conditions.GapCondition` among the environment's truncation conditions tells RLGym of a gap.
+            `conditions.GapCondition` among the environment's truncation conditions ends the episode on a gap.
 
     Attributes:
         lost_ticks: Ticks of steps so far for which no row was sent, because packets were lost or the match
-            went on while nobody asked for a step.
+            went on without a call of `step`.
         tick_skip: As given.
 
     Raises:
@@ -98,20 +98,20 @@ class LiveEngine(BaseEngine):
         server = server_address() if server is None else server
         start_match(server, configuration, patience)
         self._stream = MatchStream(server, configuration, patience, shadow, dialect)
-        self._neutral = [NEUTRAL] * len(self._stream.car_rows)
+        self._neutral = [NEUTRAL] * len(self._stream.cars)
         self._stream.answer(self._neutral)
 
-    # --- what RLGym asks -------------------------------------------------------------------------
+    # --- what RLGym calls -------------------------------------------------------------------------
 
     @property
     def agents(self) -> list[Hashable]:
         """The cars that are driven, blue first: `blue-0` and so on, of all cars in the match."""
-        return [self._stream.state.agents[row] for row in sorted(self._stream.car_rows)]
+        return [self._stream.state.agents[car] for car in sorted(self._stream.cars)]
 
     @property
     def max_num_agents(self) -> int:
         """As many as there are: a match keeps its cars."""
-        return len(self._stream.car_rows)
+        return len(self._stream.cars)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class LiveEngine(BaseEngine):
         Args:
             desired_state: As mutators leave it. A match sets places, turns and speeds, whole numbers of boost
                 and gravity; what else differs from the state that comes out is logged, once for each field.
-            shared_info: Told that there is no gap, for `GapCondition`.
+            shared_info: Records that there is no gap, for `GapCondition`.
 
         Returns:
             The state as the first packet shows it.
@@ -148,8 +148,8 @@ class LiveEngine(BaseEngine):
             )
         self._get_into_play()
         if self._set_states:
-            self._set(wanted(asked))
-            self._left_out.tell(asked, self._stream.state)
+            self._set(desired_part(asked))
+            self._left_out.log(asked, self._stream.state)
         self._over = ""
         self._stream.begin_episode()
         GapCondition.note(shared_info, False)
@@ -160,13 +160,13 @@ class LiveEngine(BaseEngine):
 
         Rows whose ticks are past are left out. Where all would be, the step begins with the newest packet:
         its rows act, touches before it do not count, and the ticks before it are `lost_ticks`. A step that
-        spans twice its ticks or more is a gap, of which a warning tells, one a second at most. While the
+        spans twice its ticks or more is a gap, which is logged, once a second at most. While the
         game is paused neutral rows are sent, and the step goes on afterwards.
 
         Args:
             actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
                 `game.CONTROL_NAMES`.
-            shared_info: Told whether the step is a gap, for `GapCondition`.
+            shared_info: Records whether the step is a gap, for `GapCondition`.
 
         Returns:
             The state of the last packet. `ball_touches` are those of the step.
@@ -179,7 +179,7 @@ class LiveEngine(BaseEngine):
         if self._state is None or self._over:
             raise ValueError(self._over or "step without an episode, expected `RLGym.reset` first")
         stream = self._stream
-        order = np.argsort(np.argsort(stream.car_rows))  # of each seat among the agents
+        order = np.argsort(np.argsort(stream.cars))  # of each connection among the agents
         rows = rows_of_actions(actions, self.agents, self.tick_skip)[order]
         span = StepSpan(stream.frame + 1, rows.shape[1])
         stream.clear_touches()
@@ -201,7 +201,7 @@ class LiveEngine(BaseEngine):
         return self._show()
 
     def _account_for(self, span: StepSpan, shared_info: dict[str, Any]) -> None:
-        """Count the ticks of a step that had no row, and tell of a gap."""
+        """Count the ticks of a step that had no row, and record and log a gap."""
         spanned = self._stream.frame - span.first + 1
         self.lost_ticks += spanned - span.sent - bool(self._over)  # a goal's packet has none
         gap = spanned >= 2 * span.ticks
@@ -243,7 +243,7 @@ class LiveEngine(BaseEngine):
             f"{flat.MatchPhase(stream.phase)}"
         )
 
-    def _set(self, asked: WantedMatch) -> None:
+    def _set(self, asked: DesiredMatch) -> None:
         """Send a state until packets show it."""
         message = state_message(asked, self._stream.packet_order)
         for tick in range(_SET_TICKS):
@@ -257,7 +257,7 @@ class LiveEngine(BaseEngine):
         )
 
     def _idle(self) -> MatchState:
-        """Take in what there is, and press nothing."""
+        """Take in the packets that there are, and press nothing."""
         state = self._stream.receive()
         self._stream.answer(self._neutral)
         return state

@@ -1,4 +1,4 @@
-"""Setting the state of a match: the message, when it may be sent, what comes of it and what does not."""
+"""Set the state of a match: make the message, tell when it may be sent, and check what came of it."""
 
 import logging
 import math
@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
-from rlgym_bridge.engines.desired_state import WantedMatch, WantedObject
+from rlgym_bridge.engines.desired_state import DesiredBody, DesiredMatch
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
@@ -22,20 +22,20 @@ _NOT_ASKED: Final = (
 )  # fmt: skip
 _COMPARED: Final = tuple(
     name
-    for name in (*(one.name for one in MATCH_FIELDS), *("car_" + one.name for one in CAR_FIELDS))
+    for name in (*(field.name for field in MATCH_FIELDS), *("car_" + field.name for field in CAR_FIELDS))
     if name not in _NOT_ASKED
 )
 _TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_position": 1.0}
 
 
-def state_message(asked: WantedMatch, rows: Sequence[int]) -> flat.DesiredGameState:
+def state_message(asked: DesiredMatch, packet_order: Sequence[int]) -> flat.DesiredGameState:
     """Return RLBot's message.
 
     Args:
-        asked: What is wanted; cars in the order of the state.
-        rows: Index in the packet of each of them.
+        asked: The state to set; cars in the order of the state.
+        packet_order: Packet index of each car of the state.
     """
-    cars = {index: asked.cars[row] for row, index in enumerate(rows)}
+    cars = {index: asked.cars[car] for car, index in enumerate(packet_order)}
     return flat.DesiredGameState(
         ball_states=[flat.DesiredBallState(_physics(asked.ball))],
         car_states=[
@@ -45,10 +45,10 @@ def state_message(asked: WantedMatch, rows: Sequence[int]) -> flat.DesiredGameSt
     )
 
 
-def _physics(one: WantedObject) -> flat.DesiredPhysics:
+def _physics(body: DesiredBody) -> flat.DesiredPhysics:
     return flat.DesiredPhysics(
-        flat.Vector3Partial(*one.position), flat.RotatorPartial(*one.angles),
-        flat.Vector3Partial(*one.velocity), flat.Vector3Partial(*one.spin),
+        flat.Vector3Partial(*body.position), flat.RotatorPartial(*body.angles),
+        flat.Vector3Partial(*body.velocity), flat.Vector3Partial(*body.spin),
     )  # fmt: skip
 
 
@@ -58,35 +58,35 @@ def can_be_set(state: MatchState) -> bool:
         state.car_is_demoed, state.car_is_flipping, state.car_is_autoflipping, state.car_handbrake,
         state.car_is_boosting, state.car_bump_victim + 1,
     )  # fmt: skip
-    return not any(one.any() for one in busy)
+    return not any(flags.any() for flags in busy)
 
 
-def shows(state: MatchState, asked: WantedMatch) -> bool:
+def shows(state: MatchState, asked: DesiredMatch) -> bool:
     """Tell whether ball and cars are where they were asked to be, up to two ticks of motion."""
     places = [(state.ball_position[0], asked.ball)]
-    places += [(state.car_position[0, row], car) for row, car in enumerate(asked.cars)]
+    places += [(state.car_position[0, number], car) for number, car in enumerate(asked.cars)]
     return all(
-        math.dist(place.tolist(), one.position)
-        <= _SET_SLACK + 2 * math.hypot(*one.velocity) / TICKS_PER_SECOND
-        for place, one in places
+        math.dist(place.tolist(), body.position)
+        <= _SET_SLACK + 2 * math.hypot(*body.velocity) / TICKS_PER_SECOND
+        for place, body in places
     )
 
 
 class LeftOut:
-    """Says in the log what a match does not set, each field once."""
+    """A log of what a match does not set, each field once."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
-    def tell(self, asked: MatchState, shown: MatchState) -> None:
-        """Log what was asked for and is otherwise."""
+    def log(self, asked: MatchState, shown: MatchState) -> None:
+        """Log the fields whose values differ from those asked for."""
         for name in _COMPARED:
-            if name in self._told:
+            if name in self._logged:
                 continue
             ours, theirs = getattr(asked, name), getattr(shown, name)
             different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
             if different.any():
-                self._told.add(name)
+                self._logged.add(name)
                 at = tuple(np.argwhere(different)[0])
                 _LOG.warning(
                     "a match does not set %s: asked for %g, it is %g",

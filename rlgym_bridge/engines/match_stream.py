@@ -1,4 +1,4 @@
-"""The packets of a live match in, one input a seat out: what an engine over a match stands on."""
+"""Receive the packets of a live match, and answer each with one input a car."""
 
 import math
 import time
@@ -22,7 +22,7 @@ _CATCH_UP_SECONDS: Final = 5.0  # at most, with a server that is faster than we 
 
 
 class LiveEngineError(RuntimeError):
-    """The match does not go on as it has to; the message says why."""
+    """An error for a match that does not go on as it has to; the message says why."""
 
 
 class MatchStream:
@@ -31,7 +31,7 @@ class MatchStream:
     Args:
         server: Address and port.
         match: The match, which has been started there. Its bots without a run command are driven.
-        patience: Seconds to wait for each seat, and for each packet.
+        patience: Seconds to wait for each connection, and for each packet.
         shadow: See `Decoder`.
         dialect: See `Decoder`.
 
@@ -39,8 +39,8 @@ class MatchStream:
         state: What the newest packet shows; one object, updated in place.
         frame: Frame number of that packet.
         phase: Its phase, see `game.Phase`.
-        car_rows: Row in the state of each seat's car, in the order of the seats.
-        packet_order: Packet index of the car in each row of the state.
+        cars: The driven cars by their place in the state, in the order of the connections.
+        packet_order: Packet index of each car of the state.
 
     Raises:
         NoServer: See `Seats`.
@@ -61,7 +61,7 @@ class MatchStream:
         self._seating: list[tuple[int, int]] | None = None
         self._closed = False
         self._score = np.zeros(2, np.float32)
-        self.car_rows: list[int] = []
+        self.cars: list[int] = []
         self.frame, self.phase = 0, int(Phase.INACTIVE)
         try:
             self.state = self.receive()
@@ -76,7 +76,7 @@ class MatchStream:
 
     @property
     def packet_order(self) -> list[int]:
-        """Packet index of the car in each row of the state."""
+        """Packet index of each car of the state."""
         return self._decoder.rows
 
     def begin_episode(self) -> None:
@@ -122,13 +122,15 @@ class MatchStream:
         """Answer the newest packet.
 
         Args:
-            rows: `(8,)` of each seat.
+            rows: `(8,)` of each driven car, in the order of `cars`.
 
         Raises:
             EOFError, OSError: The server is gone.
         """
-        slots = [self.packet_order[row] for row in self.car_rows]
-        self._seats.answer([player_input(slot, row.tolist()) for slot, row in zip(slots, rows, strict=True)])
+        indices = [self.packet_order[car] for car in self.cars]
+        self._seats.answer(
+            [player_input(index, row.tolist()) for index, row in zip(indices, rows, strict=True)]
+        )
 
     def send(self, message: object) -> None:
         """Send a message besides.
@@ -188,10 +190,10 @@ class MatchStream:
         return bool(state.goal_scored[0])
 
     def _find_cars(self) -> None:
-        """Find the seats' cars among those of the packets."""
+        """Find the driven cars among those of the packets."""
         self._seating = self._decoder.seating
-        row_of = {self._seating[index][1]: row for row, index in enumerate(self.packet_order)}
-        missing = [one for one in self._seats.ids if one not in row_of]
+        car_of = {self._seating[index][1]: car for car, index in enumerate(self.packet_order)}
+        missing = [player_id for player_id in self._seats.ids if player_id not in car_of]
         if missing:
             raise LiveEngineError(f"no car with identifier {missing} in the packet: did it leave?")
-        self.car_rows = [row_of[one] for one in self._seats.ids]
+        self.cars = [car_of[player_id] for player_id in self._seats.ids]

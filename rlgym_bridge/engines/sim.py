@@ -1,4 +1,4 @@
-"""RLGym's `TransitionEngine` over our arenas; `engines/live.py` has the same over a match.
+"""RLGym's `TransitionEngine` over RocketSim; `engines/live.py` has the same over a match.
 
     RLGym(..., transition_engine=SimEngine())     # RocketSim
     RLGym(..., transition_engine=LiveEngine())    # a match
@@ -15,7 +15,7 @@ from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.mutator_base import blank_state
 from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
-from rlgym_bridge.engines.desired_state import WantedObject, wanted
+from rlgym_bridge.engines.desired_state import DesiredBody, desired_part
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
     GOAL_THRESHOLD_Y,
@@ -118,7 +118,7 @@ class SimEngine(BaseEngine):
         return self._show()
 
     def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:
-        """Go on, every car driven by its rows, up to a goal at most.
+        """Step the match, every car driven by its rows, up to a goal at most.
 
         Args:
             actions: For each agent `(ticks, 8)`, or `(8,)` held for `tick_skip` ticks; see
@@ -163,18 +163,18 @@ class SimEngine(BaseEngine):
 
 
 def _as_a_match_sets(asked: MatchState) -> MatchState:
-    """Return what a match makes of a state that it is asked to set; `server/state_setting.py` says why."""
+    """Return a state as coarsely as a match sets it; `server/state_setting.py` says why."""
     layout = asked.layout
     state = blank_state(layout.blue, layout.orange, 1)
     state.frame[:], state.car_hitbox[:] = asked.frame, asked.car_hitbox
     state.boost_consumption[:] = asked.boost_consumption
     state.pad_timer[:] = asked.pad_timer
-    numbers = wanted(asked)
+    numbers = desired_part(asked)
     state.gravity[:] = asked.gravity
     _place(state.buffer[0], layout.column, numbers.ball, None)
-    for row, car in enumerate(numbers.cars):
-        _place(state.buffer[0], layout.column, car, row)
-        state.car_boost_amount[0, row] = car.boost
+    for number, car in enumerate(numbers.cars):
+        _place(state.buffer[0], layout.column, car, number)
+        state.car_boost_amount[0, number] = car.boost
     up, height = state.car_rotation[..., 2, 2], state.car_position[..., 2]
     standing = (up >= STANDING_LEAST_UP) & (height >= 0) & (height <= STANDING_MOST_Z)
     state.car_wheels_with_contact[:] = standing[..., None]
@@ -184,15 +184,15 @@ def _as_a_match_sets(asked: MatchState) -> MatchState:
     return state
 
 
-def _place(row: np.ndarray, column: Any, one: WantedObject, car: int | None) -> None:
+def _place(numbers: np.ndarray, column: Any, body: DesiredBody, car: int | None) -> None:
     name = "{}" if car is not None else "ball_{}"
-    pitch, yaw, roll = one.angles
+    pitch, yaw, roll = body.angles
     turn = rsim.Angle(yaw, pitch, roll).as_rot_mat()
     axes = np.array([turn.forward.as_tuple(), turn.right.as_tuple(), turn.up.as_tuple()], np.float32).T
     parts = (
-        ("position", one.position), ("rotation", axes.ravel()),
-        ("linear_velocity", one.velocity), ("angular_velocity", one.spin),
+        ("position", body.position), ("rotation", axes.ravel()),
+        ("linear_velocity", body.velocity), ("angular_velocity", body.spin),
     )  # fmt: skip
     for part, values in parts:
         first = column(name.format(part), car=car)
-        row[first : first + len(values)] = values
+        numbers[first : first + len(values)] = values

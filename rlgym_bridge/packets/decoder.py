@@ -183,7 +183,7 @@ class Decoder:
             if self._shadow is None:  # made with the first packet: it takes 40 ms and more
                 self._shadow = Shadow(state, self._mode)
             else:
-                self._shadow.seat(state)
+                self._shadow.replace_cars(state)
         except (FileNotFoundError, RuntimeError, ValueError) as error:
             self._simulates = False
             if isinstance(error, FileNotFoundError) or self._mode not in Shadow.modes:

@@ -66,7 +66,7 @@ class Parity:
 
 
 def differs(difference: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Tell which numbers differ by more than the tolerance; NaN does.
+    """Tell which numbers of observations differ by more than the tolerance; NaN does.
 
     Args:
         difference: Absolute differences, of any shape.

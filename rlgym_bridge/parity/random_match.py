@@ -1,4 +1,4 @@
-"""A match of random actions, in which the ball is shot about, for both worlds to look at."""
+"""Play a match of random actions, in which the ball is shot about, for both worlds to see."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,14 +24,14 @@ def begin(team_size: int, seed: int, hitbox: int) -> Match:
     players = [
         flat.PlayerConfiguration(
             flat.CustomBot(
-                f"{slot}", agent_id=f"parity/{slot}", loadout=flat.PlayerLoadout(car_id=bodies[hitbox])
+                f"{car}", agent_id=f"parity/{car}", loadout=flat.PlayerLoadout(car_id=bodies[hitbox])
             ),
-            slot // team_size,
+            car // team_size,
         )
-        for slot in range(2 * team_size)
+        for car in range(2 * team_size)
     ]
-    seats = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
-    return Match(seats, course=Course(regulation=_ENDLESS, skip_replays=True), seed=seed)
+    cars = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
+    return Match(cars, course=Course(regulation=_ENDLESS, skip_replays=True), seed=seed)
 
 
 def shot(random: np.random.Generator) -> flat.DesiredGameState:
@@ -53,7 +53,10 @@ def read(match: Match, hitbox: int) -> MatchState:
 
 
 def draw(parts: Components, seed: int, cars: int) -> Iterator[np.ndarray]:
-    """Yield random actions `(1, cars)` or `(1, cars, k)`, each held a while: cars get somewhere."""
+    """Yield random actions `(1, cars)` or `(1, cars, k)`, each held for up to 11 decisions.
+
+    Whole numbers for a choice, float32 in -1..1 for controls.
+    """
     random = np.random.default_rng(seed)
     distribution, sizes = action_space(parts.parser.get_action_space("blue-0"))
     while True:

@@ -1,4 +1,4 @@
-"""The two files of a policy folder, written and read so that they belong together."""
+"""Write and read the two files of a policy folder so that they belong together."""
 
 import hashlib
 import os
@@ -97,12 +97,12 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
                 )
         manifest = Manifest.from_json(read_text(folder / MANIFEST_FILE), str(folder / MANIFEST_FILE))
         data = (folder / WEIGHTS_FILE).read_bytes()
-        found = hashlib.sha256(data).hexdigest()
-        if found == manifest.weights_sha256:
+        checksum = hashlib.sha256(data).hexdigest()
+        if checksum == manifest.weights_sha256:
             return manifest, data
         if attempt < 2:
             time.sleep(0.05)  # a trainer may be between the two files
     raise PolicyMismatch(
-        f"{folder / WEIGHTS_FILE} has SHA-256 {found[:12]}..., {MANIFEST_FILE} records "
+        f"{folder / WEIGHTS_FILE} has SHA-256 {checksum[:12]}..., {MANIFEST_FILE} records "
         f"weights_sha256 {manifest.weights_sha256[:12]}...; the two files are not from one save"
     )

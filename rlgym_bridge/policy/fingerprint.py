@@ -1,4 +1,4 @@
-"""What a policy's components make of a few fixed states and actions: the fingerprint in its manifest.
+"""Take the fingerprint of a policy's components: their numbers for a few fixed states and actions.
 
 It catches a builder that orders or scales its numbers differently without changing how many they are,
 and a parser whose actions changed meaning.
@@ -22,11 +22,11 @@ _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What one set of components made of the probe.
+    """The numbers of one set of components for the probe.
 
     Attributes:
         observations: Rows of numbers: for each of the team sizes, each probe state, the first and last car.
-        labels: For each such row, which match, state and seat it is.
+        labels: For each such row its match, state and car, in words.
         names: For each such row the names of its numbers; None where the builder has none.
         controls: For each probe action: ticks given (0 for a single row without ticks), first row, last row.
         space: The parser's action space: kind of distribution and sizes.
@@ -179,10 +179,10 @@ def _readable(values: np.ndarray, label: str) -> list[float]:
     return [float(f"{value:.9g}") for value in values.tolist()]
 
 
-def _names(builder: Any, blue: int, orange: int, seat: int, size: int) -> tuple[str, ...] | None:
+def _names(builder: Any, blue: int, orange: int, car: int, size: int) -> tuple[str, ...] | None:
     if not works_in_batches(builder) or not hasattr(builder, "names"):
         return None
-    names = tuple(builder.names(blue, orange, seat))
+    names = tuple(builder.names(blue, orange, car))
     if len(names) != size:
         raise ValueError(f"{type(builder).__name__} has {len(names)} names for {size} numbers")
     return names

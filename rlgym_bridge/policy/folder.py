@@ -1,4 +1,4 @@
-"""The policy folder: `weights.safetensors` beside `policy.json`, saved and loaded as one.
+"""Save and load a policy folder: `weights.safetensors` beside `policy.json`.
 
     save_policy -> folder -> load_policy -> policy, and the very components it was trained with
 

@@ -1,4 +1,4 @@
-"""Networks that other trainers have saved: rlgym-ppo, rlgym-learn, TorchScript.
+"""Read networks that other trainers have saved: rlgym-ppo, rlgym-learn, TorchScript.
 
     find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
 
@@ -30,16 +30,16 @@ _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d*)\.(?P<pa
 
 @dataclass(frozen=True)
 class ForeignNetwork:
-    """What a checkpoint holds.
+    """The network of another trainer's checkpoint.
 
     Attributes:
         source: The file of the weights.
-        trainer: Who wrote it: `rlgym-ppo`, `rlgym-learn`, or `torch` for a file by itself.
-        weights: Named as in `network.py`.
-        scale: What observations are scaled with, all numbers alike: mean, standard deviation, clip. None for
+        trainer: The program that wrote it: `rlgym-ppo`, `rlgym-learn`, or `torch` for a file by itself.
+        weights: Named as in `numpy_network.py`.
+        scale: Scaling of observations, the same for all numbers: mean, standard deviation, clip. None for
             observations taken as they are.
         steps: Steps trained, where the checkpoint says so.
-        end: What comes behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
+        end: Function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
             nothing. None where the file does not tell.
     """
 
@@ -94,11 +94,11 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def read_checkpoint(path: Path, activation: str | None = None, standardise: bool = True) -> ForeignNetwork:
-    """Read a policy's weights, and what its observations are scaled with.
+    """Read a policy's weights and the scaling of its observations.
 
     Args:
         path: See `find_checkpoint`.
-        activation: What stands between the layers, for a file that cannot tell; only "relu" can be played.
+        activation: Activation between the layers, for a file that does not tell; only "relu" can be played.
         standardise: False for a `PPO_POLICY.pt` without rlgym-ppo's notes beside it that was trained with
             `standardize_obs=False`. With notes, they say it.
 
@@ -197,7 +197,7 @@ def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Name the tensors of an `nn.Sequential` as `network.py` does; activations have none."""
+    """Name the tensors of an `nn.Sequential` as `numpy_network.py` does; activations have none."""
     found: dict[int, dict[str, np.ndarray]] = {}
     prefixes = set()
     for name, tensor in tensors.items():
@@ -228,7 +228,7 @@ def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarr
 
 
 def _books(file: Path) -> dict[str, Any]:
-    """Return what a trainer noted beside the weights; nothing where it did not."""
+    """Return the trainer's notes beside the weights; nothing where there are none."""
     if not file.is_file():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""What plays, by its name: a policy folder, or the hand-written Chaser."""
+"""Load a player by its name: a policy folder, or the hand-written Chaser."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ _TICK_SKIP = 8  # Chaser's
 def load_player(
     policy: str | Path, allow_modules: Sequence[str] = (), selection: str | None = None
 ) -> PlayerSpec:
-    """Load what a bot plays with.
+    """Load a player: a policy with its components and timing.
 
     Args:
         policy: A policy folder, or `"chaser"`.

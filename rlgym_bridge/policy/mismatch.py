@@ -1,4 +1,4 @@
-"""Where a recorded manifest and the components of this checkout part, in words."""
+"""Describe how a recorded manifest and the components of this checkout differ."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,11 +17,11 @@ _SHOWN: Final = 5
 
 
 def differences(manifest: Manifest, built: Fingerprint, components: Components) -> list[str]:
-    """Return what differs, one sentence each; nothing where the policy fits.
+    """Return a sentence for each difference; nothing where the policy fits.
 
     Args:
         manifest: What was recorded.
-        built: What the components made of the probe here.
+        built: Fingerprint of the components here.
         components: The components.
     """
     found = _observations(manifest, built) + _controls(manifest, built) + _timing(manifest, built, components)

@@ -1,6 +1,6 @@
-"""A trained policy in numpy alone: a perceptron, what its output means, and how an action is picked.
+"""Play a trained policy in numpy alone: a perceptron, a distribution over its outputs, and the choice.
 
-    observations (matches, seats, size) -> normalise -> perceptron -> distribution -> actions
+    observations (matches, cars, size) -> normalise -> perceptron -> distribution -> actions
 
 Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with ReLU
 between layers and nothing after the last. A gaussian policy of k numbers either has a tensor `log_std`
@@ -85,15 +85,25 @@ class Network:
 
 
 def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -> None:
-    """Raise ValueError unless the tensor has the shape (None: any length above 0) and is finite."""
+    """Check that a tensor has a shape and holds finite floating point numbers.
+
+    Args:
+        name: Of the tensor, for the message.
+        tensor: The tensor.
+        shape: Expected length of each axis, such as `(None, 92)`; None for any length above 0.
+
+    Raises:
+        ValueError: The shape or the dtype is another one, or a number is not finite as a float32.
+    """
     fits = len(tensor.shape) == len(shape) and all(
-        length == wanted if wanted is not None else length > 0
-        for length, wanted in zip(tensor.shape, shape, strict=True)
+        length == expected if expected is not None else length > 0
+        for length, expected in zip(tensor.shape, shape, strict=True)
     )
     if not fits or tensor.dtype.kind != "f":
-        wanted_shape = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+        expected_shape = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise ValueError(
-            f"{name} is {tensor.dtype}{tensor.shape}, expected floating point numbers of shape {wanted_shape}"
+            f"{name} is {tensor.dtype}{tensor.shape}, expected floating point numbers of shape "
+            f"{expected_shape}"
         )
     with np.errstate(over="ignore"):
         wrong = int((~np.isfinite(tensor.astype(np.float32))).sum())  # as it will be used
@@ -102,10 +112,10 @@ def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -
 
 
 class NetworkPolicy:
-    """Plays a trained network.
+    """A policy that plays a trained network.
 
     Sampling takes one uniform number for each choice (one normal for each real number), in the order of
-    matches, seats, choices, from a generator that every `reset` starts anew.
+    matches, cars, choices, from a generator that every `reset` starts anew.
 
     Args:
         weights: Tensors as this module's heading names them.
@@ -150,30 +160,30 @@ class NetworkPolicy:
         self._seed, self._resets = seed, 0
         self._rng = np.random.default_rng(seed)
 
-    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
+    def reset(self, cars: Sequence[int], seed: int | None = None) -> None:
         """Start the random stream of an episode anew.
 
-        It depends on the policy's seed, on `seats`, and on `seed` or else on how many resets there were,
+        It depends on the policy's seed, on `cars`, and on `seed` or else on how many resets there were,
         so that one decision more or less in an episode does not change the next.
 
         Args:
-            seats: Rows of the state that are played.
+            cars: Cars to play, by their place in the state.
             seed: Of the episode.
         """
         self._resets += 1
         episode = (0, self._resets) if seed is None else (1, seed % 2**64)
-        self._rng = np.random.default_rng([self._seed, *episode, *(int(seat) for seat in seats)])
+        self._rng = np.random.default_rng([self._seed, *episode, *map(int, cars)])
 
     def act(self, obs: np.ndarray | None, state: MatchState | None = None) -> np.ndarray:
         """Return an action for every observation.
 
         Args:
-            obs: `(matches, seats, size)` float32.
+            obs: `(matches, cars, size)` float32.
             state: Not read.
 
         Returns:
-            `(matches, seats)` int64 for categorical, `(matches, seats, choices)` int64 for
-            multi_categorical, `(matches, seats, k)` float32 for the gaussians: clipped to -1..1
+            `(matches, cars)` int64 for categorical, `(matches, cars, choices)` int64 for
+            multi_categorical, `(matches, cars, k)` float32 for the gaussians: clipped to -1..1
             for bounded_gaussian, not for gaussian.
 
         Raises:
@@ -181,16 +191,16 @@ class NetworkPolicy:
         """
         if obs is None or obs.ndim != 3 or obs.shape[2] != self.obs_size:
             shape = None if obs is None else obs.shape
-            raise ValueError(f"observations have shape {shape}, expected (matches, seats, {self.obs_size})")
-        matches, seats, size = obs.shape
-        rows = np.ascontiguousarray(obs.reshape(matches * seats, size), np.float32)
+            raise ValueError(f"observations have shape {shape}, expected (matches, cars, {self.obs_size})")
+        matches, cars, size = obs.shape
+        rows = np.ascontiguousarray(obs.reshape(matches * cars, size), np.float32)
         # A sum of squares is finite if every number is; one call, where isfinite().all() takes two.
         if not math.isfinite(np.vdot(rows, rows)) and not np.isfinite(rows).all():
             row, number = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-            match, seat = divmod(row, seats)
+            match, car = divmod(row, cars)
             raise ValueError(
-                f"number {number} of the observation of match {match}, seat {seat} is "
-                f"{obs[match, seat, number]}, expected a finite number"
+                f"number {number} of the observation of match {match}, car {car} is "
+                f"{obs[match, car, number]}, expected a finite number"
             )
         if self._normalisation is not None:
             mean, factor, clip = self._normalisation
@@ -199,9 +209,7 @@ class NetworkPolicy:
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
             raise ValueError("the network gave a number that is not finite: its weights are too large")
         chosen = self._choose(outputs)
-        return chosen.reshape(
-            (matches, seats) if self.distribution == "categorical" else (matches, seats, -1)
-        )
+        return chosen.reshape((matches, cars) if self.distribution == "categorical" else (matches, cars, -1))
 
     def _choose(self, outputs: np.ndarray) -> np.ndarray:
         rng = self._rng if self.selection == "sample" else None

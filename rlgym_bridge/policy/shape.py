@@ -1,4 +1,4 @@
-"""What a policy takes and gives, the shapes of its tensors, and the matches that it fits."""
+"""The inputs and outputs of a policy, the shapes of its tensors, and the matches that it fits."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class PolicyShape:
-    """What a policy takes and gives.
+    """The inputs and outputs of a policy.
 
     Attributes:
         obs_size: Numbers in an observation.
@@ -40,7 +40,7 @@ class PolicyShape:
 
     @property
     def tensors(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of all that a row holds, by name and in order."""
+        """Shapes of all tensors, by name and in order."""
         shapes: dict[str, tuple[int, ...]] = {}
         for i, (inputs, outputs) in enumerate(pairwise((self.obs_size, *self.layers, self.outputs))):
             shapes |= {f"layers.{i}.weight": (outputs, inputs), f"layers.{i}.bias": (outputs,)}
@@ -50,12 +50,12 @@ class PolicyShape:
 
     @property
     def numbers(self) -> int:
-        """Length of a row."""
+        """Numbers in all tensors together."""
         return sum(math.prod(shape) for shape in self.tensors.values())
 
 
 def explain_misfit(team_sizes: Sequence[tuple[int, int]], match: tuple[int, int]) -> str | None:
-    """Say why a policy cannot play a match of some team sizes; None where it can, on either side.
+    """Explain why a policy cannot play a match of some team sizes; None where it can, on either side.
 
     Args:
         team_sizes: (blue, orange) of the matches it was trained for.

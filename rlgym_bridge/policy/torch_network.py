@@ -1,4 +1,4 @@
-"""Policy and critic in torch, and what the policy's outputs mean: three distributions of actions."""
+"""Policy and critic in torch, with three distributions of actions over the policy's outputs."""
 
 import math
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class PolicyNetwork(Perceptron):
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
 
     def log_probs_and_entropies(self, obs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return how likely actions are, and how undecided the policy is.
+        """Return the log-probabilities of actions, and the entropies of the policy.
 
         Args:
             obs: `(rows, size)` float32, normalised if the policy's are.
@@ -82,7 +82,7 @@ class PolicyNetwork(Perceptron):
 
 
 class Critic(Perceptron):
-    """A perceptron that says how much reward is to come.
+    """A perceptron that estimates the return, the rewards to come.
 
     Args:
         obs_size: Numbers in an observation.
@@ -93,6 +93,6 @@ class Critic(Perceptron):
         super().__init__((obs_size, *layers, 1), last_gain=1.0)
 
     def values(self, obs: Tensor) -> Tensor:
-        """Return `(rows,)` for `(rows, size)`."""
+        """Return value estimates `(rows,)` float32 for observations `(rows, size)`."""
         values: Tensor = self(obs)[:, 0].float()
         return values

@@ -33,7 +33,7 @@ _DTYPES: Final = {
 
 
 class ScriptObject:
-    """Holds what a pickle says of a module, and does nothing.
+    """The attributes of a module in a pickle, which does nothing.
 
     Attributes:
         kind: Its class, `__torch__.module.Name`.
@@ -56,7 +56,7 @@ class ScriptObject:
 
 @dataclass(frozen=True)
 class Archive:
-    """Holds the content of an archive.
+    """The content of an archive.
 
     Attributes:
         root: The module that was saved.
@@ -75,7 +75,10 @@ class Archive:
         return found[-1] if found else None
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Return the tensors of the module and its submodules by dotted name, as a `state_dict` has them."""
+        """Return the tensors of the module and its submodules by dotted name, as a `state_dict` has them.
+
+        They are numpy arrays of any shape and dtype; `script_layers` knows which are layers.
+        """
         found: dict[str, np.ndarray] = {}
         waiting, seen = [("", self.root)], {id(self.root)}
         while waiting:

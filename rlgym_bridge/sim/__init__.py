@@ -1,1 +1,1 @@
-"""The simulator side: RocketSim arenas to `MatchState` and back."""
+"""Convert RocketSim arenas to `MatchState` and back, and step many of them."""

@@ -171,7 +171,7 @@ def _check(teams: Sequence[int], hitboxes: Sequence[int]) -> None:
     if any(team not in (BLUE, ORANGE) for team in teams):
         raise ValueError(f"teams are {list(teams)}, expected 0 (blue) or 1 (orange) for each car")
     for team in (BLUE, ORANGE):
-        size = sum(one == team for one in teams)
+        size = list(teams).count(team)
         if size > _TEAM_SIZE_MAX:
             raise ValueError(f"team {team} has {size} cars, expected at most {_TEAM_SIZE_MAX}")
     if len(hitboxes) != len(teams):
@@ -191,8 +191,8 @@ def _warm_arena(mode: int) -> rsim.Arena:
 def _remove_cars(arena: rsim.Arena) -> None:
     """Remove all cars, last added first.
 
-    The collision engine hands freed slots out again last in, first out, and solves contacts in
-    the order of the slots. Removed in any other order, the next cars would sit in other slots and
+    The collision engine hands freed handles out again last in, first out, and solves contacts in
+    their order. Removed in any other order, the next cars would get other handles and
     collide a little differently (seen from the first contact on, in every second kickoff).
     """
     for car in sorted(arena.get_cars(), key=lambda car: -car.id):

@@ -1,4 +1,4 @@
-"""A RocketSim arena to a row of `MatchState`, and back."""
+"""Read a RocketSim arena into a match of `MatchState`, and write it back."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,13 @@ _KNOWN = (1.0,) * len(KNOWN_FIELDS)
 
 
 class ArenaReader:
-    """Reads one arena; keeps what RocketSim does not: touches and car rows.
+    """A reader of one arena, which keeps what RocketSim does not: touches, and the order of the cars.
 
     Takes the arena's ball touch callback, unless told not to. After `place_cars` make a new reader.
 
     Args:
         arena: The arena.
-        cars: Its cars in the order of the state's rows: blue first, then orange.
+        cars: Its cars in the order of the state: blue first, then orange.
         hitboxes: Hitbox number of each car (RocketSim does not tell); all Octane when None.
         counts_touches: Whether to take the callback; without it touches are 0.
 
@@ -69,7 +69,7 @@ class ArenaReader:
         self._touches = [0] * len(self.cars)
 
     def read_into(self, state: MatchState, match: int = 0) -> None:
-        """Fill one row of `state`, all but the fields of `derive`: see `read_arenas`.
+        """Fill one match of `state`, all but the fields of `derive`: see `read_arenas`.
 
         `frame` is the arena's tick count, the phase is Active; clock and overtime are 0.
         """
@@ -140,12 +140,12 @@ def write_arena(
 
     Args:
         arena: The arena; its cars are replaced.
-        state: What to set; cars take their `controls` on the first tick.
-        match: Row of the match.
+        state: The state to set; cars take their `controls` on the first tick.
+        match: Number of the match.
         factors: Multiples of RocketSim's own constants, see `scale_constants`; None leaves the arena's.
 
     Returns:
-        The new cars, row by row.
+        The new cars, in the order of the state.
 
     Raises:
         RuntimeError: The pinned car order did not come up; see `place_cars`.

@@ -25,7 +25,7 @@ _ROW_BYTES = np.dtype((np.void, 32))  # a row as a key: 8 float32
 _WHEN = itemgetter(0, 1, 2)  # tick, new controls before cars that come back, row
 
 _Queue = deque[tuple[int, bytes, rsim.CarControls]]
-"""What a car is to do: from which tick on, the row as bytes, and as RocketSim has it."""
+"""Rows of a car that have yet to act: the first tick, the row as bytes, and as RocketSim has it."""
 
 
 class Arenas:
@@ -38,7 +38,7 @@ class Arenas:
         matches: N, 1 or more.
         blue: Cars in the blue team, 0..4.
         orange: Cars in the orange team.
-        reads: Attributes of `MatchState` that somebody reads; None for all. Of `EXTRA_FIELDS` only these
+        reads: Attributes of `MatchState` that are read; None for all. Of `EXTRA_FIELDS` only these
             are filled, and `known` is 0 for the others.
         seed: Of the respawns.
 
@@ -71,9 +71,9 @@ class Arenas:
         for match, arena in enumerate(self._arenas):
             arena.set_ball_touch_callback(_touch_recorder(self._touched, match, self._rows))
         self._controls: dict[bytes, rsim.CarControls] = {}
-        seats = range(matches * self._cars)
-        self._held = [bytes(32) for _ in seats]  # rows that drove the latest tick
-        self._queues: list[_Queue] = [deque() for _ in seats]  # rows that have yet to act
+        every_car = range(matches * self._cars)
+        self._held = [bytes(32) for _ in every_car]  # rows that drove the latest tick
+        self._queues: list[_Queue] = [deque() for _ in every_car]  # rows that have yet to act
         self._tick = 0  # of all arenas, from the beginning on
         self._columns = ArenaColumns(self.state, EXTRA_FIELDS if reads is None else reads)
         self.seed(seed)
@@ -82,33 +82,33 @@ class Arenas:
         """Begin the random stream of the respawns anew."""
         self._random = np.random.default_rng((seed, 1))
 
-    def put(self, matches: Sequence[int], wanted: MatchState) -> None:
+    def put(self, matches: Sequence[int], desired: MatchState) -> None:
         """Put some matches into new states, with fresh cars.
 
         Args:
             matches: Their numbers.
-            wanted: One row for each of them, derived fields filled.
+            desired: A state of as many matches, derived fields filled.
 
         Raises:
-            ValueError: There are not as many rows as matches.
+            ValueError: There are not as many states as matches.
         """
-        if wanted.matches != len(matches):
-            raise ValueError(f"{wanted.matches} states for {len(matches)} matches, expected one each")
+        if desired.matches != len(matches):
+            raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
         for row, match in enumerate(matches):
             factors = self._factors.get(match)
             try:
-                cars = write_arena(self._arenas[match], wanted, row, factors)
+                cars = write_arena(self._arenas[match], desired, row, factors)
             except RuntimeError:  # this arena does not give the pinned order of cars any more
-                self._renew(match, wanted, row)
-                cars = write_arena(self._arenas[match], wanted, row, factors)
+                self._renew(match, desired, row)
+                cars = write_arena(self._arenas[match], desired, row, factors)
             self._players[match] = cars
             self._rows[match].clear()
             self._rows[match].update((car.id, number) for number, car in enumerate(cars))
             self._ids[match] = [car.id for car in cars]
-            for place, held in enumerate(wanted.car_controls[row], match * self._cars):
+            for place, held in enumerate(desired.car_controls[row], match * self._cars):
                 self._held[place] = held.tobytes()
                 self._queues[place].clear()
-        self.state.buffer[matches] = wanted.buffer
+        self.state.buffer[matches] = desired.buffer
         self._columns.mark_unknown()
         self._touched.clear()
 
@@ -122,7 +122,7 @@ class Arenas:
         self._factors[match] = dict(factors)
 
     def step(self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None) -> None:
-        """Go on, every car driven by its rows; the state shows what comes of it.
+        """Step all matches, every car driven by its rows; the state shows the result.
 
         As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by
         the last step's last row.
@@ -145,8 +145,8 @@ class Arenas:
         if late.dtype.kind not in "iu" or late.min() < 0:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         lates = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape).ravel().tolist()
-        for seat, queue in enumerate(self._queues):
-            _enqueue(queue, self._tick + lates[seat], keys, controls, seat * count, count)
+        for car, queue in enumerate(self._queues):
+            _enqueue(queue, self._tick + lates[car], keys, controls, car * count, count)
         back = self._coming_back(ticks)
         arenas, take = list(zip(self._arenas, self._players, strict=True)), self._columns.take
         for first in range(0, len(arenas), _AT_ONCE):
@@ -223,9 +223,9 @@ class Arenas:
                     found.setdefault(match, []).append((tick, row))
         return found
 
-    def _renew(self, match: int, wanted: MatchState, row: int) -> None:
+    def _renew(self, match: int, desired: MatchState, row: int) -> None:
         """Replace an arena."""
-        teams = wanted.car_team[row].astype(int).tolist()
+        teams = desired.car_team[row].astype(int).tolist()
         self._arenas[match], self._players[match] = make_arena(teams)
         self._pads[match] = self._arenas[match].get_boost_pads()
         recorder = _touch_recorder(self._touched, match, self._rows)

@@ -1,4 +1,4 @@
-"""The components of many matches at once, where all of them have a batch form."""
+"""Call one set of components for many matches at once, where all of them have a batch form."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,7 +15,7 @@ from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.state import MatchState, derive
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Observations, terminated, truncated, rewards."""
+"""Observations `(matches, cars, size)`, terminated and truncated `(matches,)`, rewards `(matches, cars)`."""
 
 _KINDS: Final = (
     "obs_builder", "parser", "reward_fn", "termination_cond", "truncation_cond", "state_mutator",
@@ -51,14 +51,14 @@ class BatchParts:
         self.reads = joined_reads(part for part in readers if part is not None)
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
-        """Return states that begin episodes."""
+        """Return states that begin episodes in some matches, `(n,)` int."""
         state = blank_state(*self._sizes, len(matches), self._hitbox)
         self._mutator.apply_batch(state, random)
         derive(state)
         return state
 
     def begin(self, state: MatchState, matches: np.ndarray) -> np.ndarray:
-        """Begin the components' episodes in some matches, and return their observations."""
+        """Begin episodes in some matches, `(n,)` int, and return observations `(n, cars, size)`."""
         begun = np.zeros(state.matches, bool)
         begun[matches] = True
         for condition in self._conditions:
@@ -78,8 +78,8 @@ class BatchParts:
         rows: np.ndarray = parser.parse_batch(actions)
         # One test for the usual case: NaN fails every comparison.
         if not (np.abs(rows) <= 1).all():
-            for one in rows.reshape(-1, *rows.shape[2:]):
-                checked_rows(one, 1, type(parser).__name__)
+            for plan in rows.reshape(-1, *rows.shape[2:]):
+                checked_rows(plan, 1, type(parser).__name__)
         if repeats > 1:
             return np.broadcast_to(rows[:, :, :1], (*rows.shape[:2], repeats, 8))
         return rows
@@ -102,7 +102,7 @@ class BatchParts:
 
 
 def _checked(condition: Any, after: MatchState) -> np.ndarray:
-    """Return which matches a condition calls over."""
+    """Return the matches that a condition ends, `(matches,)` bool."""
     done = condition.done_batch(after)
     if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
         what = f"{done.dtype}{done.shape}" if isinstance(done, np.ndarray) else type(done).__name__

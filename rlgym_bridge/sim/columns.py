@@ -1,4 +1,4 @@
-"""What RocketSim says of many arenas, as columns of one `MatchState`.
+"""Write what RocketSim holds of many arenas into the columns of one `MatchState`.
 
 One call an arena and one more a car fetch most of what there is; numpy puts it into the state for all
 matches at once. What costs extra (`EXTRA_FIELDS`) is read where it is asked for.
@@ -51,11 +51,11 @@ _ROW = attrgetter("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", 
 
 
 class ArenaColumns:
-    """Collects what the arenas of a step say, and writes it into a state.
+    """A collector of what the arenas of a step hold, which writes it into a state.
 
     Args:
-        state: Where to.
-        reads: Attributes of `MatchState` that somebody reads; of `EXTRA_FIELDS` only these are filled.
+        state: The state that is written.
+        reads: Attributes of `MatchState` that are read; of `EXTRA_FIELDS` only these are filled.
     """
 
     def __init__(self, state: MatchState, reads: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""The components of many matches, match by match: real RLGym calls on real RLGym objects."""
+"""Call the components of many matches match by match: real RLGym calls on real RLGym objects."""
 
 from collections.abc import Sequence
 from typing import Any

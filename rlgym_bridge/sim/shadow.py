@@ -39,10 +39,10 @@ _BALL_START = 4 * layout_of(0, 0).column("ball_position")
 
 
 class Shadow:
-    """Follows one match.
+    """A simulation that follows one match.
 
     Args:
-        state: Any state of the match; team sizes and hitboxes stay as they are there until `seat`.
+        state: Any state of the match; team sizes and hitboxes stay as they are there until `replace_cars`.
         mode: Name of the game mode: Soccar, Heatseeker or Snowday.
 
     Attributes:
@@ -62,14 +62,15 @@ class Shadow:
         self._mode = _MODES[mode]
         self._take(state, *make_arena(*_line_up(state), self._mode))
 
-    def seat(self, state: MatchState) -> None:
-        """Go on with the cars of another state, in the same arena: to make one takes 40 ms and more.
+    def replace_cars(self, state: MatchState) -> None:
+        """Replace the cars by those of another state, in the same arena: a new one takes 40 ms and more.
 
         Args:
             state: Any state with the new line-up.
 
         Raises:
-            ValueError, RuntimeError: As for the constructor; nothing is followed until `seat` succeeds.
+            ValueError, RuntimeError: As for the constructor; nothing is followed until a call
+                succeeds.
         """
         line_up = _line_up(state)
         try:
@@ -100,7 +101,7 @@ class Shadow:
             state: One match: what a packet carries, and what was counted.
             ticks: Ticks since the last state; 0 for the same tick once more.
             at_rest: Whether all cars have just been placed and none has moved.
-            wrecks_moved: Whether packets do not tell where demolished cars lie: filled in too.
+            wrecks_moved: Whether packets do not show the places of demolished cars: filled in too.
 
         Returns:
             Ticks of ball contact of each car since the last state, as simulated; empty where nothing was.

@@ -1,4 +1,4 @@
-"""One car of a shadow simulation: what is read off it, what is set, and what is shown of it in a state."""
+"""One car of a shadow simulation: read its hidden state, put it in place, and show it in a state."""
 
 import struct
 from operator import attrgetter, itemgetter

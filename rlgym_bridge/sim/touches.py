@@ -27,7 +27,7 @@ def is_new_touch(since: Any) -> Any:
 
 
 class TouchCounter:
-    """Tells new touches from those that go on, see `is_new_touch`.
+    """A counter that tells new touches from those that go on, see `is_new_touch`.
 
     Args:
         matches, cars: Shape of what is counted.

@@ -1,4 +1,4 @@
-"""Many matches stepped together, for training: the components of live play around `Arenas`.
+"""Step many matches together for training: the components of live play around `Arenas`.
 
     actions -> parser -> rows -> Arenas -> state -> conditions, rewards, obs -> Step
                                              ^
@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Step(NamedTuple):
-    """What a step gives.
+    """The results of a step.
 
     Attributes:
         obs: `(matches, cars, size)` float32, what the next actions are chosen on: of a new episode where
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 
 class VectorEnv:
-    """N matches that start anew by themselves.
+    """N matches that begin their next episode by themselves.
 
     Components of ours work on all matches at once. Where one is foreign, every match has its own
     instances and they are given RLGym's `GameState`, which is about ten times slower; the log says so.
@@ -65,7 +65,7 @@ class VectorEnv:
         constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
             own where they are not named.
         seed: Of kickoffs, respawns and drawn delays.
-        also_reads: Attributes of `MatchState` that are read from `state` besides what the components read.
+        also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
 
     Attributes:
         state: All matches as they are; of a new episode where one has ended.
@@ -172,15 +172,17 @@ class VectorEnv:
 
     def _begin(self, matches: np.ndarray) -> np.ndarray:
         """Begin episodes in some matches, and return their observations."""
-        wanted = self._parts.new_states(matches, self._random)
+        desired = self._parts.new_states(matches, self._random)
         numbers = matches.tolist()
         if self._constants:
-            lows, highs = ([getattr(one, end) for one in self._constants.values()] for end in ("low", "high"))
+            lows, highs = (
+                [getattr(spread, end) for spread in self._constants.values()] for end in ("low", "high")
+            )
             for match, drawn in zip(
                 numbers, self._random.uniform(lows, highs, (len(numbers), len(lows))).tolist(), strict=True
             ):
                 self._arenas.scale(match, dict(zip(self._constants, drawn, strict=True)))
-        self._arenas.put(numbers, wanted)
+        self._arenas.put(numbers, desired)
         low, high = self._delay_range
         if low != high:
             self._delays[matches] = self._random.integers(low, high + 1, len(numbers))

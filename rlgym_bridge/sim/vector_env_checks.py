@@ -14,7 +14,7 @@ def check_settings(
     delay_noise: float, own_delays: np.ndarray | None, hitbox: int,
     constants: Mapping[str, Spread] | None, seed: int,
 ) -> tuple[tuple[int, int], tuple[int, int]]:  # fmt: skip
-    """Check the settings of the same names that `VectorEnv` was given.
+    """Check the settings of the same names that `VectorEnv` was given; `own_delays` is `(matches, cars)`.
 
     Returns:
         Cars of blue and orange, and the least and most ticks of action delay.
@@ -37,7 +37,7 @@ def check_settings(
         numbers = ", ".join(f"{number} {box.name}" for number, box in enumerate(HITBOXES))
         raise ValueError(f"hitbox is {hitbox!r}, expected the number of one: {numbers}")
     spreads = list(constants.values()) if isinstance(constants, Mapping) else [constants]
-    if constants is not None and not all(isinstance(one, Spread) for one in spreads):
+    if constants is not None and not all(isinstance(spread, Spread) for spread in spreads):
         raise ValueError(
             f"constants is {constants}, expected rlgym_bridge.physics.Spread by name, as parse_physics "
             "makes them"
@@ -72,4 +72,4 @@ def check_whole(name: str, value: object, least: int = 0) -> None:
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(_is_whole(one) for one in value)
+    return isinstance(value, Sequence) and len(value) == 2 and all(map(_is_whole, value))
