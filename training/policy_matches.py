@@ -45,11 +45,11 @@ class MatchTotals:
 class _BatchSide:
     """One team of all matches, where its components work in batches."""
 
-    def __init__(self, brain: PlayerSpec, seats: Sequence[int], seed: int) -> None:
-        parts = brain.components()
+    def __init__(self, player_spec: PlayerSpec, seats: Sequence[int], seed: int) -> None:
+        parts = player_spec.components()
         self._obs: Any = parts.obs_builder
         self._parser: Any = parts.parser
-        self._policy = brain.policy()
+        self._policy = player_spec.policy()
         self._seats = list(seats)
         self._policy.reset(self._seats, seed)
 
@@ -69,8 +69,8 @@ class _BatchSide:
 class _EpisodeSide:
     """One team, match by match, as in live play: for components without a batch form."""
 
-    def __init__(self, brain: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> None:
-        self._episodes = [Episode(brain) for _ in range(matches)]
+    def __init__(self, player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> None:
+        self._episodes = [Episode(player_spec) for _ in range(matches)]
         self._seats, self._seed = list(seats), seed
         self._fresh = [True] * matches
 
@@ -154,9 +154,9 @@ def play_matches(
             if (team_size, team_size) not in sizes:
                 trained = ", ".join(f"{first}v{second}" for first, second in sizes)
                 raise ValueError(f"{one} was trained for {trained}, expected {team_size}v{team_size}")
-    brains = [load_player(one, allow_modules, selection) for one in (blue, orange)]
-    skips = [one.tick_skip for one in brains]
-    delays = [one.timing.action_delay for one in brains] if action_delay is None else list(action_delay)
+    player_specs = [load_player(one, allow_modules, selection) for one in (blue, orange)]
+    skips = [one.tick_skip for one in player_specs]
+    delays = [one.timing.action_delay for one in player_specs] if action_delay is None else list(action_delay)
     if len(set(skips)) > 1:
         raise ValueError(
             f"{blue} decides every {skips[0]} ticks, {orange} every {skips[1]}; here they go on together: "
@@ -166,8 +166,8 @@ def play_matches(
         raise ValueError(f"action_delay is {delays}, expected 0 to {MOST_TICKS} ticks")
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
-        _side(brain, one, seed + number, matches)
-        for number, (brain, one) in enumerate(zip(brains, seats, strict=True))
+        _side(player_spec, one, seed + number, matches)
+        for number, (player_spec, one) in enumerate(zip(player_specs, seats, strict=True))
     ]
     arenas = Arenas(matches, team_size, team_size, seed=seed)
     random = np.random.default_rng((seed, 2))
@@ -195,12 +195,12 @@ def play_matches(
 Side = _BatchSide | _EpisodeSide
 
 
-def _side(brain: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> Side:
-    parts = brain.components()
+def _side(player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> Side:
+    parts = player_spec.components()
     ours = [one for one in (parts.obs_builder, parts.parser) if one is not None]
     if parts.shared_info_provider is None and all(map(works_in_batches, ours)):
-        return _BatchSide(brain, seats, seed)
-    return _EpisodeSide(brain, seats, seed, matches)
+        return _BatchSide(player_spec, seats, seed)
+    return _EpisodeSide(player_spec, seats, seed, matches)
 
 
 def _kick_off(

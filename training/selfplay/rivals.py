@@ -39,13 +39,13 @@ class Rival:
     def __init__(self, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:
         name, ours = settings.rival, task.obs_and_parser()
         try:
-            brain = load_player(name, [task.module.partition(".")[0], *run_modules(name)])
-            theirs = brain.components()
+            player_spec = load_player(name, [task.module.partition(".")[0], *run_modules(name)])
+            theirs = player_spec.components()
         except (OSError, ValueError) as error:
             raise SettingsError(f'rival is "{name}", which cannot be played: {error}') from error
-        if brain.tick_skip != settings.tick_skip:
+        if player_spec.tick_skip != settings.tick_skip:
             raise SettingsError(
-                f'rival is "{name}", which decides every {brain.tick_skip} ticks, and tick_skip is '
+                f'rival is "{name}", which decides every {player_spec.tick_skip} ticks, and tick_skip is '
                 f"{settings.tick_skip}: both have to decide together"
             )
         if not _same_actions(ours.parser, theirs.parser):
@@ -60,10 +60,10 @@ class Rival:
                 f'rival is "{name}", whose observation {type(self._obs).__name__} has no build_batch'
             )
         self.reads: Sequence[str] = () if self._obs is None else getattr(self._obs, "reads", ())
-        self.delays = np.where(seats_of(sides, settings), brain.timing.action_delay, -1)
+        self.delays = np.where(seats_of(sides, settings), player_spec.timing.action_delay, -1)
         blue, cars = settings.team_sizes[0], settings.cars
         self._places = [
-            (brain.policy(), np.flatnonzero(sides == side), list(seats))
+            (player_spec.policy(), np.flatnonzero(sides == side), list(seats))
             for side, seats in ((1, range(blue)), (-1, range(blue, cars)))
             if (sides == side).any()
         ]
