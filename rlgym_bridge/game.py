@@ -1,4 +1,4 @@
-"""Constants of the game, each with its unit and where it comes from.
+"""Constants of the game, each with its unit and source.
 
 Sources: [RS] RocketSim 2.2.1 `RLConst`; [RG] RLGym 2.0.1 `common_values`;
 [FB] rlbot_flatbuffers 0.19.0 docstrings; [RC] the hitbox table of rlgym-compat 2.3.6,

@@ -103,7 +103,7 @@ class BatchMutator(StateMutator[GameState[Any]]):
 
 
 class WeightedMutator(BatchMutator):
-    """One of several mutators for each match, drawn by weight.
+    """A mutator that draws one of several by weight, for each match.
 
     Args:
         mutators: Pairs of a mutator and its weight; weights are shares of their sum. Other RLGym mutators may

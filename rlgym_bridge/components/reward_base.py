@@ -15,7 +15,7 @@ from rlgym_bridge.state import Layout, MatchState
 
 
 class BatchReward(RewardFunction[Any, GameState[Any], float]):
-    """A reward with one formula, `reward_batch`, that compares two states and keeps nothing.
+    """A reward with one formula, `reward_batch`, that compares two states and has no memory.
 
     RLGym's form converts its game state and keeps the one before.
     """
@@ -92,7 +92,7 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
 
 
 class WeightedSum(BatchReward):
-    """The weighted sum of rewards, shared in a team and set against the other team if wished.
+    """The weighted sum of rewards, which teams may share, and which may be zero-sum between teams.
 
     Team spirit s comes first: own * (1 - s) + s * mean of the team. Then, with `zero_sum`, the mean of the
     other team is taken off (nothing where it has no cars), so that between teams of equal size all rewards
@@ -217,7 +217,7 @@ class WeightedSum(BatchReward):
 
 
 def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
-    """Return what a reward's `reward_batch` gave.
+    """Check the shape of what a reward's `reward_batch` returned.
 
     Raises:
         ValueError: It is no array `(N, cars)`.
@@ -237,7 +237,7 @@ def name_of_bad(
     agents: Sequence[Hashable],
     first_match: int = 0,
 ) -> str | None:
-    """Say which reward gave a number that is not finite, for whom and where.
+    """Name the reward that gave a number that is not finite, with its car and match.
 
     Costs one look over `rewards` while all is well. A `WeightedSum` keeps the numbers of its parts until its
     next call, so that nothing is computed again.

@@ -227,7 +227,7 @@ class DemolitionReward(BatchReward):
 
 
 class AirTouchReward(BatchReward):
-    """For a step with a touch the ball's height after it: 0 for a ball on the floor, 1 under the ceiling."""
+    """The ball's height after a step with a touch: 0 for a ball on the floor, 1 under the ceiling."""
 
     reads = ("car_ball_touches", "ball_position")
 

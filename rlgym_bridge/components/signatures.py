@@ -20,7 +20,7 @@ KINDS: Final[tuple[type, ...]] = (
 
 
 def check_signatures(component: Any) -> None:
-    """Make sure that a component can be called as RLGym 2 calls it.
+    """Check that a component can be called as RLGym 2 calls it.
 
     Args:
         component: Anything; None passes.

@@ -46,7 +46,7 @@ _WARN_SECONDS: Final = 1.0  # between two warnings of gaps
 
 
 class LiveEngine(BaseEngine):
-    """Cars of a live match.
+    """An engine whose cars play in a live match.
 
     The server has to run already: `rlgym-bridge server --pace lockstep`, or RLBotServer with the game.
 
@@ -110,7 +110,7 @@ class LiveEngine(BaseEngine):
 
     @property
     def max_num_agents(self) -> int:
-        """As many as there are: a match keeps its cars."""
+        """Number of driven cars, which a match keeps."""
         return len(self._stream.cars)
 
     @property
@@ -124,7 +124,7 @@ class LiveEngine(BaseEngine):
             raise ValueError("rlbot_delay is False, expected True: actions act a tick late in a match")
 
     def set_state(self, desired_state: GameState[Any], shared_info: dict[str, Any]) -> GameState[Any]:
-        """Begin an episode, when the game is in play: after a goal it imposes replay and countdown.
+        """Begin an episode once the game is in play: after a goal, replay and countdown come first.
 
         Args:
             desired_state: As mutators leave it. A match sets places, turns and speeds, whole numbers of boost

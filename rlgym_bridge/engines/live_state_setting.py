@@ -29,7 +29,7 @@ _TOLERANCES: Final = {"boost_consumption": 2e-3, "ball_position": 1.0, "car_posi
 
 
 def state_message(asked: DesiredMatch, packet_order: Sequence[int]) -> flat.DesiredGameState:
-    """Return RLBot's message.
+    """Return RLBot's message that sets a state.
 
     Args:
         asked: The state to set; cars in the order of the state.
@@ -53,7 +53,7 @@ def _physics(body: DesiredBody) -> flat.DesiredPhysics:
 
 
 def can_be_set(state: MatchState) -> bool:
-    """Tell whether nothing goes on that setting a state would not end: a demolition, a dodge, a button."""
+    """Tell whether a state can be set: no car is demolished, dodges, boosts, slides or bumps another."""
     busy = (
         state.car_is_demoed, state.car_is_flipping, state.car_is_autoflipping, state.car_handbrake,
         state.car_is_boosting, state.car_bump_victim + 1,

@@ -36,7 +36,7 @@ _GO_ON: Final = 1.0  # uu of slack
 
 
 class SimEngine(BaseEngine):
-    """One match in RocketSim.
+    """An engine whose cars play in RocketSim.
 
     Two things differ from RLGym's own `RocketSimEngine`: equal seeds, states and actions give equal
     episodes, to the bit, and a step ends with the tick on which a goal falls, as in a match, where nothing

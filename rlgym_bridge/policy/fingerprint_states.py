@@ -1,4 +1,4 @@
-"""The fixed states that a policy's components are shown when it is saved and when it is loaded.
+"""Make the fixed states that a policy's components are shown when it is saved and loaded.
 
 They are made by formula, not by a random generator, so that they are the same everywhere. Changing them
 makes every saved policy unreadable: count `manifest.FORMAT` up with it.

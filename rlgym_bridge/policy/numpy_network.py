@@ -85,16 +85,7 @@ class Network:
 
 
 def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -> None:
-    """Check that a tensor has a shape and holds finite floating point numbers.
-
-    Args:
-        name: Of the tensor, for the message.
-        tensor: The tensor.
-        shape: Expected length of each axis, such as `(None, 92)`; None for any length above 0.
-
-    Raises:
-        ValueError: The shape or the dtype is another one, or a number is not finite as a float32.
-    """
+    """Raise ValueError unless a tensor has a shape, `(None, 92)` for any number of rows, and is finite."""
     fits = len(tensor.shape) == len(shape) and all(
         length == expected if expected is not None else length > 0
         for length, expected in zip(tensor.shape, shape, strict=True)

@@ -213,7 +213,7 @@ class _Unpickler(pickle.Unpickler):
         self._storages = storages
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what stands for a class: nothing that can do more than hold values."""
+        """Return a harmless substitute for a class, which can only hold values."""
         if module == "__torch__" or module.startswith("__torch__."):
             return type("ScriptObject", (ScriptObject,), {"kind": f"{module}.{name}"})
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):

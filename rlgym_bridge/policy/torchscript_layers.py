@@ -2,7 +2,7 @@
 
     Archive -> steps of forward: linear, relu, linear, ..., tanh -> weights, or what else it computes
 
-A tensor that depends on the input is stood for by the steps that led to it. Anything else is refused.
+A tensor that depends on the input is represented by the steps that led to it. Anything else is refused.
 """
 
 import ast
@@ -26,7 +26,7 @@ _COMPARISONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 class RefusedScript(ValueError):
-    """Says what a script does that is not played, to follow the name of its file."""
+    """An error that describes what a script does that is not played, to follow the name of its file."""
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""RocketSim arenas that play the same match twice.
+"""Make RocketSim arenas that repeat a match exactly.
 
 RocketSim keeps its cars in a hash set of pointers, so the order in which it walks them depends on where
 the allocator put them; it matters where wheels stand on other cars. `place_cars` adds the cars until that
@@ -27,7 +27,7 @@ _ARENA_TRIES = 20
 
 
 def meshes_folder() -> Path:
-    """Return where the collision meshes are that come with `rlgym-rocket-league`.
+    """Return the folder of the collision meshes that come with `rlgym-rocket-league`.
 
     Raises:
         FileNotFoundError: The package or its meshes are not there.

@@ -1,4 +1,4 @@
-"""Many RocketSim arenas and one `MatchState` that shows them all.
+"""Step many RocketSim arenas, which one `MatchState` shows.
 
     rows (matches, cars, 8) -> step -> RocketSim -> columns of the state
 
@@ -113,7 +113,7 @@ class Arenas:
         self._touched.clear()
 
     def scale(self, match: int, factors: Mapping[str, float]) -> None:
-        """Play a match from its next `put` on with other constants.
+        """Set the constants of a match's physics from its next `put` on.
 
         Args:
             match: Its number.
@@ -173,7 +173,7 @@ class Arenas:
         ticks: int,
         back: Sequence[tuple[int, int]],
     ) -> None:
-        """Let a match go on: from tick to tick at which something happens."""
+        """Step a match from one tick at which something happens to the next."""
         first = match * self._cars
         due: list[tuple[int, int, int, bytes, Any]] = []
         for row in range(self._cars):

@@ -87,7 +87,7 @@ class ArenaColumns:
         self._torques: list[float] = []
 
     def take(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
-        """Take the next match, in order."""
+        """Collect the next match, in order."""
         self._bodies += arena.get_gym_state()[1:]  # [0] holds no physics
         for car in cars:
             state = car.get_state()
@@ -105,7 +105,7 @@ class ArenaColumns:
         held: np.ndarray,
         ticks: int,
     ) -> None:
-        """Write what was taken of all matches, derived fields included; touches are left alone.
+        """Write what was collected of all matches, derived fields included; touches are left alone.
 
         Args:
             players: Cars of every match, row by row.
@@ -142,7 +142,7 @@ class ArenaColumns:
             taken.clear()
 
     def mark_unknown(self) -> None:
-        """Flag what is not read, as `known` has it."""
+        """Flag in `car_known` what is not read."""
         self._state.car_known[..., self._unknown] = 0
 
     def _show_hidden(self, ids: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""A RocketSim arena that follows a match and knows what its packets do not say.
+"""Follow a match with a RocketSim arena, which knows what packets do not carry.
 
     state of tick N (counted)  -> refine -> the same, with wheels, auto-flips and bumps of tick N
 
@@ -91,7 +91,7 @@ class Shadow:
         arena.set_ball_touch_callback(_touch_counter(self._touches, self._rows))
 
     def forget(self) -> None:
-        """Take the next state as the first: what was before it says nothing of it."""
+        """Take the next state as the first, for it does not follow from the last one."""
         self._follows = False
 
     def refine(self, state: MatchState, ticks: int, at_rest: bool, wrecks_moved: bool = False) -> list[int]:
@@ -173,7 +173,7 @@ class Shadow:
 
 
 def _line_up(state: MatchState) -> tuple[list[int], list[int]]:
-    """Return team and hitbox of each car, as RocketSim wants them."""
+    """Return team and hitbox of each car, as RocketSim takes them."""
     return state.car_team[0].astype(int).tolist(), state.car_hitbox[0].astype(int).tolist()
 
 

@@ -161,7 +161,7 @@ class VectorEnv:
         return Step(obs, rewards, terminated, truncated, final_obs)
 
     def take_counts(self) -> dict[str, float]:
-        """Return what happened since the last call, or the last reset.
+        """Return counts of what happened since the last call, or the last reset.
 
         Returns:
             `episodes` that ended, `goals`, `touches` (as `TouchCounter` tells them),
@@ -192,7 +192,7 @@ class VectorEnv:
         return obs
 
     def _check_obs(self, obs: np.ndarray, matches: np.ndarray | None = None) -> None:
-        """Make sure that observations are finite, those of some matches, or of all.
+        """Check that the observations of some matches, or of all, are finite.
 
         Raises:
             ValueError: A number is not.
