@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rlgym_bridge.components.spec import ComponentSpec
     from rlgym_bridge.engines.live import LiveEngine
     from rlgym_bridge.engines.sim import SimEngine
-    from rlgym_bridge.live.bot import play
+    from rlgym_bridge.live.play import play
     from rlgym_bridge.policy.folder import load_policy, save_policy
     from rlgym_bridge.recording.open import open_recording
     from rlgym_bridge.server import MatchServer
@@ -52,7 +52,7 @@ _HOMES: Final = {
     "compare_recordings": "compare.comparison",
     "load_policy": "policy.folder",
     "open_recording": "recording.open",
-    "play": "live.bot",
+    "play": "live.play",
     "save_policy": "policy.folder",
 }
 """The module in which each name lies."""

@@ -13,19 +13,11 @@ RENAMED_NEXT: Final = "to be renamed"
 LONG_YET: Final = "to be cut"
 
 REUSED_FILES: Final = {
-    "pads": RENAMED_NEXT,
-    "wheels": RENAMED_NEXT,
     "config": RENAMED_NEXT,
 }
 """Module names that several files may have, each with its why."""
 
-REUSED_CLASSES: Final = {
-    "Pilot": RENAMED_NEXT,
-    "Car": RENAMED_NEXT,
-    "Tape": RENAMED_NEXT,
-    "Report": RENAMED_NEXT,
-    "Session": RENAMED_NEXT,
-}
+REUSED_CLASSES: Final[dict[str, str]] = {}
 """Class names that may be defined more than once, each with its why."""
 
 LONG_FUNCTIONS: Final = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.server.packer import field_info
 from tests.live.test_agent import CONFIG, Always, at, brain, sent
@@ -52,7 +52,7 @@ def test_the_example_of_an_override_drives_the_kickoffs_it_names_and_no_others()
     for x, forward in ((0.0, [1.0, 0, 0, 0, 0, 0, 1, 0]), (256.0, [0.0] * 8)):
         car = player()
         car.physics.location.x = x
-        one = Pilot(
+        one = LivePlayer(
             brain(Always()), field_info(), CONFIG, [7], Faults(logging.getLogger("tests")), played["override"]
         )
         assert sent(one, at(1, Phase.KICKOFF, car))[0][1] == forward

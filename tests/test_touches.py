@@ -13,13 +13,13 @@ from rlgym_bridge.cli.real_match import _Watch
 from rlgym_bridge.compare.features import pieces_of
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
-from rlgym_bridge.server.scores import Scores
+from rlgym_bridge.server.scoreboard import Scoreboard
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState
 
 
 def of_server(contacts: Sequence[int]) -> int:
-    scores = Scores([0, 1])
+    scores = Scoreboard([0, 1])
     for tick in contacts:
         scores.touch(0, tick)
     return scores.touches[0]

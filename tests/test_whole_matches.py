@@ -6,11 +6,11 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course
+from rlgym_bridge.server.simulated_match import Match
 from tests.parity.world import make_match, through_bytes
 
 
@@ -19,8 +19,8 @@ def whole_match(seed: int, seconds: float) -> Match:
     match = make_match(1, seed, seconds)
     match.referee.course = Course(seconds, skip_replays=True, max_overtime=300.0, max_kickoff=300.0)
     config = flat.MatchConfiguration(mutators=flat.MutatorSettings())
-    pilots = [
-        Pilot(
+    live_players = [
+        LivePlayer(
             load_player("chaser"),
             field_info(),
             config,
@@ -32,14 +32,14 @@ def whole_match(seed: int, seconds: float) -> Match:
     ]
     while match.referee.phase != Phase.ENDED:
         packet = through_bytes(match.packet())
-        for pilot in pilots:
-            pilot.see(packet)
-            for slot, row in pilot.inputs():
+        for live_player in live_players:
+            live_player.see(packet)
+            for slot, row in live_player.inputs():
                 sticks, buttons = row[:5].tolist(), [value > 0 for value in row[5:]]
                 match.hold(slot, flat.ControllerState(*sticks, *buttons, False))
         match.advance()
-    for pilot in pilots:
-        assert not pilot._faults.counts
+    for live_player in live_players:
+        assert not live_player._faults.counts
     return match
 
 

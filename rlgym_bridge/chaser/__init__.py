@@ -1,6 +1,6 @@
 """A hand-written policy: the first baseline that a trained bot has to beat.
 
-    MatchState -> Scene (own goal at -y, path of the ball) -> where to hit the ball -> one of the 90 actions
+    MatchState -> FieldView (own goal at -y, path of the ball) -> where to hit it -> one of 90 actions
 
 It reads only what a live packet gives. A decision stands for 8 ticks and acts one tick late.
 """
@@ -10,8 +10,8 @@ from random import Random
 
 import numpy as np
 
-from rlgym_bridge.chaser.driver import Pilot
-from rlgym_bridge.chaser.perception import read_scene
+from rlgym_bridge.chaser.driver import Driver
+from rlgym_bridge.chaser.perception import view_field
 from rlgym_bridge.state import MatchState
 
 
@@ -37,7 +37,7 @@ class Chaser:
         self._seats = [int(seat) for seat in seats]
         self._kickoffs += 1
         self._reset_seed = self._kickoffs if seed is None else int(seed)
-        self._pilots: dict[tuple[int, int], Pilot] = {}
+        self._drivers: dict[tuple[int, int], Driver] = {}
 
     def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
         """Return an action for each of its seats.
@@ -53,14 +53,14 @@ class Chaser:
         for match in range(state.matches):
             row: list[float] = state.buffer[match].tolist()
             for column, seat in enumerate(self._seats):
-                actions[match, column] = self._pilot(match, seat).decide(read_scene(row, state.layout, seat))
+                actions[match, column] = self._driver(match, seat).decide(view_field(row, state.layout, seat))
         return actions
 
-    def _pilot(self, match: int, seat: int) -> Pilot:
-        if (match, seat) not in self._pilots:
+    def _driver(self, match: int, seat: int) -> Driver:
+        if (match, seat) not in self._drivers:
             seed = f"{self._seed} {self._reset_seed} {match} {seat}"  # text seeds are hashed alike everywhere
-            self._pilots[match, seat] = Pilot(Random(seed))
-        return self._pilots[match, seat]
+            self._drivers[match, seat] = Driver(Random(seed))
+        return self._drivers[match, seat]
 
 
 __all__ = ["Chaser"]

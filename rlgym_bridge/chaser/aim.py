@@ -3,7 +3,16 @@
 from math import atan2, copysign, sqrt
 from typing import Final
 
-from rlgym_bridge.chaser.perception import PATH_STEP, Car, Scene, Vector, clamp, dot, seen_by, turn_between
+from rlgym_bridge.chaser.perception import (
+    PATH_STEP,
+    FieldView,
+    SeenCar,
+    Vector,
+    clamp,
+    dot,
+    seen_by,
+    turn_between,
+)
 from rlgym_bridge.game import BACK_WALL_Y, GRAVITY
 
 THROTTLE_SPEED: Final = 1400.0  # uu/s without boost
@@ -16,7 +25,7 @@ MOUTH: Final = 700.0  # uu either side of the goal's centre: within the posts by
 WRONG_SIDE: Final = 1.6  # rad off the wanted direction from which driving around pays
 
 
-def travel_time(car: Car, point: Vector) -> float:
+def travel_time(car: SeenCar, point: Vector) -> float:
     """Return about how long the car needs to touch a ball at `point`, s."""
     gap, angle = seen_by(car, point)
     gap = max(0.0, gap - CONTACT_GAP)
@@ -36,19 +45,19 @@ def rise_time(height: float) -> float:
     return 0.9 - sqrt(max(0.0, JUMP_APEX - height) / (GRAVITY / 2))
 
 
-def intercept(scene: Scene) -> int:
+def intercept(view: FieldView) -> int:
     """Return the index in the path of the first point that the car reaches in time."""
-    last = len(scene.path) - 1
-    for index in range(0, len(scene.path), 2):
-        point = scene.path[index]
+    last = len(view.path) - 1
+    for index in range(0, len(view.path), 2):
+        point = view.path[index]
         if point[2] <= (JUMP_REACH if index < JUMP_POINTS else ROLL_REACH):
-            if travel_time(scene.me, point) <= (index + 1) * PATH_STEP:
+            if travel_time(view.me, point) <= (index + 1) * PATH_STEP:
                 return index
             last = index
     return last
 
 
-def shot_direction(car: Car, ball: Vector, aim: float) -> float:
+def shot_direction(car: SeenCar, ball: Vector, aim: float) -> float:
     """Return the direction in which to send the ball, rad: straight on where that is good enough.
 
     Between the posts; wider the nearer the own goal, where every way out is good. `aim` shifts
@@ -64,7 +73,7 @@ def shot_direction(car: Car, ball: Vector, aim: float) -> float:
     return min(left, right, key=lambda post: abs(turn_between(straight, post)))
 
 
-def around(car: Car, ball: Vector) -> Vector:
+def around(car: SeenCar, ball: Vector) -> Vector:
     """Return where to go when the car is on the wrong side of the ball: past it, toward the own goal."""
     x, y, _ = ball
     side = copysign(1, car.position[0] - x)

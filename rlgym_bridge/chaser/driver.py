@@ -19,8 +19,8 @@ from rlgym_bridge.chaser.moves import DODGES, air, ground, jump, level_out, sign
 from rlgym_bridge.chaser.perception import (
     PATH_POINTS,
     PATH_STEP,
-    Car,
-    Scene,
+    FieldView,
+    SeenCar,
     Vector,
     clamp,
     dot,
@@ -36,7 +36,7 @@ FLOOR_X: Final = 3980.0  # uu from the middle to where a car still has room befo
 FLOOR_Y: Final = 5020.0  # uu, the same before the back wall
 
 
-class Pilot:
+class Driver:
     """What one car remembers between decisions, and its decisions.
 
     Args:
@@ -57,52 +57,52 @@ class Pilot:
         self._skew = self._random.uniform(-35, 35)  # uu beside the ball at the kickoff
         self._aim = self._random.uniform(-100, 100)  # uu beside the goal's centre
 
-    def decide(self, scene: Scene) -> int:
+    def decide(self, view: FieldView) -> int:
         """Return the action, 0..89."""
-        if scene.is_kickoff and not self._at_kickoff:
+        if view.is_kickoff and not self._at_kickoff:
             self._start()
-        self._at_kickoff = scene.is_kickoff
-        if scene.me.is_demoed:
+        self._at_kickoff = view.is_kickoff
+        if view.me.is_demoed:
             self._hold = 0
             return ground(0, 0)
         if self._hold > 0:
             self._hold -= 1
             return jump() if self._hold > 0 else ground(1, 0)
-        if not scene.me.on_ground:
-            return self._fly(scene)
+        if not view.me.on_ground:
+            return self._fly(view)
         self._dodge_for_speed = False
-        ahead = self._mates_ahead(scene)
+        ahead = self._mates_ahead(view)
         if ahead > 0:
-            return self._support(scene, ahead)
-        return self._kick_off(scene) if scene.is_kickoff else self._play(scene)
+            return self._support(view, ahead)
+        return self._kick_off(view) if view.is_kickoff else self._play(view)
 
     def _jump(self, decisions: int) -> int:
         self._hold = decisions
         return jump()
 
-    def _mates_ahead(self, scene: Scene) -> int:
+    def _mates_ahead(self, view: FieldView) -> int:
         """Return how many team mates are better placed to go for the ball."""
-        ball = scene.path[0]
+        ball = view.path[0]
 
-        def cost(car: Car) -> float:
+        def cost(car: SeenCar) -> float:
             beyond = max(0.0, car.position[1] - ball[1])  # must come around first
             return dist(car.position, ball) + 1.5 * beyond + 5000 * car.is_demoed
 
-        return sum(cost(mate) < cost(scene.me) for mate in scene.mates)
+        return sum(cost(mate) < cost(view.me) for mate in view.mates)
 
-    def _kick_off(self, scene: Scene) -> int:
+    def _kick_off(self, view: FieldView) -> int:
         if self._wait > 0:
             self._wait -= 1
             return ground(0, 0)
-        speed = dot(scene.me.velocity, scene.me.forward)
-        if speed > 700 and hypot(*scene.me.position[:2]) < 200 + 0.3 * speed:
+        speed = dot(view.me.velocity, view.me.forward)
+        if speed > 700 and hypot(*view.me.position[:2]) < 200 + 0.3 * speed:
             return self._jump(1)
-        return self._drive(scene.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
+        return self._drive(view.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
 
-    def _support(self, scene: Scene, ahead: int) -> int:
+    def _support(self, view: FieldView, ahead: int) -> int:
         """Stand off between ball and own goal, the farther back the more team mates are ahead."""
-        me, ball = scene.me, scene.path[PATH_POINTS // 3]
-        pad = self._near_pad(scene) if me.boost < 50 and not scene.is_kickoff else None
+        me, ball = view.me, view.path[PATH_POINTS // 3]
+        pad = self._near_pad(view) if me.boost < 50 and not view.is_kickoff else None
         if pad:
             return self._drive(me, pad, CAR_MAX_SPEED, may_boost=False)
         back = 0.35 if ahead == 1 else 0.65  # part of the way to the own goal
@@ -115,31 +115,31 @@ class Pilot:
         may_boost = gap > 2500 and me.boost > 40
         return self._drive(me, spot, clamp(1.2 * gap, 400, CAR_MAX_SPEED), may_boost)
 
-    def _near_pad(self, scene: Scene) -> Vector | None:
+    def _near_pad(self, view: FieldView) -> Vector | None:
         """Return the big pad that costs least to fetch, or None when all are far."""
         best, least = None, 2600.0  # uu
-        for pad in scene.pads:
-            gap, angle = seen_by(scene.me, pad)
-            cost = gap + 400 * abs(angle) + 0.3 * max(0.0, pad[1] - scene.me.position[1])
+        for pad in view.pads:
+            gap, angle = seen_by(view.me, pad)
+            cost = gap + 400 * abs(angle) + 0.3 * max(0.0, pad[1] - view.me.position[1])
             if cost < least:
                 best, least = pad, cost
         return best
 
-    def _play(self, scene: Scene) -> int:
+    def _play(self, view: FieldView) -> int:
         """Go for the ball: around it, behind it, or into it."""
-        me, index = scene.me, intercept(scene)
-        hit = x, y, z = scene.path[index]
+        me, index = view.me, intercept(view)
+        hit = x, y, z = view.path[index]
         time = index * PATH_STEP
         direction = shot_direction(me, hit, self._aim)
         gap = hypot(x - me.position[0], y - me.position[1])
         off = abs(turn_between(atan2(y - me.position[1], x - me.position[0]), direction))
-        if me.boost < 20 and y > -2000 and dist(me.position, scene.path[0]) > 2500:
-            pad = self._near_pad(scene)
+        if me.boost < 20 and y > -2000 and dist(me.position, view.path[0]) > 2500:
+            pad = self._near_pad(view)
             if pad:
                 return self._drive(me, pad, CAR_MAX_SPEED)
         if me.position[1] > y + 50 or off > WRONG_SIDE:
             return self._drive(me, around(me, hit), CAR_MAX_SPEED)
-        jump_length = self._jump_at(scene, index, off)
+        jump_length = self._jump_at(view, index, off)
         if jump_length:
             return self._jump(jump_length)
         behind = clamp(0.4 * gap, 60, 1400) if off > 0.03 else 60.0
@@ -154,12 +154,12 @@ class Pilot:
         return self._drive(me, spot, speed, may_dodge=gap > 2000 and off < 0.5)
 
     @staticmethod
-    def _jump_at(scene: Scene, index: int, off: float) -> int:
+    def _jump_at(view: FieldView, index: int, off: float) -> int:
         """Return for how many decisions to jump at the ball now; 0 for not yet."""
-        me, ball, hit = scene.me, scene.path[0], scene.path[index]
+        me, ball, hit = view.me, view.path[0], view.path[index]
         gap = max(1.0, dist(ball, me.position))
         to_ball = ball[0] - me.position[0], ball[1] - me.position[1], ball[2] - me.position[2]
-        closing = (dot(me.velocity, to_ball) - dot(scene.ball_velocity, to_ball)) / gap  # uu/s
+        closing = (dot(me.velocity, to_ball) - dot(view.ball_velocity, to_ball)) / gap  # uu/s
         if closing < 200 or me.up[2] < 0.9:
             return 0
         if hit[2] > 150:
@@ -170,7 +170,7 @@ class Pilot:
         return int(facing and (gap - CONTACT_GAP) / closing < 0.25)
 
     def _drive(
-        self, me: Car, spot: Vector, speed: float, may_boost: bool = True, may_dodge: bool = False
+        self, me: SeenCar, spot: Vector, speed: float, may_boost: bool = True, may_dodge: bool = False
     ) -> int:
         """Drive to a spot at a speed in uu/s."""
         x, y, _ = spot
@@ -197,9 +197,9 @@ class Pilot:
             return self._jump(1)
         return ground(1, steer, False, slide)
 
-    def _fly(self, scene: Scene) -> int:
+    def _fly(self, view: FieldView) -> int:
         """Dodge into the ball where it is near, else turn to land on the wheels."""
-        me, lead = scene.me, 3 * PATH_STEP
+        me, lead = view.me, 3 * PATH_STEP
         if me.is_flipping:
             return air(0, 0, 0)
         if me.can_flip and self._dodge_for_speed:
@@ -207,7 +207,7 @@ class Pilot:
             return jump(*DODGES[0])
         if me.can_flip:
             soon = [p + v * lead for p, v in zip(me.position, me.velocity, strict=True)]
-            x, y = scene.path[1][0] - me.position[0], scene.path[1][1] - me.position[1]
-            if dist(scene.path[3], soon) < 230 and y > -60:  # not toward the own goal
+            x, y = view.path[1][0] - me.position[0], view.path[1][1] - me.position[1]
+            if dist(view.path[3], soon) < 230 and y > -60:  # not toward the own goal
                 return jump(*DODGES[round(from_above(me, x, y) / (pi / 4)) % 8])
         return level_out(me)

@@ -3,7 +3,7 @@
 from math import asin, atan2, hypot
 from typing import Final
 
-from rlgym_bridge.chaser.perception import Car, clamp, dot, from_above
+from rlgym_bridge.chaser.perception import SeenCar, clamp, dot, from_above
 from rlgym_bridge.components.actions import LookupTableAction
 
 DODGES: Final = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
@@ -32,7 +32,7 @@ def sign(value: float, dead_zone: float) -> int:
     return 0 if abs(value) < dead_zone else 1 if value > 0 else -1
 
 
-def level_out(me: Car) -> int:
+def level_out(me: SeenCar) -> int:
     """Return the action that turns a car in the air to land on its wheels, nose along its way."""
     if me.position[2] < 60 and me.up[2] < -0.3 and hypot(*me.velocity) < 200:
         return jump()  # lies on its roof: the game turns it over

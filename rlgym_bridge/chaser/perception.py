@@ -28,7 +28,7 @@ BALL_DRAG: Final = 0.03  # part of its speed that the ball loses in a second
 CORNER: Final = 8064.0 - sqrt(2) * BALL_RADIUS  # |x| + |y| of the ball at the corner walls, uu
 
 
-class Car(NamedTuple):
+class SeenCar(NamedTuple):
     """A car as its own team sees the field: the opponent's goal at +y."""
 
     position: Vector
@@ -44,11 +44,11 @@ class Car(NamedTuple):
     is_flipping: float
 
 
-class Scene(NamedTuple):
+class FieldView(NamedTuple):
     """What one car decides on, as its team sees the field."""
 
-    me: Car
-    mates: list[Car]
+    me: SeenCar
+    mates: list[SeenCar]
     path: list[Vector]  # PATH_POINTS ball positions, now first
     ball_velocity: Vector
     pads: list[Vector]  # big pads that can be taken
@@ -70,7 +70,7 @@ def turn_between(a: float, b: float) -> float:
     return (a - b + pi) % (2 * pi) - pi
 
 
-def seen_by(car: Car, point: Vector) -> tuple[float, float]:
+def seen_by(car: SeenCar, point: Vector) -> tuple[float, float]:
     """Return (distance, angle) of a point in the car's plane: uu, rad, to the right positive."""
     x, y, z = car.position
     to = point[0] - x, point[1] - y, point[2] - z
@@ -78,7 +78,7 @@ def seen_by(car: Car, point: Vector) -> tuple[float, float]:
     return hypot(front, right), atan2(right, front)
 
 
-def from_above(car: Car, x: float, y: float) -> float:
+def from_above(car: SeenCar, x: float, y: float) -> float:
     """Return the angle from the nose to the direction (x, y), both as seen from above; rad."""
     forward_x, forward_y, _ = car.forward
     return atan2(y * forward_x - x * forward_y, x * forward_x + y * forward_y)
@@ -130,10 +130,10 @@ def _vector(row: list[float], column: int, side: float, step: int = 1) -> Vector
     return side * row[column], side * row[column + step], row[column + 2 * step]
 
 
-def _car(row: list[float], start: int, side: float) -> Car:
+def _car(row: list[float], start: int, side: float) -> SeenCar:
     """Return the car whose fields begin at column `start`; `side` is -1 to turn the field around."""
     position, velocity, spin, rotation = (start + offset for offset in _VECTORS)
-    return Car(
+    return SeenCar(
         _vector(row, position, side),
         _vector(row, velocity, side),
         _vector(row, spin, side),
@@ -144,7 +144,7 @@ def _car(row: list[float], start: int, side: float) -> Car:
     )
 
 
-def read_scene(row: list[float], layout: Layout, seat: int) -> Scene:
+def view_field(row: list[float], layout: Layout, seat: int) -> FieldView:
     """Return one row of a state's buffer as the car in `seat` sees it."""
     starts = [layout.car_start + car * layout.car_stride for car in range(layout.cars)]
     team = row[starts[seat] + _TEAM]
@@ -153,7 +153,7 @@ def read_scene(row: list[float], layout: Layout, seat: int) -> Scene:
     ball = _vector(row, layout.column("ball_position"), side)
     velocity = _vector(row, layout.column("ball_linear_velocity"), side)
     timers = layout.column("pad_timer")
-    return Scene(
+    return FieldView(
         me=_car(row, starts[seat], side),
         mates=[_car(row, start, side) for start in mates],
         path=ball_path(ball, velocity),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rlbot import flat
 
 from rlgym_bridge.cli.real_match import START_SECONDS, running_server
-from rlgym_bridge.client.seats import NoServer, start_match
+from rlgym_bridge.client.agent_connections import NoServer, start_match
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 
 

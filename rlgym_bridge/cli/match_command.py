@@ -22,7 +22,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
-from rlgym_bridge.live.bot import SELECTION_VARIABLE
+from rlgym_bridge.live.play import SELECTION_VARIABLE
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import (

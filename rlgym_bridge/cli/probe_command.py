@@ -13,9 +13,9 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.command_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
-from rlgym_bridge.client.seats import NoServer
-from rlgym_bridge.probe import Probe, Report
+from rlgym_bridge.probe import Probe, ProbeReport
 from rlgym_bridge.probe.client import Players, match_of_two
 from rlgym_bridge.server import ConfigError, MatchServer, World
 
@@ -92,7 +92,7 @@ def _log_to(path: Path | None) -> Iterator[BinaryIO | None]:
             log.close()  # writes what is left
 
 
-def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str]:
+def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[ProbeReport, str]:
     """Return what was found out, and of whom."""
     dialect = shared.dialect_of(options)
     try:
@@ -119,7 +119,7 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[Report, str
 
 def _play(
     server: tuple[str, int], agents: Sequence[str], patience: float, seconds: float, log: BinaryIO | None
-) -> Report:
+) -> ProbeReport:
     with closing(Players(server, patience, log, agents)) as players:
         try:
             report = players.play(Probe(players.ids, players.field), seconds)
@@ -130,7 +130,7 @@ def _play(
     return report
 
 
-def _print(console: Console, report: Report) -> None:
+def _print(console: Console, report: ProbeReport) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("point", "value", "evidence"):
         table.add_column(heading, overflow="fold")

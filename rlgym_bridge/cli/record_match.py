@@ -16,7 +16,7 @@ from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import World
-from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.server.server_errors import ConfigError
 
 _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 

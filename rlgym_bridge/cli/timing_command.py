@@ -11,8 +11,8 @@ from rlbot import flat
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.command_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.client.agent_connections import AgentConnections, NoServer
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
-from rlgym_bridge.client.seats import NoServer, Seats
 from rlgym_bridge.compare.timing_report import Exchange, TimingReport, judge, number_of, numbered
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.server import MatchServer
@@ -72,7 +72,7 @@ def _measure(options: argparse.Namespace) -> TimingReport:
 def _play(
     server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float
 ) -> TimingReport:
-    seats = Seats(server, agents_of(match), patience)
+    seats = AgentConnections(server, agents_of(match), patience)
     try:
         return judge(_exchanges(seats, seconds))
     finally:
@@ -80,7 +80,7 @@ def _play(
         seats.close()
 
 
-def _exchanges(seats: Seats, seconds: float) -> list[list[Exchange]]:
+def _exchanges(seats: AgentConnections, seconds: float) -> list[list[Exchange]]:
     """Answer packets until a car has been in play for so long; return stretches of play."""
     session: list[list[Exchange]] = [[]]
     number, played, before = 0, 0, 0

@@ -21,8 +21,8 @@ import numpy as np
 from rlbot import flat
 from rlgym.rocket_league.api import GameState
 
+from rlgym_bridge.client.agent_connections import start_match
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
-from rlgym_bridge.client.seats import start_match
 from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect

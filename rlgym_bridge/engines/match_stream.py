@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from rlbot import flat
 
+from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import agents_of
-from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BALL_RADIUS, BLUE, GOAL_THRESHOLD_Y, ORANGE, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
@@ -43,7 +43,7 @@ class MatchStream:
         packet_order: Packet index of each car of the state.
 
     Raises:
-        NoServer: See `Seats`.
+        NoServer: See `AgentConnections`.
         LiveEngineError, EOFError: See `receive`.
     """
 
@@ -56,7 +56,7 @@ class MatchStream:
         dialect: Dialect | None = None,
     ) -> None:
         self._where, self._patience = f"{server[0]}:{server[1]}", patience
-        self._seats = Seats(server, agents_of(match), patience)
+        self._seats = AgentConnections(server, agents_of(match), patience)
         self._decoder = Decoder(self._seats.field, self._seats.match, shadow, dialect)
         self._seating: list[tuple[int, int]] | None = None
         self._closed = False

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from rlgym_bridge.live.bot import play  # isort: skip  (the first: it sets numpy's threads)
+from rlgym_bridge.live.play import play  # isort: skip  (the first: it sets numpy's threads)
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.user_input.user_modules import add_module_folders, leave_out_current_folder
 

@@ -13,10 +13,10 @@ from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.live.agent_recorder import tape_of
-from rlgym_bridge.live.agent_report import Report
+from rlgym_bridge.live.agent_recorder import begin_recording
+from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.player import Faults, Override
-from rlgym_bridge.live.session import Refused, Session
+from rlgym_bridge.live.session import BotSession, Refused
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0
@@ -34,7 +34,7 @@ class Agent:
     Args:
         brain: What to play with; its instances are made anew for every session.
         agent_id: Used where `RLBOT_AGENT_ID` is not set.
-        override: See `pilot.Override`.
+        override: See `player.Override`.
         seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` goes before it.
         dialect: What is known of the server's dialect.
         policy: See `play`; named in a recording.
@@ -65,11 +65,11 @@ class Agent:
                 "hand set it to the agent_id of bot.toml"
             )
         self.server = server_address()
-        self.report = Report(name, Faults(_LOG))
+        self.report = AgentReport(name, Faults(_LOG))
         self._brain = brain
         self._override = override
         self._dialect = dialect
-        self._tape = tape_of(name, policy, record)
+        self._recorder = begin_recording(name, policy, record)
         named = _whole_number(SEED_VARIABLE)
         self._seed = seed if named is None else named
         timing = brain.timing
@@ -91,16 +91,16 @@ class Agent:
         try:
             return self._run()
         finally:
-            if self._tape is not None:
-                self._tape.close()
+            if self._recorder is not None:
+                self._recorder.close()
 
     def _run(self) -> int:
         wait, silent = CONNECT_SECONDS, 0
         report = self.report
         while True:
             packets = report.packets
-            session = Session(
-                self.server, self._brain, report, self._override, self._seed, self._dialect, self._tape
+            session = BotSession(
+                self.server, self._brain, report, self._override, self._seed, self._dialect, self._recorder
             )
             try:
                 session.connect(wait)

@@ -27,7 +27,7 @@ RECORD_VARIABLE: Final = "RLGYM_BRIDGE_RECORD"
 _LOG = logging.getLogger("rlgym_bridge.agent")
 
 
-class Tape:
+class AgentRecorder:
     """One agent's part of a recording.
 
     Args:
@@ -79,7 +79,7 @@ class Tape:
         self._recorder.close()
 
 
-def tape_of(agent_id: str, policy: str | Path, record: str | Path | None) -> Tape | None:
+def begin_recording(agent_id: str, policy: str | Path, record: str | Path | None) -> AgentRecorder | None:
     """Begin an agent's recording, if one is asked for; a file that cannot be made is logged.
 
     Args:
@@ -104,7 +104,7 @@ def tape_of(agent_id: str, policy: str | Path, record: str | Path | None) -> Tap
         _LOG.warning("%s is there already: recording to %s", path, recorder.path)
     else:
         _LOG.info("recording to %s", path)
-    return Tape(recorder, agent_id)
+    return AgentRecorder(recorder, agent_id)
 
 
 def _file(named: Path, agent_id: str) -> Path:

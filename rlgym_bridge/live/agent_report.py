@@ -13,7 +13,7 @@ REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 
 
 @dataclass
-class Report:
+class AgentReport:
     """Counts packets, answers and faults of one agent over all its sessions.
 
     Attributes:

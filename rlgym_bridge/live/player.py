@@ -43,7 +43,7 @@ class Faults:
             self._log.warning("%s (%d so far): %s", kind, self.counts[kind], detail, exc_info=error)
 
 
-class Pilot:
+class LivePlayer:
     """Plays one or more cars of one match.
 
     Args:

@@ -15,9 +15,9 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES
 from rlgym_bridge.live import overlay
-from rlgym_bridge.live.agent_recorder import Tape
-from rlgym_bridge.live.agent_report import Report
-from rlgym_bridge.live.player import Override, Pilot
+from rlgym_bridge.live.agent_recorder import AgentRecorder
+from rlgym_bridge.live.agent_report import AgentReport
+from rlgym_bridge.live.player import LivePlayer, Override
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.policy.shape import explain_misfit
 
@@ -29,31 +29,31 @@ class Refused(Exception):
     """The bot will not play the match that the server has; the message says why."""
 
 
-class Session:
+class BotSession:
     """One connection.
 
     Args:
         server: Address and port.
         brain: What to play with.
         report: Where all is counted.
-        override: See `pilot.Override`.
-        seed: See `Pilot`.
-        dialect: See `Pilot`.
-        tape: Where all is written down; None where nothing is to be.
+        override: See `player.Override`.
+        seed: See `LivePlayer`.
+        dialect: See `LivePlayer`.
+        recorder: Where all is written down; None where nothing is to be.
     """
 
     def __init__(
         self,
         server: tuple[str, int],
         brain: PlayerSpec,
-        report: Report,
+        report: AgentReport,
         override: Override | None = None,
         seed: int | None = None,
         dialect: Dialect | None = None,
-        tape: Tape | None = None,
+        recorder: AgentRecorder | None = None,
     ) -> None:
         self._server = server
-        self._tape = tape
+        self._recorder = recorder
         self._dialect = dialect
         self._brain = brain
         self._report = report
@@ -62,7 +62,7 @@ class Session:
         self._field: flat.FieldInfo | None = None
         self._config: flat.MatchConfiguration | None = None
         self._team: flat.ControllableTeamInfo | None = None
-        self._pilot: Pilot | None = None
+        self._player: LivePlayer | None = None
         self._newest: flat.GamePacket | None = None  # has yet to be answered
         self._newest_comes = False  # the message being taken in is the newest there is
         self._buffer = bytearray(_CHUNK)
@@ -121,15 +121,15 @@ class Session:
             gc.unfreeze()
             gc.enable()
             self._tell_doubts()
-            if self._pilot is not None:
-                self._pilot.close()
+            if self._player is not None:
+                self._player.close()
             if self._relay.socket is not None:
                 self._relay.socket.close()
         return self._goodbye
 
     def _tell_doubts(self) -> None:
         """Say what the session's packets have not settled."""
-        doubts = {} if self._pilot is None else self._pilot.decoder.settled.in_doubt
+        doubts = {} if self._player is None else self._player.decoder.settled.in_doubt
         for point, fields in doubts.items():
             _LOG.info(
                 "these packets did not show the server's %s; it changes %s (`rlgym-bridge probe` settles it)",
@@ -168,20 +168,20 @@ class Session:
             handler = self._handlers.get(type(content))
             if handler is not None:
                 handler(content)
-                if self._tape is not None:
-                    self._tape.heard(content, message)
+                if self._recorder is not None:
+                    self._recorder.heard(content, message)
         except flat.InvalidFlatbuffer as error:
             self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
 
     def _on_packet(self, packet: flat.GamePacket) -> None:
         self._report.packets += 1
-        pilot = self._pilot
-        if pilot is None:
+        player = self._player
+        if player is None:
             return
         self._newest = packet
-        if self._newest_comes and pilot.foresee(packet):
+        if self._newest_comes and player.foresee(packet):
             self._answer()  # first answer, then think
-        pilot.see(packet)
+        player.see(packet)
 
     def _on_field(self, field: flat.FieldInfo) -> None:
         self._field = field
@@ -204,17 +204,17 @@ class Session:
         self._goodbye = True
 
     def _begin(self) -> None:
-        """Make the pilot and tell the server, once all three parts of the handshake are there."""
-        if self._pilot or self._field is None or self._config is None or self._team is None:
+        """Make the player and tell the server, once all three parts of the handshake are there."""
+        if self._player or self._field is None or self._config is None or self._team is None:
             return
         self._check_team_sizes(self._config)
         ids = [one.identifier for one in self._team.controllables]
-        self._pilot = Pilot(
+        self._player = LivePlayer(
             self._brain, self._field, self._config, ids,
             self._report.faults, self._override, self._seed, self._dialect,
-            None if self._tape is None else self._tape.decided,
+            None if self._recorder is None else self._recorder.decided,
         )  # fmt: skip
-        estimates = self._pilot.decoder.estimates
+        estimates = self._player.decoder.estimates
         if estimates and self._brain.shadow is not False:
             _LOG.warning(
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
@@ -235,9 +235,9 @@ class Session:
     def _answer(self) -> None:
         """Send one input for each car of ours, for the newest packet."""
         packet, self._newest = self._newest, None
-        if packet is None or self._pilot is None:
+        if packet is None or self._player is None:
             return
-        inputs = self._pilot.inputs()
+        inputs = self._player.inputs()
         for index, row in inputs:
             key = row.tobytes()
             sent = self._sent.get(index)
@@ -246,19 +246,19 @@ class Session:
                 sent = self._sent[index] = (key, message)
             self._relay.send_bytes(sent[1])
         info = packet.match_info
-        if self._tape is not None:
+        if self._recorder is not None:
             for index, row in inputs:
-                self._tape.sent(info.frame_num, index, row)
+                self._recorder.sent(info.frame_num, index, row)
         if inputs:
             self._report.count_answer(info.frame_num, self._answered_frame)
             self._answered_frame = info.frame_num
         if self._overlay is not None:
-            self._draw(self._pilot)
+            self._draw(self._player)
         self._tidy(int(info.match_phase) in PLAYING_PHASES)
 
-    def _draw(self, pilot: Pilot) -> None:
+    def _draw(self, player: LivePlayer) -> None:
         """Show what conditions and rewards said, where it has changed."""
-        shown = overlay.text(pilot.episode.report)
+        shown = overlay.text(player.episode.report)
         if shown != self._overlay:
             self._overlay = shown
             self._relay.send_bytes(overlay.message(shown))

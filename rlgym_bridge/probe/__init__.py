@@ -9,7 +9,7 @@ with a server: the probe is a check on those who write packets.
 """
 
 from rlgym_bridge.probe.battery import Probe
-from rlgym_bridge.probe.findings import Fact, Finding, Report
+from rlgym_bridge.probe.findings import Fact, Finding, ProbeReport
 from rlgym_bridge.probe.frames import Frame, Reply
 
-__all__ = ["Fact", "Finding", "Frame", "Probe", "Reply", "Report"]
+__all__ = ["Fact", "Finding", "Frame", "Probe", "ProbeReport", "Reply"]

@@ -8,13 +8,13 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.probe import contact, goal, jumps, kickoff, latency, motion, wheels
+from rlgym_bridge.probe import boost_and_slide, contact, goal, jumps, kickoff, latency, wheel_landings
 from rlgym_bridge.probe.cadence import Cadence
-from rlgym_bridge.probe.findings import Fact, Finding, Report
+from rlgym_bridge.probe.findings import Fact, Finding, ProbeReport
 from rlgym_bridge.probe.frames import Frame, Reply
 from rlgym_bridge.probe.goal import PhaseWatch
-from rlgym_bridge.probe.pads import PadWatch, pickups
-from rlgym_bridge.probe.stage import Over, Play, Stage
+from rlgym_bridge.probe.pad_watch import PadWatch, pickups
+from rlgym_bridge.probe.probe_scene import MatchOver, Play, ProbeScene
 
 _LOG = logging.getLogger("rlgym_bridge.probe")
 
@@ -51,7 +51,7 @@ class Probe:
         self._findings: dict[str, Finding] = {}
         self._facts: list[Fact] = []
         self._notes: list[str] = []
-        self._stage: Stage | None = None
+        self._scene: ProbeScene | None = None
         self._script: Play[None] | None = None
 
     def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
@@ -69,13 +69,13 @@ class Probe:
             watch.see(frame)
         try:
             if self._script is None:
-                self._stage = Stage(frame)
-                self._script = self._all(self._stage)
+                self._scene = ProbeScene(frame)
+                self._script = self._all(self._scene)
                 return next(self._script), frame
             return self._script.send(frame), frame
         except StopIteration:
             pass
-        except Over as error:
+        except MatchOver as error:
             self._notes.append(str(error))
         except _NONSENSE as error:
             _LOG.exception("a scene failed")
@@ -83,57 +83,57 @@ class Probe:
         self.done = True
         return Reply(), frame
 
-    def _all(self, stage: Stage) -> Play[None]:
+    def _all(self, scene: ProbeScene) -> Play[None]:
         """Play all scenes."""
-        idle = yield from kickoff.untouched(stage)
+        idle = yield from kickoff.untouched(scene)
         self._judge("kickoff_ends", lambda: kickoff.judge_end(idle))
         if note := kickoff.waits(idle):
             self._notes.append(note)
-        yield from stage.stand()
-        if stage.sets_state is False:
+        yield from scene.stand()
+        if scene.sets_state is False:
             self._notes.append("the server ignores state setting (enable_state_setting)")
-        yield from pickups(stage, self._pads)
-        yield from self._jumps(stage)
-        yield from self._drives(stage)
-        yield from stage.begin()
-        run = yield from kickoff.touch(stage)
+        yield from pickups(scene, self._pads)
+        yield from self._jumps(scene)
+        yield from self._drives(scene)
+        yield from scene.begin()
+        run = yield from kickoff.touch(scene)
         self._judge("clock", lambda: kickoff.judge_clock(run))
-        yield from stage.begin()
-        after = yield from goal.score(stage)
+        yield from scene.begin()
+        after = yield from goal.score(scene)
         self._judge("ball_after_goal", lambda: goal.judge_ball(after))
         self._judge("idle_frames", lambda: goal.judge_frames(after))
 
-    def _jumps(self, stage: Stage) -> Play[None]:
-        yield from stage.begin()
-        tapped = yield from jumps.tap(stage)
-        long = yield from jumps.held(stage)
+    def _jumps(self, scene: ProbeScene) -> Play[None]:
+        yield from scene.begin()
+        tapped = yield from jumps.tap(scene)
+        long = yield from jumps.held(scene)
         self._judge("dodge_timeout", lambda: jumps.judge_timeout(long))
         self._judge("dodge_timeout_jumping", lambda: jumps.judge_jumping(long))
-        yield from stage.begin()
-        dodged = yield from jumps.dodge(stage)
-        doubled = yield from jumps.double(stage)
+        yield from scene.begin()
+        dodged = yield from jumps.dodge(scene)
+        doubled = yield from jumps.double(scene)
         self._judge("dodge_timeout_used", lambda: jumps.judge_used(dodged, doubled))
         self._facts += jumps.facts(tapped, long, dodged, doubled)
         landed = [*tapped, *long, *dodged, *doubled]
-        yield from stage.begin()
-        unused = yield from jumps.unused(stage)
-        if jumps.judge_expired(unused).value is None and stage.sets_state:
-            unused = yield from jumps.unused(stage, throw=False)
+        yield from scene.begin()
+        unused = yield from jumps.unused(scene)
+        if jumps.judge_expired(unused).value is None and scene.sets_state:
+            unused = yield from jumps.unused(scene, throw=False)
         self._judge("dodge_timeout_expired", lambda: jumps.judge_expired(unused))
-        landed += yield from wheels.landings(stage)
-        self._judge("on_ground", lambda: wheels.judge(landed))
+        landed += yield from wheel_landings.landings(scene)
+        self._judge("on_ground", lambda: wheel_landings.judge(landed))
 
-    def _drives(self, stage: Stage) -> Play[None]:
-        yield from stage.begin()
-        changes = yield from latency.trials(stage)
+    def _drives(self, scene: ProbeScene) -> Play[None]:
+        yield from scene.begin()
+        changes = yield from latency.trials(scene)
         self._judge("input_latency", lambda: latency.judge(changes))
-        yield from stage.begin()
-        self._facts += yield from motion.boost(stage)
-        self._facts += yield from motion.handbrake(stage)
-        yield from stage.begin()
-        self._facts += yield from contact.bump(stage)
-        yield from stage.begin()
-        frames = yield from contact.demolition(stage)
+        yield from scene.begin()
+        self._facts += yield from boost_and_slide.boost(scene)
+        self._facts += yield from boost_and_slide.handbrake(scene)
+        yield from scene.begin()
+        self._facts += yield from contact.bump(scene)
+        yield from scene.begin()
+        frames = yield from contact.demolition(scene)
         self._judge("demolished_place", lambda: contact.judge_place(frames))
         self._facts += contact.facts(frames)
 
@@ -145,7 +145,7 @@ class Probe:
             _LOG.exception("the judge of %s failed", point)
             self._findings[point] = Finding(point, None, f"the packets made no sense: {error!r}")
 
-    def report(self) -> Report:
+    def report(self) -> ProbeReport:
         """Return what is known now."""
         self._judge("pad_timer", self._pads.judge)
         self._judge("packets_per_second", self._cadence.judge)
@@ -161,7 +161,7 @@ class Probe:
             facts = [*self._pads.facts(), *facts, *self._phases.facts(rate)]
         except _NONSENSE as error:
             notes.append(f"times that were measured made no sense: {error!r}")
-        return Report(
+        return ProbeReport(
             {point: every[point] for point in POINTS},
             every["input_latency"],
             every["packets_per_second"],
@@ -172,6 +172,6 @@ class Probe:
 
     def _found(self, point: str) -> Finding:
         one = self._findings.get(point) or Finding(point, None, _NOT_REACHED)
-        if one.value is None and self._stage is not None and self._stage.sets_state is False:
+        if one.value is None and self._scene is not None and self._scene.sets_state is False:
             return Finding(point, None, f"{one.evidence}; the server ignores state setting")
         return one

@@ -6,10 +6,10 @@ from typing import BinaryIO, Final
 
 from rlbot import flat
 
+from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
-from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.probe.battery import Probe
-from rlgym_bridge.probe.findings import Report
+from rlgym_bridge.probe.findings import ProbeReport
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
@@ -61,11 +61,11 @@ class Players:
             LogError: The log cannot be written.
         """
         self._log = log
-        self._seats = Seats(server, agents, patience, None if log is None else self._write)
+        self._seats = AgentConnections(server, agents, patience, None if log is None else self._write)
         self.field = self._seats.field
         self.ids = (self._seats.ids[0], self._seats.ids[1])
 
-    def play(self, probe: Probe, seconds: float) -> Report:
+    def play(self, probe: Probe, seconds: float) -> ProbeReport:
         """Answer packets until the probe is done, the server is gone, or the time is up.
 
         Args:

@@ -7,7 +7,7 @@ from typing import Final
 from rlgym_bridge.game import DEMOLISHED_SECONDS, TICK_SECONDS
 from rlgym_bridge.probe.findings import Fact, Finding
 from rlgym_bridge.probe.frames import Frame, press, put, seconds_between
-from rlgym_bridge.probe.stage import BALL_ASIDE, SPOT, STANDING_Z, Play, Stage
+from rlgym_bridge.probe.probe_scene import BALL_ASIDE, SPOT, STANDING_Z, Play, ProbeScene
 
 _BUMP_SPEED: Final = 1200.0  # uu/s
 _BUMPED: Final = 1607.0
@@ -19,11 +19,11 @@ _NEAR: Final = 120.0  # uu between a car's last place and that of its demolition
 _ORIGIN: Final = 1.0  # uu
 
 
-def _behind(stage: Stage, away: float, speed: float) -> Play[bool]:
+def _behind(scene: ProbeScene, away: float, speed: float) -> Play[bool]:
     """Stand the second car on the spot and send the first one at it from behind."""
     x, y = SPOT
     return (
-        yield from stage.put(
+        yield from scene.put(
             put((x - away, y, STANDING_Z), (speed, 0.0, 0.0)),
             put((x + 200.0, y, STANDING_Z)),
             put(BALL_ASIDE),
@@ -32,25 +32,25 @@ def _behind(stage: Stage, away: float, speed: float) -> Play[bool]:
     )
 
 
-def bump(stage: Stage) -> Play[list[Fact]]:
+def bump(scene: ProbeScene) -> Play[list[Fact]]:
     """Hit a standing car from behind, too slowly to demolish it."""
     speed = None
-    if (yield from _behind(stage, 300.0, _BUMP_SPEED)):
-        yield from stage.hold(90)
-        speeds = [math.hypot(v.x, v.y, v.z) for v in (one.cars[1].physics.velocity for one in stage.frames)]
+    if (yield from _behind(scene, 300.0, _BUMP_SPEED)):
+        yield from scene.hold(90)
+        speeds = [math.hypot(v.x, v.y, v.z) for v in (one.cars[1].physics.velocity for one in scene.frames)]
         speed = max(speeds)
     return [Fact("a bumped car's speed", speed, _BUMPED, "uu/s", 0.15 * _BUMPED)]
 
 
-def demolition(stage: Stage) -> Play[list[Frame]]:
+def demolition(scene: ProbeScene) -> Play[list[Frame]]:
     """Demolish the second car and wait until it is back; the frames of the try that did it."""
     for _ in range(_TRIES):
-        if not (yield from _behind(stage, 700.0, _DEMOLITION_SPEED)):
+        if not (yield from _behind(scene, 700.0, _DEMOLITION_SPEED)):
             return []
         drive = press(throttle=1.0, boost=True)
-        if (yield from stage.until(lambda one: one.cars[1].demolished_timeout >= 0.0, 120, drive)):
-            frames = stage.frames
-            yield from stage.until(lambda one: one.cars[1].demolished_timeout < 0.0, 600)
+        if (yield from scene.until(lambda one: one.cars[1].demolished_timeout >= 0.0, 120, drive)):
+            frames = scene.frames
+            yield from scene.until(lambda one: one.cars[1].demolished_timeout < 0.0, 600)
             return frames
     return []
 

@@ -48,7 +48,7 @@ class Fact:
 
 
 @dataclass
-class Report:
+class ProbeReport:
     """All that the probe has found out.
 
     Attributes:

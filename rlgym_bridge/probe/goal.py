@@ -14,7 +14,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.probe.findings import Fact, Finding
 from rlgym_bridge.probe.frames import Frame, put, seconds_between
-from rlgym_bridge.probe.stage import ASIDE, SPOT, STANDING_Z, Play, Stage
+from rlgym_bridge.probe.probe_scene import ASIDE, SPOT, STANDING_Z, Play, ProbeScene
 
 _SETTLED: Final = 30  # packets after a change of phase from which on the ball list counts
 _LONGEST: Final = 3200  # packets from a goal to the next kickoff, at most
@@ -22,27 +22,27 @@ _AT_REPLAY: Final = 60  # packets of a replay that tell whether frames are count
 _IDLE: Final = (Phase.REPLAY, Phase.PAUSED, Phase.ENDED)
 
 
-def score(stage: Stage) -> Play[list[Frame]]:
+def score(scene: ProbeScene) -> Play[list[Frame]]:
     """Shoot the ball into orange's goal; the frames from then to the next kickoff."""
     for _ in range(2):
-        done = yield from stage.put(
+        done = yield from scene.put(
             put((*SPOT, STANDING_Z)),
             put((*ASIDE, STANDING_Z)),
             put((0.0, 4600.0, 150.0), (0.0, 2500.0, 200.0)),
         )
         if not done:
             return []
-        yield from stage.until(lambda one: not one.playing, 240)
-        if not stage.frame.playing:
+        yield from scene.until(lambda one: not one.playing, 240)
+        if not scene.frame.playing:
             break
-    stage.frames = [stage.frame]
-    if stage.frame.playing:
+    scene.frames = [scene.frame]
+    if scene.frame.playing:
         return []
     for _ in range(_LONGEST):
-        if stage.frame.playing or stage.frame.phase == Phase.ENDED:
+        if scene.frame.playing or scene.frame.phase == Phase.ENDED:
             break
-        yield from stage.step()
-    return stage.frames
+        yield from scene.step()
+    return scene.frames
 
 
 def judge_ball(frames: Sequence[Frame]) -> Finding:

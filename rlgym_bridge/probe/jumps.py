@@ -9,7 +9,7 @@ from rlgym_bridge.game import DODGE_DEADLINE_SECONDS, FLIP_TORQUE_SECONDS, JUMP_
 from rlgym_bridge.game import TICK_SECONDS as TICK
 from rlgym_bridge.probe.findings import Fact, Finding
 from rlgym_bridge.probe.frames import Frame, press, seconds_between
-from rlgym_bridge.probe.stage import Play, Stage
+from rlgym_bridge.probe.probe_scene import Play, ProbeScene
 
 _JUMP: Final = press(jump=True)
 _NEAR: Final = 0.05  # s between a measured time and one that it is taken for
@@ -21,63 +21,63 @@ _AERIAL_PITCH: Final = 1.2  # rad
 # --- scenes ---------------------------------------------------------------------------------------
 
 
-def tap(stage: Stage) -> Play[list[Frame]]:
+def tap(scene: ProbeScene) -> Play[list[Frame]]:
     """Jump with the button down for one packet."""
-    return (yield from _jump(stage, 1))
+    return (yield from _jump(scene, 1))
 
 
-def held(stage: Stage) -> Play[list[Frame]]:
+def held(scene: ProbeScene) -> Play[list[Frame]]:
     """Jump with the button down for longer than a jump pushes."""
-    return (yield from _jump(stage, 40))
+    return (yield from _jump(scene, 40))
 
 
-def _jump(stage: Stage, ticks: int) -> Play[list[Frame]]:
-    yield from stage.stand()
-    yield from stage.hold(ticks, _JUMP)
-    yield from stage.hold(30)
-    yield from stage.land()
-    return stage.frames
+def _jump(scene: ProbeScene, ticks: int) -> Play[list[Frame]]:
+    yield from scene.stand()
+    yield from scene.hold(ticks, _JUMP)
+    yield from scene.hold(30)
+    yield from scene.land()
+    return scene.frames
 
 
-def dodge(stage: Stage) -> Play[list[Frame]]:
+def dodge(scene: ProbeScene) -> Play[list[Frame]]:
     """Jump, and dodge forwards a little later."""
-    return (yield from _second(stage, press(jump=True, pitch=-1.0)))
+    return (yield from _second(scene, press(jump=True, pitch=-1.0)))
 
 
-def double(stage: Stage) -> Play[list[Frame]]:
+def double(scene: ProbeScene) -> Play[list[Frame]]:
     """Jump, and jump again a little later."""
-    return (yield from _second(stage, _JUMP))
+    return (yield from _second(scene, _JUMP))
 
 
-def _second(stage: Stage, controls: flat.ControllerState) -> Play[list[Frame]]:
-    yield from stage.stand()
-    yield from stage.hold(12, _JUMP)
-    yield from stage.hold(18)
-    yield from stage.hold(4, controls)
-    yield from stage.hold(100)
-    yield from stage.land()
-    return stage.frames
+def _second(scene: ProbeScene, controls: flat.ControllerState) -> Play[list[Frame]]:
+    yield from scene.stand()
+    yield from scene.hold(12, _JUMP)
+    yield from scene.hold(18)
+    yield from scene.hold(4, controls)
+    yield from scene.hold(100)
+    yield from scene.land()
+    return scene.frames
 
 
-def unused(stage: Stage, throw: bool = True) -> Play[list[Frame]]:
+def unused(scene: ProbeScene, throw: bool = True) -> Play[list[Frame]]:
     """Jump and stay in the air for longer than a dodge is possible.
 
     Args:
-        stage: Where.
+        scene: Where.
         throw: Set the car's speed upwards; otherwise, and where states cannot be set, it flies up on
             its boost.
     """
-    yield from stage.stand()
-    yield from stage.hold(24, _JUMP)
-    if stage.sets_state is False or not throw:
-        yield from stage.until(lambda _: False, 45, lambda one: _nose_up(one, boost=False))
-        yield from stage.until(lambda _: False, 150, lambda one: _nose_up(one, boost=True))
+    yield from scene.stand()
+    yield from scene.hold(24, _JUMP)
+    if scene.sets_state is False or not throw:
+        yield from scene.until(lambda _: False, 45, lambda one: _nose_up(one, boost=False))
+        yield from scene.until(lambda _: False, 150, lambda one: _nose_up(one, boost=True))
     else:
         thrown = flat.DesiredPhysics(velocity=flat.Vector3Partial(z=_RISE))
-        yield from stage.step(cars={0: flat.DesiredCarState(thrown)})
-        yield from stage.hold(190)
-    frames = stage.frames
-    yield from stage.until(lambda one: one.car.air_state == flat.AirState.OnGround, 300)
+        yield from scene.step(cars={0: flat.DesiredCarState(thrown)})
+        yield from scene.hold(190)
+    frames = scene.frames
+    yield from scene.until(lambda one: one.car.air_state == flat.AirState.OnGround, 300)
     return frames
 
 

@@ -9,32 +9,32 @@ from rlbot import flat
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import Frame, press, put, seconds_between
-from rlgym_bridge.probe.pads import towards
-from rlgym_bridge.probe.stage import ASIDE, STANDING_Z, Over, Play, Stage
+from rlgym_bridge.probe.pad_watch import towards
+from rlgym_bridge.probe.probe_scene import ASIDE, STANDING_Z, MatchOver, Play, ProbeScene
 
 _IDLE_TICKS: Final = 300  # of a kickoff that nobody plays: 2.5 s
 _WAIT: Final = 3000  # packets until the first kickoff
 _RUN_TICKS: Final = 200  # with the clock running
 
 
-def untouched(stage: Stage) -> Play[list[Frame]]:
+def untouched(scene: ProbeScene) -> Play[list[Frame]]:
     """Wait for the first kickoff and leave the ball alone for more than 2 s; its frames from GO on.
 
     Raises:
-        Over: There is no kickoff.
+        MatchOver: There is no kickoff.
     """
     packets = 0
-    while not stage.frame.playing:
+    while not scene.frame.playing:
         packets += 1
-        if packets > _WAIT or stage.frame.phase == Phase.ENDED:
-            raise Over("no kickoff came")
-        yield from stage.step()
-    fresh = len(stage.frames) > 1 and stage.frames[-2].phase == Phase.COUNTDOWN
-    stage.frames = [stage.frame]
+        if packets > _WAIT or scene.frame.phase == Phase.ENDED:
+            raise MatchOver("no kickoff came")
+        yield from scene.step()
+    fresh = len(scene.frames) > 1 and scene.frames[-2].phase == Phase.COUNTDOWN
+    scene.frames = [scene.frame]
     if not fresh:
         return []
-    yield from stage.hold(_IDLE_TICKS)
-    return stage.frames
+    yield from scene.hold(_IDLE_TICKS)
+    return scene.frames
 
 
 def judge_end(frames: Sequence[Frame]) -> Finding:
@@ -62,21 +62,21 @@ def _touched(start: Frame, now: Frame) -> bool:
     return any(one is not None and one.game_seconds > since for one in touches)
 
 
-def touch(stage: Stage) -> Play[list[Frame]]:
+def touch(scene: ProbeScene) -> Play[list[Frame]]:
     """Touch the ball, so that the clock runs, and watch it."""
-    begun = yield from stage.put(
+    begun = yield from scene.put(
         put((-400.0, 0.0, STANDING_Z), (800.0, 0.0, 0.0)),
         put((*ASIDE, STANDING_Z), rotation=(0.0, 0.5 * math.pi, 0.0)),
         put((0.0, 0.0, BALL_REST_Z)),
         controls=press(throttle=1.0),
     )
-    start = stage.frame
+    start = scene.frame
     ticks = 90 if begun else 900
-    yield from stage.until(
+    yield from scene.until(
         lambda one: _touched(start, one), ticks, press(throttle=1.0) if begun else _at_ball
     )
-    yield from stage.hold(_RUN_TICKS)
-    return stage.frames
+    yield from scene.hold(_RUN_TICKS)
+    return scene.frames
 
 
 def _at_ball(frame: Frame) -> flat.ControllerState:

@@ -12,7 +12,7 @@ from rlbot import flat
 
 from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import press
-from rlgym_bridge.probe.stage import Play, Stage
+from rlgym_bridge.probe.probe_scene import Play, ProbeScene
 
 _PAUSE: Final = 11  # ticks between two changes; odd, so that frames of all parities are answered
 _MOST: Final = 40  # packets in which a change has to be seen: so a latency of 39 can be told
@@ -31,7 +31,7 @@ _INPUTS: Final[Sequence[tuple[flat.ControllerState, Callable[[flat.ControllerSta
 
 
 @dataclass(frozen=True)
-class Trial:
+class InputChange:
     """One change of an input.
 
     Attributes:
@@ -53,55 +53,55 @@ class Trial:
         return self.before - self.answered, self.shown - self.answered - 1
 
 
-def trials(stage: Stage) -> Play[list[Trial]]:
+def trials(scene: ProbeScene) -> Play[list[InputChange]]:
     """Change one input after another on a car that stands; then start from rest.
 
     The first change that is not seen in time ends it: seen later, it would be taken for another one.
     """
-    found: list[Trial] = []
-    yield from stage.stand()
+    found: list[InputChange] = []
+    yield from scene.stand()
     for _ in range(_CHANGES):
         for controls, shows in _INPUTS:
-            one = yield from _change(stage, controls, shows)
+            one = yield from _change(scene, controls, shows)
             if one is None:
                 return found
             found.append(one)
-            yield from stage.hold(_PAUSE)
+            yield from scene.hold(_PAUSE)
     for _ in range(3):
-        yield from stage.stand(settle=60)
-        one = yield from _start(stage)
+        yield from scene.stand(settle=60)
+        one = yield from _start(scene)
         if one is None:
             return found
         found.append(one)
-    yield from stage.stand()
-    one = yield from _change(stage, press(jump=True), lambda now: now.jump)
+    yield from scene.stand()
+    one = yield from _change(scene, press(jump=True), lambda now: now.jump)
     if one is not None:
         found.append(one)
-    yield from stage.hold(30)
-    yield from stage.land()
+    yield from scene.hold(30)
+    yield from scene.land()
     return found
 
 
 def _change(
-    stage: Stage, controls: flat.ControllerState, shows: Callable[[flat.ControllerState], bool]
-) -> Play[Trial | None]:
-    answered = before = stage.frame.number
+    scene: ProbeScene, controls: flat.ControllerState, shows: Callable[[flat.ControllerState], bool]
+) -> Play[InputChange | None]:
+    answered = before = scene.frame.number
     for _ in range(_MOST):
-        yield from stage.step(controls)
-        if shows(stage.frame.car.last_input):
-            return Trial(answered, before, stage.frame.number)
-        before = stage.frame.number
+        yield from scene.step(controls)
+        if shows(scene.frame.car.last_input):
+            return InputChange(answered, before, scene.frame.number)
+        before = scene.frame.number
     return None
 
 
-def _start(stage: Stage) -> Play[Trial | None]:
+def _start(scene: ProbeScene) -> Play[InputChange | None]:
     """Start a car from rest; its speed grows evenly in the first ticks."""
-    stage.frames = [stage.frame]
-    one = yield from _change(stage, *_INPUTS[3])
-    yield from stage.hold(8, _INPUTS[3][0])
+    scene.frames = [scene.frame]
+    one = yield from _change(scene, *_INPUTS[3])
+    yield from scene.hold(8, _INPUTS[3][0])
     if one is None:
         return None
-    driven = [frame for frame in stage.frames if abs(frame.car.physics.velocity.x) > 5.0][:4]
+    driven = [frame for frame in scene.frames if abs(frame.car.physics.velocity.x) > 5.0][:4]
     if len(driven) < 2 or driven[-1].number == driven[0].number:
         return one
     first, last = driven[0], driven[-1]
@@ -109,10 +109,10 @@ def _start(stage: Stage) -> Play[Trial | None]:
     gain = (abs(last.car.physics.velocity.x) - speed) / (last.number - first.number)
     if gain < 1.0:
         return one
-    return Trial(one.answered, one.before, one.shown, first.number - speed / gain)
+    return InputChange(one.answered, one.before, one.shown, first.number - speed / gain)
 
 
-def judge(found: Sequence[Trial]) -> Finding:
+def judge(found: Sequence[InputChange]) -> Finding:
     """Settle the latency: the one that fits most changes, and more than half of them."""
     name = "input_latency"
     if len(found) < 5:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from rlbot import flat
 
-from rlgym_bridge.server.roster import SCRIPT_TEAM, Seat
-from rlgym_bridge.server.wire import Session, WireError, framed
+from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.server.wire import ClientLink, WireError, framed
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Client:
     """A connected client.
 
     Attributes:
-        session: Its connection.
+        link: Its connection.
         agent_id: What it announced; "" for match managers and observers, None before that.
         closes_between_matches: Whether it is disconnected when a match starts or is stopped.
         seats: What it drives; changed by `sit`.
@@ -42,16 +42,16 @@ class Client:
         warned_of: What has been said in the log about it, once and no more.
     """
 
-    session: Session
+    link: ClientLink
     agent_id: str | None = None
     closes_between_matches: bool = True
-    seats: tuple[Seat, ...] = ()
+    seats: tuple[AgentSeat, ...] = ()
     cars: frozenset[int] = frozenset()
     ready: bool = False
     informed: bool = False
     warned_of: set[str] = field(default_factory=set)
 
-    def sit(self, seats: Sequence[Seat]) -> None:
+    def sit(self, seats: Sequence[AgentSeat]) -> None:
         """Give the client these seats and no others."""
         self.seats = tuple(seats)
         self.cars = frozenset(seat.index for seat in seats if seat.team != SCRIPT_TEAM)
@@ -104,19 +104,19 @@ class Clients:
         """Send a framed message to the audience."""
         broken = False
         for client in self.audience:
-            client.session.send(data)
-            broken |= client.session.broken
+            client.link.send(data)
+            broken |= client.link.broken
         if broken:
             self.lose_broken()
 
     def lose_broken(self) -> None:
         """Part with those of the audience whose connection broke while something was sent to them."""
-        for client in [one for one in self.audience if one.session.broken]:
+        for client in [one for one in self.audience if one.link.broken]:
             self._lose(client, "the connection broke")
 
     def pump(self, timeout: float) -> None:
         """Wait until something comes, `timeout` seconds at most, and take it in."""
-        slow = [one for one in self.audience if one.session.waiting]
+        slow = [one for one in self.audience if one.link.waiting]
         if slow != self._slow:
             self._watch_for_room(slow)
         if self._deaf_until is not None and not self._listen_again(timeout):
@@ -131,7 +131,7 @@ class Clients:
                 if events & EVENT_READ:
                     self._hear(client)
                 if events & EVENT_WRITE:
-                    client.session.flush()
+                    client.link.flush()
             elif connection is self._listener:
                 self._accept()
             elif connection in self._leaving:
@@ -141,17 +141,17 @@ class Clients:
 
     def dismiss(self, client: Client, reason: str) -> None:
         """Tell a client to go; it is left to close the connection."""
-        session = client.session
-        if self._clients.pop(session.socket, None) is None:
+        link = client.link
+        if self._clients.pop(link.socket, None) is None:
             return
-        session.send(framed(flat.DisconnectSignal()))
+        link.send(framed(flat.DisconnectSignal()))
         try:
-            session.socket.shutdown(socket.SHUT_WR)
-            self._selector.modify(session.socket, EVENT_READ)
-            self._leaving[session.socket] = time.perf_counter() + _FAREWELL_SECONDS
+            link.socket.shutdown(socket.SHUT_WR)
+            self._selector.modify(link.socket, EVENT_READ)
+            self._leaving[link.socket] = time.perf_counter() + _FAREWELL_SECONDS
         except OSError:  # it has gone already
-            self._selector.unregister(session.socket)
-            session.close()
+            self._selector.unregister(link.socket)
+            link.close()
         self._gone(client, reason)
 
     def see_off(self) -> None:
@@ -182,12 +182,12 @@ class Clients:
             connection.close()
             return
         try:
-            session = Session(connection, f"client {address[0]}:{address[1]}")
+            link = ClientLink(connection, f"client {address[0]}:{address[1]}")
             self._selector.register(connection, EVENT_READ)
         except OSError:  # gone again
             connection.close()
             return
-        self._clients[connection] = Client(session)
+        self._clients[connection] = Client(link)
         self.refresh()
 
     def _make_room(self) -> bool:
@@ -222,21 +222,21 @@ class Clients:
     def _watch_for_room(self, slow: list[Client]) -> None:
         """Watch those clients, and no others, for room to send what waits for them."""
         for client in {*self._slow, *slow}:
-            if client.session.socket in self._clients:
+            if client.link.socket in self._clients:
                 write = EVENT_WRITE if client in slow else 0
-                self._selector.modify(client.session.socket, EVENT_READ | write)
+                self._selector.modify(client.link.socket, EVENT_READ | write)
         self._slow = slow
 
     def _hear(self, client: Client) -> None:
-        session = client.session
+        link = client.link
         try:
-            messages = session.receive()
+            messages = link.receive()
         except WireError as error:
             _log.error("%s; disconnected", error)
             self._lose(client, "it sent something undecodable")
             return
         for message in messages:
-            if session.socket not in self._clients:
+            if link.socket not in self._clients:
                 return  # dismissed by the message before: what follows does not count
             handler = self.handlers.get(type(message))
             if handler is None:
@@ -244,20 +244,20 @@ class Clients:
             try:
                 handler(client, message)
             except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
-                _log.exception("%s sent a %s that cannot be dealt with", session.name, type(message).__name__)
+                _log.exception("%s sent a %s that cannot be dealt with", link.name, type(message).__name__)
                 self._lose(client, "its message could not be dealt with")
                 return
-        if session.broken:
+        if link.broken:
             self._lose(client, "the connection was closed")
 
     def _lose(self, client: Client, reason: str) -> None:
-        if self._clients.pop(client.session.socket, None) is not None:
-            self._selector.unregister(client.session.socket)
-            client.session.close()
+        if self._clients.pop(client.link.socket, None) is not None:
+            self._selector.unregister(client.link.socket)
+            client.link.close()
             self._gone(client, reason)
 
     def _gone(self, client: Client, reason: str) -> None:
-        _log.info("%s left: %s", client.session.name, reason)
+        _log.info("%s left: %s", client.link.name, reason)
         self.refresh()
         self.on_gone(client, reason)
 

@@ -8,9 +8,9 @@ from rlbot import flat
 
 from rlgym_bridge.server.bot_files import parsed, read_bot, read_script
 from rlgym_bridge.server.config_v4 import read_cfg
-from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.rules import check_rules, name_of
+from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.server.source import Source
 
 Table = Mapping[str, object]

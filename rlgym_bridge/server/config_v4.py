@@ -8,7 +8,7 @@ from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
 from rlgym_bridge.server.bot_files import read_bot, read_script
-from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.server.source import Source
 
 _MATCH: Final = "Match Configuration"

@@ -3,30 +3,26 @@
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
-from rlgym_bridge.physics import Spread
-from rlgym_bridge.recording.mcap.mcap_writer import Recorder
-from rlgym_bridge.server.errors import MatchCalledOff
+from rlgym_bridge.server.host_settings import HostSettings
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.match import Match
-from rlgym_bridge.server.match_recorder import Tape
+from rlgym_bridge.server.match_recorder import MatchRecorder
 from rlgym_bridge.server.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
-from rlgym_bridge.server.roster import Seat, seat_players
-from rlgym_bridge.server.rules import LONGEST_SECONDS, check_rules, course_of, physics_of
-from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.roster import AgentSeat, seat_players
+from rlgym_bridge.server.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.server_errors import MatchCalledOff
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.wire import framed
-from rlgym_bridge.server.world import Lines, SlowInputs, World
+from rlgym_bridge.server.world import Lines, SlowInputs
 
 _log = logging.getLogger(__name__)
 
@@ -35,43 +31,6 @@ _STATUS_SECONDS: Final = 0.25  # of wall time
 _STATUS_REPLIES: Final = 512  # a look at all of them would take milliseconds towards the end
 _LEAVE_SECONDS: Final = 3.0  # bots have this long to end by themselves after a match
 _NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostSettings:
-    """Settings of the matches of a server; see `MatchServer` for what each of them means.
-
-    Raises:
-        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
-            no sense at `pace`.
-    """
-
-    pace: Literal["realtime", "lockstep"]
-    seed: int
-    seconds: float | None
-    max_overtime: float
-    max_kickoff: float
-    connect_timeout: float
-    on_progress: Callable[[MatchStatus], None] | None
-    on_kickoff: OnKickoff | None
-    on_packet: Callable[[bytes], None] | None
-    recorder: Recorder | None
-    log_dir: Path | None
-    world: World
-    dialect: Dialect
-    constants: Mapping[str, Spread]
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be."""
-        if self.pace not in ("realtime", "lockstep"):
-            raise ValueError(f"pace is {self.pace!r}, expected 'realtime' or 'lockstep'")
-        for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0.0:
-                raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
-        if self.seconds is not None and self.seconds > LONGEST_SECONDS:
-            raise ValueError(f"seconds is {self.seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
-        self.world.check_pace(self.pace)
 
 
 class HostedMatch:
@@ -114,8 +73,8 @@ class HostedMatch:
         lobby.open_match(self._roster, None if world.sends_all else Lines(world, settings.seed))
         self._slow_inputs = SlowInputs(self._match, world.latency) if world.latency else None
         inputs = self._slow_inputs or self._match
-        self._tape = None if settings.recorder is None else Tape(settings.recorder, self._match)
-        lobby.take_input = inputs.hold if self._tape is None else self._tape.inputs(inputs.hold)
+        self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
+        lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
         lobby.release = inputs.release
         lobby.take_state = self._match.set_state
 
@@ -154,10 +113,10 @@ class HostedMatch:
         self._settings.log_dir.mkdir(parents=True, exist_ok=True)
         return self._settings.log_dir
 
-    def _not_taken(self, seats: list[Seat]) -> list[Seat]:
+    def _not_taken(self, seats: list[AgentSeat]) -> list[AgentSeat]:
         return [seat for seat in seats if not self._lobby.is_taken(seat)]
 
-    def _wait_until_none(self, missing: Callable[[], list[Seat]], patient: bool) -> None:
+    def _wait_until_none(self, missing: Callable[[], list[AgentSeat]], patient: bool) -> None:
         deadline = time.perf_counter() + self._settings.connect_timeout
         while (seats := missing()) and self._lobby.order is None:
             failed = [
@@ -173,7 +132,7 @@ class HostedMatch:
                     _log.error("the match waits: %s", self._why_not(process.seats))
             self._lobby.clients.pump(_LOOK_SECONDS)
 
-    def _why_not(self, seats: list[Seat]) -> str:
+    def _why_not(self, seats: list[AgentSeat]) -> str:
         """Say who is missing, with all that is known about it."""
         timeout = self._settings.connect_timeout
         lines = []
@@ -196,7 +155,7 @@ class HostedMatch:
         lines.append("Run the command by hand in that folder to see what is wrong.")
         return "\n".join(lines)
 
-    def _process_of(self, seat: Seat) -> BotProcess | None:
+    def _process_of(self, seat: AgentSeat) -> BotProcess | None:
         return next((one for one in self._processes if seat in one.seats), None)
 
     # --- during ------------------------------------------------------------------------------
@@ -211,8 +170,8 @@ class HostedMatch:
         referee, on_packet = match.referee, self._settings.on_packet
         world, slow_inputs = self._settings.world, self._slow_inputs
         ended_pace = RealTime()
-        if self._tape is not None:
-            self._tape.begin(self._roster.configuration)
+        if self._recorder is not None:
+            self._recorder.begin(self._roster.configuration)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():
@@ -222,8 +181,8 @@ class HostedMatch:
                 if data and on_packet is not None:
                     on_packet(data[2:])
                 sent_at = lobby.send_packet(data)
-                if data and self._tape is not None:
-                    self._tape.packet(data[2:])
+                if data and self._recorder is not None:
+                    self._recorder.packet(data[2:])
                 if sent_at >= self._next_status[0]:
                     self._report(sent_at)
                 ended = referee.phase == Phase.ENDED

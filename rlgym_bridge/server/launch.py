@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psutil
 
-from rlgym_bridge.server.roster import Seat
+from rlgym_bridge.server.roster import AgentSeat
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class BotProcess:
         popen: The shell that runs its command.
     """
 
-    seats: list[Seat]
+    seats: list[AgentSeat]
     log_path: Path
     popen: subprocess.Popen[bytes]
     _family: dict[int, psutil.Process] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def _is_alive(process: psutil.Process) -> bool:
         return False
 
 
-def processes_needed(agents: list[Seat]) -> list[list[Seat]]:
+def processes_needed(agents: list[AgentSeat]) -> list[list[AgentSeat]]:
     """Group the seats that are driven by one process.
 
     Args:
@@ -97,7 +97,7 @@ def processes_needed(agents: list[Seat]) -> list[list[Seat]]:
         A list of groups: a hivemind is one for each folder, command, name and team; every other
         bot and script is alone. Agents without a command are left out: the user starts them.
     """
-    groups: dict[tuple[object, ...], list[Seat]] = {}
+    groups: dict[tuple[object, ...], list[AgentSeat]] = {}
     for seat in agents:
         if not seat.run_command:
             continue
@@ -108,7 +108,7 @@ def processes_needed(agents: list[Seat]) -> list[list[Seat]]:
     return list(groups.values())
 
 
-def launch(seats: list[Seat], host: str, port: int, log_dir: Path) -> BotProcess:
+def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotProcess:
     """Start the process for a group of seats.
 
     Its command is given to the shell in the bot's folder; `python` is the one that runs this

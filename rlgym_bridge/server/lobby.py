@@ -15,7 +15,7 @@ from rlbot import flat
 from rlgym_bridge.server.clients import Client, Clients
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
-from rlgym_bridge.server.roster import SCRIPT_TEAM, Roster, Seat
+from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat, Roster
 from rlgym_bridge.server.wire import framed
 from rlgym_bridge.server.world import Lines
 
@@ -74,7 +74,7 @@ class Lobby:
         self.release: Callable[[int], None] | None = None
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self._roster: Roster | None = None
-        self._free: list[Seat] = []
+        self._free: list[AgentSeat] = []
         self._lines: Lines | None = None
 
     # --- the match ---------------------------------------------------------------------------
@@ -109,15 +109,15 @@ class Lobby:
         """Book the messages that those who are still here have missed."""
         for client in self.clients.everyone:
             for account in self._driven(client):
-                account.dropped += client.session.dropped
+                account.dropped += client.link.dropped
 
-    def missing(self) -> list[Seat]:
+    def missing(self) -> list[AgentSeat]:
         """List the seats for which no agent is ready."""
         ready = {seat.identifier for client in self.clients.audience for seat in client.seats}
         agents = self._roster.agents if self._roster else []
         return [seat for seat in agents if seat.identifier not in ready]
 
-    def is_taken(self, seat: Seat) -> bool:
+    def is_taken(self, seat: AgentSeat) -> bool:
         """Tell whether an agent has come for a seat."""
         return seat not in self._free
 
@@ -166,8 +166,8 @@ class Lobby:
             for account in self._driven(client):
                 self.awaited += account.is_awaited and not account.pending
                 account.sent(now)
-            client.session.send_together(packets)
-            broken |= client.session.broken
+            client.link.send_together(packets)
+            broken |= client.link.broken
         left = lines.next_at(audience) - now
         if broken:
             self.clients.lose_broken()
@@ -198,7 +198,7 @@ class Lobby:
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
         if index not in client.cars:
-            name = client.session.name
+            name = client.link.name
             self._warn_once(client, "%s drives car %d, which is not its own: ignored", name, index)
             return
         account = self.accounts[index]
@@ -216,7 +216,7 @@ class Lobby:
     def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
         if self._roster is None or self.take_state is None:
             return
-        name = client.session.name
+        name = client.link.name
         if not self._roster.configuration.enable_state_setting:
             self._warn_once(client, "%s sets the state: ignored, the match has no enable_state_setting", name)
         elif not self.take_state(message):
@@ -240,7 +240,7 @@ class Lobby:
         client.agent_id = agent_id
         client.closes_between_matches = message.close_between_matches
         if agent_id:
-            client.session.name = f"agent {agent_id!r}"
+            client.link.name = f"agent {agent_id!r}"
         if self._roster is not None:
             self._welcome(client, self._roster)
 
@@ -250,10 +250,10 @@ class Lobby:
         A client that has seen one match is not sent the configuration of the next one.
         """
         if not client.informed:
-            client.session.send(framed(roster.configuration))
+            client.link.send(framed(roster.configuration))
         self._reserve(client, roster)
         if not client.informed:
-            client.session.send(framed(field_info()))
+            client.link.send(framed(field_info()))
         client.informed = True
         self._note_ready(client)
 
@@ -274,9 +274,9 @@ class Lobby:
             ]  # fmt: skip
         self._free = [seat for seat in self._free if seat not in seats]
         client.sit(seats)
-        client.session.name = f"agent {first.label}"
+        client.link.name = f"agent {first.label}"
         driven = [flat.ControllableInfo(seat.index, seat.identifier) for seat in seats]
-        client.session.send(framed(flat.ControllableTeamInfo(first.team, driven)))
+        client.link.send(framed(flat.ControllableTeamInfo(first.team, driven)))
 
     def _on_ready(self, client: Client, _: flat.InitComplete) -> None:
         client.ready = True
@@ -292,7 +292,7 @@ class Lobby:
     def _on_gone(self, client: Client, reason: str) -> None:
         for account in self._driven(client):
             _log.warning("nobody drives %s any more: %s", account.seat.label, reason)
-            account.dropped += client.session.dropped
+            account.dropped += client.link.dropped
             if account.pending and account.is_awaited:
                 self.awaited -= 1
             account.ready = account.pending = False
@@ -320,10 +320,10 @@ class Lobby:
         if self.takes_matches:
             self.order = Order(start=match)
         else:
-            _log.warning("%s asks for another match: ignored, this one was begun here", client.session.name)
+            _log.warning("%s asks for another match: ignored, this one was begun here", client.link.name)
 
     def _on_stop(self, _: Client, message: flat.StopCommand) -> None:
         self.order = Order(shut_down=message.shutdown_server)
 
     def _on_ping(self, client: Client, message: flat.PingRequest) -> None:
-        client.session.send(framed(flat.PingResponse(message.cookie)))
+        client.link.send(framed(flat.PingResponse(message.cookie)))

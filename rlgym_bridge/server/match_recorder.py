@@ -6,14 +6,14 @@ from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import FIELD_INFO, INPUT, INPUTS, MATCH_CONFIGURATION, PACKETS
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
-from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.wire import framed
 
 TakeInput = Callable[[int, flat.ControllerState], bool]
 
 
-class Tape:
+class MatchRecorder:
     """Puts a match into a recording.
 
     Args:

@@ -28,8 +28,8 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.server.players import Player, physics
 from rlgym_bridge.server.referee import Referee
-from rlgym_bridge.server.roster import Seat
-from rlgym_bridge.server.scores import Scores
+from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.server.scoreboard import Scoreboard
 from rlgym_bridge.server.simulation import Simulation
 
 _NO_CHARGE: Final = -1  # `charge_level` of a ball that is not Dropshot's [flatbuffers]
@@ -71,8 +71,8 @@ class Packer:
         self,
         simulation: Simulation,
         referee: Referee,
-        scores: Scores,
-        seats: list[Seat],
+        scores: Scoreboard,
+        seats: list[AgentSeat],
         dialect: Dialect | None = None,
     ) -> None:
         """Take the sources of a match.

@@ -8,7 +8,7 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND
 from rlgym_bridge.server.dodge import dodge_timeout_of
-from rlgym_bridge.server.roster import Seat
+from rlgym_bridge.server.roster import AgentSeat
 
 _DOUBLE_JUMP_TICKS: Final = 13
 """Packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]."""
@@ -38,7 +38,7 @@ class Player:
                  "_double_jump_frame", "_had_double_jumped", "_last_input", "_offset", "_physics", "_seat",
                  "_touch")  # fmt: skip
 
-    def __init__(self, seat: Seat, dialect: Dialect) -> None:
+    def __init__(self, seat: AgentSeat, dialect: Dialect) -> None:
         """Take who it is.
 
         Args:

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.server.roster import Seat
+from rlgym_bridge.server.roster import AgentSeat
 
 _FIRST_SIZE: Final = 65536  # reply times; nine minutes of ticks
 _MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
@@ -133,7 +133,7 @@ class BotAccount:
     __slots__ = ("_times", "answered", "dropped", "invalid", "late", "misses", "pending", "ready",
                  "replies", "seat", "sent_at")  # fmt: skip
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: AgentSeat) -> None:
         """Start at zero."""
         self.seat = seat
         self.ready = False

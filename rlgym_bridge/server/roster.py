@@ -8,15 +8,15 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY
-from rlgym_bridge.server.errors import ConfigError
 from rlgym_bridge.server.referee import TEAM_NAMES
+from rlgym_bridge.server.server_errors import ConfigError
 
 MAX_TEAM_SIZE: Final = 4  # standard soccar goes up to 4v4
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
 
 
 @dataclass(frozen=True)
-class Seat:
+class AgentSeat:
     """A car and the agent that drives it, or a script.
 
     Attributes:
@@ -65,12 +65,12 @@ class Roster:
         configuration: The match configuration with the ids set, as clients are sent it.
     """
 
-    cars: list[Seat]
-    scripts: list[Seat]
+    cars: list[AgentSeat]
+    scripts: list[AgentSeat]
     configuration: flat.MatchConfiguration
 
     @property
-    def agents(self) -> list[Seat]:
+    def agents(self) -> list[AgentSeat]:
         """List all seats in the order in which they are given out: bots, then scripts."""
         return [*self.cars, *self.scripts]
 
@@ -99,7 +99,7 @@ def seat_players(configuration: flat.MatchConfiguration) -> Roster:
         player.player_id = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
         body = 0 if bot.loadout is None else bot.loadout.car_id
         cars.append(
-            Seat(
+            AgentSeat(
                 index, _unique(bot.name or bot.agent_id, names), player.team, bot.agent_id.strip(),
                 player.player_id, HITBOX_OF_BODY.get(body, 0), bot.hivemind, bot.run_command,
                 bot.root_dir, _environment(bot.environment),
@@ -132,8 +132,10 @@ def _checked_bot(index: int, player: flat.PlayerConfiguration) -> flat.CustomBot
     return bot
 
 
-def _seat_scripts(configuration: flat.MatchConfiguration, taken: set[int], cars: list[Seat]) -> list[Seat]:
-    seats: list[Seat] = []
+def _seat_scripts(
+    configuration: flat.MatchConfiguration, taken: set[int], cars: list[AgentSeat]
+) -> list[AgentSeat]:
+    seats: list[AgentSeat] = []
     ids = {car.agent_id for car in cars if car.run_command}
     for index, script in enumerate(configuration.script_configurations):
         agent_id = script.agent_id.strip()
@@ -147,7 +149,7 @@ def _seat_scripts(configuration: flat.MatchConfiguration, taken: set[int], cars:
         ids.add(agent_id)
         script.script_id = _identifier(f"{agent_id}/{SCRIPT_TEAM}/{index}", taken)
         seats.append(
-            Seat(
+            AgentSeat(
                 index, script.name or agent_id, SCRIPT_TEAM, agent_id, script.script_id, 0, False,
                 script.run_command, script.root_dir, _environment(script.environment),
             )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from rlgym_bridge.server.errors import ConfigError
+from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import read_text
 

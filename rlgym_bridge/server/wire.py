@@ -13,7 +13,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.server.errors import ServerError
+from rlgym_bridge.server.server_errors import ServerError
 
 MAX_PAYLOAD: Final = 65535
 """Bytes in one message: the length has 16 bits [RLBot core]."""
@@ -85,7 +85,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-class Session:
+class ClientLink:
     """One connected client: complete messages in, whole messages out.
 
     Attributes:

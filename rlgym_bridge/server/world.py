@@ -19,7 +19,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.server.clients import Client
-from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.wire import MAX_QUEUED
 
 _NEVER: Final = math.inf

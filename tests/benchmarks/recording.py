@@ -20,7 +20,7 @@ from rlbot import flat
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.live.agent_recorder import Tape
+from rlgym_bridge.live.agent_recorder import AgentRecorder
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.recording.mcap.channels import PACKETS
@@ -51,7 +51,7 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
         target = Path(folder) / "recorded.mcap"
         decoder = Decoder(flat.FieldInfo(), None, shadow=False)
         recorder = Recorder(target, prepare=state_message)
-        tape = Tape(recorder, "benchmark")
+        recorder = AgentRecorder(recorder, "benchmark")
         costs, cpu = [], time.process_time()
         spent_here = 0.0
         due = time.perf_counter()
@@ -71,14 +71,14 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
             decoder.update(content)
             spent_here += time.process_time() - began
             start = time.perf_counter()
-            tape.heard(content, packets[number])
-            tape.sent(tick, 0, row)
+            recorder.heard(content, packets[number])
+            recorder.sent(tick, 0, row)
             if episode is not None and tick % _TICK_SKIP == 0:
-                tape.decided(tick, [0], episode, True)
+                recorder.decided(tick, [0], episode, True)
             costs.append(time.perf_counter() - start)
             time.sleep(max(0.0, due - time.perf_counter()))
         used = time.process_time() - cpu - spent_here
-        tape.close()
+        recorder.close()
         p50, p99 = np.percentile(costs, [50, 99]) * 1e6
         size = target.stat().st_size / 1e6
     return {

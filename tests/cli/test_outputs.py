@@ -10,7 +10,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main, options
 from rlgym_bridge.cli.options import check_outputs, write_json
-from rlgym_bridge.probe import Report
+from rlgym_bridge.probe import ProbeReport
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.server import ConfigError
 from tests.support.processes import child, run_to_end
@@ -25,7 +25,7 @@ sys.exit(main(["probe"]))"""
 posix = pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
 
 
-def found_nothing() -> Report:
+def found_nothing() -> ProbeReport:
     return Probe((1, 2), flat.FieldInfo()).report()
 
 

@@ -12,8 +12,8 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
 from rlgym_bridge.cli.lineup import with_line_up
+from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import match_of
-from rlgym_bridge.client.seats import NoServer
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
     AnyCondition,

@@ -20,8 +20,8 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.live.bot import play
-from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.live.play import play
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import MatchState
 from tests.live.test_decoder import packet, player
@@ -51,10 +51,12 @@ def brain(policy: Any, parser: Any = None) -> PlayerSpec:
     return PlayerSpec(policy=lambda: policy, components=lambda: Components(None, parser))
 
 
-def pilot(policy: Any, **more: Any) -> Pilot:
+def live_player(policy: Any, **more: Any) -> LivePlayer:
     parser = more.pop("parser", None)
     ids = more.pop("ids", [7])
-    return Pilot(brain(policy, parser), field_info(), CONFIG, ids, Faults(logging.getLogger("tests")), **more)
+    return LivePlayer(
+        brain(policy, parser), field_info(), CONFIG, ids, Faults(logging.getLogger("tests")), **more
+    )
 
 
 def at(frame: int, phase: int = Phase.ACTIVE, *players: flat.PlayerInfo) -> flat.GamePacket:
@@ -65,7 +67,7 @@ def at(frame: int, phase: int = Phase.ACTIVE, *players: flat.PlayerInfo) -> flat
     return flat.GamePacket(made.players, made.boost_pads, made.balls, info, made.teams, [])
 
 
-def sent(one: Pilot, given: flat.GamePacket) -> list[tuple[int, list[float]]]:
+def sent(one: LivePlayer, given: flat.GamePacket) -> list[tuple[int, list[float]]]:
     one.see(given)
     return [(index, row.tolist()) for index, row in one.inputs()]
 
@@ -75,7 +77,7 @@ def neutral(answer: list[tuple[int, list[float]]]) -> bool:
 
 
 def test_a_policy_plays_from_the_second_packet_on() -> None:
-    one = pilot(Always())
+    one = live_player(Always())
     assert neutral(sent(one, at(1)))
     (answer,) = sent(one, at(2))
     assert answer == (0, LookupTableAction.make_lookup_table()[16].tolist())
@@ -86,7 +88,7 @@ def test_a_policy_plays_from_the_second_packet_on() -> None:
 )
 def test_a_policy_that_fails_costs_neutral_controls_and_play_goes_on(action: Any) -> None:
     policy = Always(action)
-    one = pilot(policy)
+    one = live_player(policy)
     for frame in range(1, 30):
         assert neutral(sent(one, at(frame)))
     assert one._faults.counts
@@ -105,14 +107,14 @@ def test_a_parser_that_gives_no_control_rows_costs_neutral_controls(rows: Any) -
         def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> Any:
             return dict.fromkeys(actions, rows)
 
-    one = pilot(Always(0), parser=Parser())
+    one = live_player(Always(0), parser=Parser())
     for frame in range(1, 20):
         assert neutral(sent(one, at(frame)))
     assert sum(one._faults.counts.values()) >= 2
 
 
 def test_each_kind_of_fault_is_logged_once_a_second_at_most(caplog: pytest.LogCaptureFixture) -> None:
-    one = pilot(Always(RuntimeError("no idea")))
+    one = live_player(Always(RuntimeError("no idea")))
     for frame in range(1, 400):
         sent(one, at(frame))
     assert one._faults.counts["decision failed"] > 40
@@ -120,7 +122,7 @@ def test_each_kind_of_fault_is_logged_once_a_second_at_most(caplog: pytest.LogCa
 
 
 def test_a_missing_car_gets_no_answer_until_it_is_there_and_then_plays() -> None:
-    one = pilot(Always())
+    one = live_player(Always())
     other = player(player_id=8)
     for frame in range(1, 20):
         assert sent(one, at(frame, Phase.ACTIVE, other)) == []
@@ -130,7 +132,7 @@ def test_a_missing_car_gets_no_answer_until_it_is_there_and_then_plays() -> None
 
 
 def test_our_car_is_found_by_identifier_when_seats_change() -> None:
-    one = pilot(Always())
+    one = live_player(Always())
     other = player(player_id=8)
     for frame in range(1, 12):
         assert sent(one, at(frame, Phase.ACTIVE, player(), other))[0][0] == 0
@@ -141,14 +143,14 @@ def test_our_car_is_found_by_identifier_when_seats_change() -> None:
 
 
 def test_two_cars_of_one_agent_each_get_their_answer() -> None:
-    one = pilot(Always(), ids=[9, 7])
+    one = live_player(Always(), ids=[9, 7])
     one.see(at(1, Phase.ACTIVE, player(), player(player_id=8), player(player_id=9)))
     assert [index for index, _ in one.inputs()] == [2, 0]
 
 
 def test_entering_kickoff_resets_the_policy_once() -> None:
     policy = Always()
-    one = pilot(policy)
+    one = live_player(policy)
     phases = [Phase.COUNTDOWN] * 5 + [Phase.KICKOFF] * 20 + [Phase.ACTIVE] * 50 + [Phase.GOAL_SCORED] * 5
     for frame, phase in enumerate(phases * 3):
         answer = sent(one, at(frame, phase))
@@ -356,7 +358,7 @@ def test_a_parser_may_use_the_same_buffer_again_and_again() -> None:
             self.rows[:, 0] = self.calls / 10
             return dict.fromkeys(actions, self.rows)
 
-    one = pilot(Always(0), parser=Parser())
+    one = live_player(Always(0), parser=Parser())
     throttles = [round(sent(one, at(frame))[0][1][0] * 10) for frame in range(1, 18)]
     assert throttles == [0] + [1] * 8 + [2] * 8
 
@@ -369,21 +371,21 @@ def test_a_reset_that_fails_is_tried_again() -> None:
                 raise RuntimeError("not now")
 
     policy = Fragile()
-    one = pilot(policy)
+    one = live_player(policy)
     for frame in [*range(1, 20), *range(500, 530)]:
         answer = sent(one, at(frame))
     assert policy.resets == 3 and not neutral(answer)
 
 
 def test_with_more_cars_than_a_state_holds_ours_is_let_go() -> None:
-    one = pilot(Always())
+    one = live_player(Always())
     crowd = [player(player_id=i) for i in (1, 2, 3, 4, 7)]
     for frame in range(1, 5):
         assert sent(one, at(frame, Phase.ACTIVE, *crowd)) == [(4, [0.0] * 8)]
 
 
 def test_of_two_cars_of_ours_the_one_that_is_left_is_let_go() -> None:
-    one = pilot(Always(), ids=[7, 9])
+    one = live_player(Always(), ids=[7, 9])
     assert neutral(sent(one, at(1, Phase.ACTIVE, player(player_id=8), player())))
     assert [index for index, _ in one.inputs()] == [1]
 

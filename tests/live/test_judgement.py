@@ -16,9 +16,9 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import overlay
-from rlgym_bridge.live.agent_report import Report
-from rlgym_bridge.live.player import Faults, Pilot
-from rlgym_bridge.live.session import Session
+from rlgym_bridge.live.agent_report import AgentReport
+from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.live.session import BotSession
 from rlgym_bridge.server.packer import field_info
 from tests.live.test_agent import CONFIG, Always, at, brain
 from tests.live.test_decoder import player
@@ -54,7 +54,9 @@ class Screen(Renderer[Any]):
         self.closed = True
 
 
-def played(reward: Any, screen: Screen | None = None, ticks: int = 25) -> tuple[Pilot, list[list[float]]]:
+def played(
+    reward: Any, screen: Screen | None = None, ticks: int = 25
+) -> tuple[LivePlayer, list[list[float]]]:
     """Play some ticks from a kickoff."""
 
     def parts() -> Components:
@@ -64,32 +66,32 @@ def played(reward: Any, screen: Screen | None = None, ticks: int = 25) -> tuple[
         )  # fmt: skip
 
     whole: PlayerSpec = replace(brain(Always()), components=parts)
-    pilot = Pilot(whole, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
+    live_player = LivePlayer(whole, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
     rows = []
     for frame in range(1, ticks + 1):
-        pilot.see(at(frame, Phase.KICKOFF, player()))
-        rows.append(pilot.inputs()[0][1].tolist())
-    return pilot, rows
+        live_player.see(at(frame, Phase.KICKOFF, player()))
+        rows.append(live_player.inputs()[0][1].tolist())
+    return live_player, rows
 
 
 def test_rewards_and_conditions_are_asked_at_every_decision_but_the_first() -> None:
-    pilot, _ = played(Each())
-    report = pilot.episode.report  # decisions at frames 1, 9, 17, 25
+    live_player, _ = played(Each())
+    report = live_player.episode.report  # decisions at frames 1, 9, 17, 25
     assert report.rewards == {"blue-0": 0.5} and report.returns == {"blue-0": 1.5}
     assert report.truncated == {"blue-0": True}
 
 
 def test_a_reward_that_raises_is_counted_and_play_goes_on_as_without_it() -> None:
-    pilot, rows = played(Broken())
-    assert pilot._faults.counts == {"judgement failed": 3}
+    live_player, rows = played(Broken())
+    assert live_player._faults.counts == {"judgement failed": 3}
     assert rows == played(None)[1]
 
 
 def test_a_renderer_is_shown_every_decision_and_closed() -> None:
     screen = Screen()
-    pilot, _ = played(Each(), screen)
+    live_player, _ = played(Each(), screen)
     assert screen.ticks == [9, 17, 25]
-    pilot.close()
+    live_player.close()
     assert screen.closed
 
 
@@ -110,12 +112,14 @@ def test_the_overlay_is_drawn_where_it_is_asked_for_and_has_changed(
     monkeypatch.delenv(overlay.OVERLAY_VARIABLE, raising=False)
     if value is not None:
         monkeypatch.setenv(overlay.OVERLAY_VARIABLE, value)
-    session = Session(("127.0.0.1", 1), brain(Always()), Report("me", Faults(logging.getLogger("tests"))))
+    session = BotSession(
+        ("127.0.0.1", 1), brain(Always()), AgentReport("me", Faults(logging.getLogger("tests")))
+    )
     sent: list[bytes] = []
     monkeypatch.setattr(session._relay, "send_bytes", sent.append)
-    session._pilot, _ = played(Each())
+    session._player, _ = played(Each())
     for reward in (0.5, 0.5, 0.75):
-        session._pilot.episode.report = StepReport({"blue-0": reward})
+        session._player.episode.report = StepReport({"blue-0": reward})
         session._newest = at(26, Phase.KICKOFF, player())
         session._answer()
     groups = [flat.InterfacePacket.unpack(one).message for one in sent]

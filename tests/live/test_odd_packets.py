@@ -10,12 +10,12 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.clock import Timing
-from rlgym_bridge.live.player import Faults, Pilot
+from rlgym_bridge.live.player import Faults, LivePlayer
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.sim import shadow
 from rlgym_bridge.state import KNOWN_FIELDS
-from tests.live.test_agent import CONFIG, Always, at, brain, neutral, pilot, sent
+from tests.live.test_agent import CONFIG, Always, at, brain, live_player, neutral, sent
 from tests.live.test_decoder import packet, player
 from tests.live.test_shadow import playing
 from tests.parity.world import make_match, with_fields
@@ -140,7 +140,7 @@ def test_an_arena_in_which_the_cars_do_not_fit_is_replaced(monkeypatch: pytest.M
 
 
 def test_the_answer_to_a_packet_with_other_players_is_known_before_its_cars_are_taken_in() -> None:
-    one = pilot(Always())
+    one = live_player(Always())
     other = player(player_id=8, team=1)
     for frame in range(1, 12):
         sent(one, at(frame, 3, player(), other))
@@ -154,7 +154,7 @@ def test_the_answer_to_a_packet_with_other_players_is_known_before_its_cars_are_
 
 def test_without_a_delay_the_answer_to_other_players_waits_for_the_decision() -> None:
     at_once = replace(brain(Always()), timing=Timing(action_delay=0))
-    one = Pilot(at_once, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
+    one = LivePlayer(at_once, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
     sent(one, at(1))
     changed = at(2, 3, player(player_id=8), player())
     assert not one.foresee(changed)

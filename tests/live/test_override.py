@@ -9,9 +9,9 @@ from rlbot import flat
 
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.bot import play
+from rlgym_bridge.live.play import play
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
-from tests.live.test_agent import FULL_THROTTLE, Always, FakeServer, at, neutral, pilot, sent
+from tests.live.test_agent import FULL_THROTTLE, Always, FakeServer, at, live_player, neutral, sent
 from tests.live.test_decoder import player
 
 
@@ -23,7 +23,7 @@ def test_an_override_drives_and_play_resumes_with_a_reset() -> None:
         calls.append(int(state.frame[0]))
         return np.tile(FULL_THROTTLE, (5, 1)) if state.frame[0] < 110 else None
 
-    one = pilot(policy, override=override)
+    one = live_player(policy, override=override)
     rows = [sent(one, at(100 + tick))[0][1] for tick in range(30)]
     assert all(row == FULL_THROTTLE for row in rows[:10])
     assert calls[:3] == [100, 105, 110]
@@ -34,7 +34,7 @@ def test_an_override_drives_and_play_resumes_with_a_reset() -> None:
 
 @pytest.mark.parametrize("given", ["rubbish", np.full(8, np.nan), np.zeros(7)])
 def test_an_override_that_returns_rubbish_lets_the_policy_play_on(given: Any) -> None:
-    one = pilot(Always(), override=lambda state: given)
+    one = live_player(Always(), override=lambda state: given)
     answers = [sent(one, at(frame)) for frame in range(1, 20)]
     assert not neutral(answers[-1])
     assert one._faults.counts["override failed"] >= 10
@@ -49,13 +49,13 @@ def test_an_override_that_takes_two_arguments_is_told_which_car_is_its_own() -> 
 
     blue, orange = player(player_id=7), player(player_id=8, team=1)
     for ours, row in ((7, 0), (8, 1)):
-        one = pilot(Always(), ids=[ours], override=override)
+        one = live_player(Always(), ids=[ours], override=override)
         assert sent(one, at(1, Phase.ACTIVE, orange, blue))[0][1] == FULL_THROTTLE
         assert asked.pop() == (row, ours) and not asked
 
 
 def test_a_second_argument_that_has_a_value_already_is_left_to_it() -> None:
-    one = pilot(Always(), override=lambda state, throttle=1.0: [throttle, *[0.0] * 7])
+    one = live_player(Always(), override=lambda state, throttle=1.0: [throttle, *[0.0] * 7])
     assert sent(one, at(1))[0][1] == FULL_THROTTLE
 
 
@@ -64,7 +64,7 @@ def test_of_two_cars_of_an_agent_an_override_may_drive_one_and_leave_the_other_t
         return FULL_THROTTLE if row == 1 and state.frame[0] < 20 else None
 
     policy = Always()
-    one = pilot(policy, ids=[7, 8], override=override)
+    one = live_player(policy, ids=[7, 8], override=override)
     theirs = LookupTableAction.make_lookup_table()[16].tolist()
     for frame in range(1, 40):
         answer = sent(one, at(frame, Phase.ACTIVE, player(), player(player_id=8)))
@@ -101,13 +101,13 @@ def test_an_override_on_chaser_is_shown_what_only_the_simulation_knows(
 def test_override_rows_are_ticks_so_that_those_of_lost_packets_are_past() -> None:
     rows = np.zeros((20, 8), np.float32)
     rows[:, 0] = np.arange(20) / 20
-    one = pilot(Always(), override=lambda state: rows if state.frame[0] == 1 else None)
+    one = live_player(Always(), override=lambda state: rows if state.frame[0] == 1 else None)
     sent_rows = [round(sent(one, at(frame))[0][1][0] * 20) for frame in (1, 2, 3, 8, 9, 10)]
     assert sent_rows == [0, 1, 2, 7, 8, 9]
 
 
 def test_override_rows_end_where_a_new_kickoff_begins() -> None:
-    one = pilot(
+    one = live_player(
         Always(), override=lambda state: np.tile(FULL_THROTTLE, (50, 1)) if state.frame[0] == 100 else None
     )
     assert sent(one, at(100))[0][1] == FULL_THROTTLE

@@ -9,8 +9,8 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
-from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields

@@ -13,10 +13,10 @@ from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.simulated_match import Match
 from tests.parity.scenes import Director
 
 MUTATORS = flat.MatchConfiguration(mutators=flat.MutatorSettings())

@@ -7,14 +7,14 @@ from contextlib import closing
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.client.seats import NoServer
+from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.game import Phase
-from rlgym_bridge.probe import Probe, Report
+from rlgym_bridge.probe import Probe, ProbeReport
 from rlgym_bridge.probe.client import Players
 from tests.support.probe_packets import car, frame
 
 
-def fed(packet_of, most: int = 6000) -> Report:
+def fed(packet_of, most: int = 6000) -> ProbeReport:
     """Show the probe packets made by hand until it is done."""
     probe = Probe((1, 2), flat.FieldInfo(), most)
     number = 0

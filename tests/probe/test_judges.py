@@ -4,11 +4,11 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.probe import Frame, Reply, contact, goal, jumps, kickoff, latency, wheels
+from rlgym_bridge.probe import Frame, Reply, contact, goal, jumps, kickoff, latency, wheel_landings
 from rlgym_bridge.probe.cadence import Cadence
 from rlgym_bridge.probe.frames import press, put
-from rlgym_bridge.probe.latency import Trial
-from rlgym_bridge.probe.pads import PadWatch
+from rlgym_bridge.probe.latency import InputChange
+from rlgym_bridge.probe.pad_watch import PadWatch
 from tests.support.probe_packets import car, frame
 
 AIR = flat.AirState
@@ -179,21 +179,21 @@ def test_pads_that_a_kickoff_brings_back_are_not_timed() -> None:
 
 
 def test_latencies_that_fit_alike_are_told_apart_by_the_motion_of_the_car() -> None:
-    gaps = [Trial(100, 100, 102), Trial(200, 200, 202)] * 5
+    gaps = [InputChange(100, 100, 102), InputChange(200, 200, 202)] * 5
     assert latency.judge(gaps).value is None
     assert latency.judge(gaps).evidence == "0 or 1 ticks fit 10 of 10 changes"
-    assert latency.judge([*gaps, Trial(300, 300, 302, moved=301.9)]).value == "1"
-    assert latency.judge([Trial(1, 3, 4)] * 9 + [Trial(1, 9, 10)]).value == "2"
-    assert latency.judge([Trial(1, 1 + tick, 2 + tick) for tick in range(12)]).value is None
+    assert latency.judge([*gaps, InputChange(300, 300, 302, moved=301.9)]).value == "1"
+    assert latency.judge([InputChange(1, 3, 4)] * 9 + [InputChange(1, 9, 10)]).value == "2"
+    assert latency.judge([InputChange(1, 1 + tick, 2 + tick) for tick in range(12)]).value is None
     assert latency.judge([]).evidence.startswith("no input was seen in last_input within 40 packets")
-    assert latency.judge([Trial(1, 3, 4)] * 4).evidence.startswith("4 inputs were seen in last_input")
+    assert latency.judge([InputChange(1, 3, 4)] * 4).evidence.startswith("4 inputs were seen in last_input")
 
 
 def test_landings_without_three_wheels_settle_nothing() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     frames = [frame(tick, car(hitbox=box)) for tick in range(100)]
-    assert wheels.judge(frames).value is None
-    assert "in 100 of 100 with four" in wheels.judge(frames).evidence
+    assert wheel_landings.judge(frames).value is None
+    assert "in 100 of 100 with four" in wheel_landings.judge(frames).evidence
 
 
 def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:

@@ -5,8 +5,8 @@ from collections import Counter
 from rlbot import flat
 
 from rlgym_bridge.probe import Frame
-from rlgym_bridge.probe.wheels import touching
-from rlgym_bridge.server.match import Match
+from rlgym_bridge.probe.wheel_landings import touching
+from rlgym_bridge.server.simulated_match import Match
 from tests.support.probe_questions import ask
 
 AIR = flat.AirState

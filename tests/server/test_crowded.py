@@ -69,8 +69,8 @@ def test_a_client_that_reads_nothing_gets_all_of_its_messages_when_it_reads_agai
     (served,) = lobby.clients.everyone
     for message in messages:
         lobby.send_packet(message)
-    sent = len(messages) - served.session.dropped
-    assert served.session.waiting
+    sent = len(messages) - served.link.dropped
+    assert served.link.waiting
     numbers = []
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(lambda: numbers.extend(client.receive().index for _ in range(sent)))

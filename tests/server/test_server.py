@@ -14,8 +14,8 @@ import pytest
 from rlbot import flat
 from rlbot.managers import MatchManager
 
+from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
-from rlgym_bridge.client.seats import Seats
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
 from rlgym_bridge.server.hosting import HostedMatch
@@ -257,7 +257,7 @@ def test_who_stops_the_match_owes_no_answer_to_its_last_packet():
     with lockstep() as server:
         thread = threading.Thread(target=lambda: results.append(server.play(match)), daemon=True)
         thread.start()
-        seats = Seats((server.host, server.port), agents, patience=10.0)
+        seats = AgentConnections((server.host, server.port), agents, patience=10.0)
         for _ in range(5):
             assert seats.packets(10.0)
             seats.answer([flat.PlayerInput(index) for index in range(2)])

@@ -9,28 +9,28 @@ from rlbot import flat
 
 from rlgym_bridge.server import MatchServer, ServerError
 from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.wire import MAX_QUEUED, Session, WireError, framed, listen
+from rlgym_bridge.server.wire import MAX_QUEUED, ClientLink, WireError, framed, listen
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import match_of, player
 
 
 def pair():
-    """A server's session and the client's socket at its other end."""
+    """A server's link and the client's socket at its other end."""
     listener = listen("127.0.0.1", 0)
     client = socket.create_connection(listener.getsockname(), timeout=5.0)
     listener.settimeout(5.0)
     connection, _ = listener.accept()
     listener.close()
-    return Session(connection, "client"), client
+    return ClientLink(connection, "client"), client
 
 
-def read(session):
+def read(link):
     time.sleep(0.05)
-    return session.receive()
+    return link.receive()
 
 
 def test_messages_split_anywhere_and_sent_together_arrive_whole():
-    session, client = pair()
+    link, client = pair()
     inputs = [flat.PlayerInput(index, flat.ControllerState(throttle=0.5)) for index in range(3)]
     stream = b"".join(
         len(payload).to_bytes(2, "big") + payload
@@ -38,18 +38,18 @@ def test_messages_split_anywhere_and_sent_together_arrive_whole():
     )
     for cut in (1, 2, 30, 61, 62, 63, 100):
         client.sendall(stream[:cut])
-        first = read(session)
+        first = read(link)
         client.sendall(stream[cut:])
-        messages = first + read(session)
+        messages = first + read(link)
         assert [one.player_index for one in messages] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("payload", [b"", b"\0" * 64, b"\xff" * 40, bytes(range(200))])
 def test_bytes_that_are_no_message_raise_and_say_who_sent_them(payload):
-    session, client = pair()
+    link, client = pair()
     client.sendall(len(payload).to_bytes(2, "big") + payload)
     with pytest.raises(WireError, match=rf"client sent {len(payload)} bytes that are no RLBot v5 message"):
-        read(session)
+        read(link)
 
 
 def test_a_message_that_is_too_long_is_not_sent(caplog):
@@ -58,20 +58,20 @@ def test_a_message_that_is_too_long_is_not_sent(caplog):
 
 
 def test_a_client_that_does_not_read_loses_the_newest_messages_and_no_bytes():
-    session, client = pair()
-    session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    link, client = pair()
+    link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     messages = [framed(flat.MatchComm(number, 0, False, None, b"x" * 20_000)) for number in range(1000)]
     started = time.perf_counter()
     for message in messages:
-        session.send(message)
+        link.send(message)
     assert time.perf_counter() - started < 2.0  # it never waited
-    assert session.dropped > 0
-    kept = len(messages) - session.dropped
+    assert link.dropped > 0
+    kept = len(messages) - link.dropped
     assert kept >= MAX_QUEUED
     received = b""
     client.settimeout(0.2)
     while len(received) < sum(map(len, messages[:kept])):
-        session.flush()
+        link.flush()
         received += client.recv(1 << 20)
     assert received == b"".join(messages[:kept])
 

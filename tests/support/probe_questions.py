@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.probe import Frame, Probe, Report
-from rlgym_bridge.server.match import Match
+from rlgym_bridge.probe import Frame, Probe, ProbeReport
 from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.world import SlowInputs
 from tests.support.stepped_match import as_received, seats
 
@@ -21,7 +21,7 @@ def ask(
     sets_state: bool = True,
     watch: Callable[[Match, Frame], None] = lambda match, frame: None,
     **more: int,
-) -> Report:
+) -> ProbeReport:
     """Let the probe play, and return its report.
 
     Args:

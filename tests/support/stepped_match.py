@@ -10,9 +10,9 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.match import Match
 from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.roster import Seat, seat_players
+from rlgym_bridge.server.roster import AgentSeat, seat_players
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.simulation import OnKickoff, Physics
 
 HERE = Path(__file__).parent
@@ -38,7 +38,7 @@ def match_of(*players: flat.PlayerConfiguration, **fields: object) -> flat.Match
     return configuration
 
 
-def seats(team_size: int = 1, bodies: Sequence[int] = ()) -> list[Seat]:
+def seats(team_size: int = 1, bodies: Sequence[int] = ()) -> list[AgentSeat]:
     """Return the seats of a match of `team_size` against `team_size`."""
     players = []
     for slot in range(2 * team_size):

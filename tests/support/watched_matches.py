@@ -16,7 +16,7 @@ from pytest import MonkeyPatch
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.server.match import Match
+from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.simulation import Simulation
 from tests.packet_checker import PacketChecker, Rules
 

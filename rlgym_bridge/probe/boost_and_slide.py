@@ -7,7 +7,7 @@ from typing import Final
 from rlgym_bridge.game import BOOST_MIN_SECONDS, BOOST_PER_SECOND, TICK_SECONDS
 from rlgym_bridge.probe.findings import Fact
 from rlgym_bridge.probe.frames import press, put, seconds_between
-from rlgym_bridge.probe.stage import SPOT, STANDING_Z, Play, Stage
+from rlgym_bridge.probe.probe_scene import SPOT, STANDING_Z, Play, ProbeScene
 
 _SLIDE_SPEED: Final = 1000.0  # uu/s at which the handbrake is pulled
 _SLIDE_TICKS: Final = 60
@@ -15,15 +15,15 @@ _SLIDE: Final = 708.0
 """uu/s sideways after 60 ticks of full throttle, steering and handbrake from there (RocketSim 2.2.1)."""
 
 
-def boost(stage: Stage) -> Play[list[Fact]]:
+def boost(scene: ProbeScene) -> Play[list[Fact]]:
     """Boost for one packet, then for half a second."""
-    yield from stage.stand()
-    yield from stage.hold(1, press(boost=True))
-    yield from stage.hold(30)
-    tapped = list(stage.frames)
-    yield from stage.stand()
-    yield from stage.hold(60, press(boost=True))
-    long = [one for one in stage.frames if one.car.boost > 1.0]
+    yield from scene.stand()
+    yield from scene.hold(1, press(boost=True))
+    yield from scene.hold(30)
+    tapped = list(scene.frames)
+    yield from scene.stand()
+    yield from scene.hold(60, press(boost=True))
+    long = [one for one in scene.frames if one.car.boost > 1.0]
     burnt = tapped[0].car.boost - tapped[-1].car.boost
     burning = [now for before, now in pairwise(long) if now.car.boost < before.car.boost - 1e-3]
     rate = None
@@ -37,19 +37,19 @@ def boost(stage: Stage) -> Play[list[Fact]]:
     ]
 
 
-def handbrake(stage: Stage) -> Play[list[Fact]]:
+def handbrake(scene: ProbeScene) -> Play[list[Fact]]:
     """Slide: full throttle, steering and handbrake from a given speed."""
     value = None
-    yield from stage.stand()
-    if (yield from stage.put(put((*SPOT, STANDING_Z), (_SLIDE_SPEED, 0.0, 0.0)))):
+    yield from scene.stand()
+    if (yield from scene.put(put((*SPOT, STANDING_Z), (_SLIDE_SPEED, 0.0, 0.0)))):
         slide = press(throttle=1.0, steer=1.0, handbrake=True)
-        yield from stage.until(lambda one: one.car.last_input.handbrake, 20, slide)
-        yield from stage.hold(_SLIDE_TICKS, slide)
-        value = _sideways(stage)
+        yield from scene.until(lambda one: one.car.last_input.handbrake, 20, slide)
+        yield from scene.hold(_SLIDE_TICKS, slide)
+        value = _sideways(scene)
     return [Fact("speed sideways in a slide", value, _SLIDE, "uu/s", 0.1 * _SLIDE)]
 
 
-def _sideways(stage: Stage) -> float:
-    body = stage.frame.car.physics
+def _sideways(scene: ProbeScene) -> float:
+    body = scene.frame.car.physics
     yaw, velocity = body.rotation.yaw, body.velocity
     return abs(-math.sin(yaw) * velocity.x + math.cos(yaw) * velocity.y)

@@ -13,7 +13,7 @@ from rlbot import flat
 from rlgym_bridge.game import HITBOXES, TICK_SECONDS, WHEELS
 from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import Frame, press, put
-from rlgym_bridge.probe.stage import SPOT, Play, Stage
+from rlgym_bridge.probe.probe_scene import SPOT, Play, ProbeScene
 
 _TILTS: Final = ((0.1, 0.25), (0.14, -0.3), (-0.12, 0.25), (-0.15, -0.3), (0.2, 0.2), (-0.2, 0.2))
 """(pitch, roll) of the landings, rad."""
@@ -25,19 +25,19 @@ _LEAST: Final = 4  # frames with three wheels, to say something
 _MOST_SPEED: Final = 600.0  # uu/s
 
 
-def landings(stage: Stage) -> Play[list[Frame]]:
+def landings(scene: ProbeScene) -> Play[list[Frame]]:
     """Land some times with a tilt, so that one wheel after another touches."""
     frames: list[Frame] = []
     for pitch, roll in _TILTS:
-        set_up = yield from stage.put(
+        set_up = yield from scene.put(
             put((*SPOT, _DROP_Z), (0.0, 0.0, -_SINKING), (pitch, 0.0, roll)), boost=50.0
         )
         if not set_up:  # a jump with a roll lands on two wheels first, too
-            yield from stage.hold(20, press(jump=True))
-            yield from stage.hold(15, press(roll=math.copysign(1.0, roll), pitch=math.copysign(0.5, pitch)))
-            yield from stage.until(lambda one: one.car.air_state == flat.AirState.OnGround, 240)
-        yield from stage.hold(45)
-        frames += stage.frames
+            yield from scene.hold(20, press(jump=True))
+            yield from scene.hold(15, press(roll=math.copysign(1.0, roll), pitch=math.copysign(0.5, pitch)))
+            yield from scene.until(lambda one: one.car.air_state == flat.AirState.OnGround, 240)
+        yield from scene.hold(45)
+        frames += scene.frames
     return frames
 
 

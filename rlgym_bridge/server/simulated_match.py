@@ -10,8 +10,8 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.server.packer import Packer
 from rlgym_bridge.server.referee import Course, Referee
-from rlgym_bridge.server.roster import Seat
-from rlgym_bridge.server.scores import Scores
+from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.server.scoreboard import Scoreboard
 from rlgym_bridge.server.simulation import OnKickoff, Physics, Simulation
 from rlgym_bridge.server.state_setting import edit_ball, edit_car, is_placed, is_usable
 
@@ -41,7 +41,7 @@ class Match:
 
     def __init__(
         self,
-        seats: list[Seat],
+        seats: list[AgentSeat],
         course: Course | None = None,
         physics: Physics | None = None,
         seed: int = 0,
@@ -68,7 +68,7 @@ class Match:
         self.referee = Referee(course or Course())
         if dialect["kickoff_ends"] == "after_two_seconds":
             self.referee.kickoff_ticks = _KICKOFF_TICKS
-        self.scores = Scores(teams)
+        self.scores = Scoreboard(teams)
         self.simulation = Simulation(teams, [seat.hitbox for seat in seats], physics or Physics(), seed)
         self.simulation.on_kickoff = on_kickoff
         self._packer = Packer(self.simulation, self.referee, self.scores, seats, dialect)

@@ -12,10 +12,11 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.config import read_match_file
-from rlgym_bridge.server.errors import MatchCalledOff
-from rlgym_bridge.server.hosting import HostedMatch, HostSettings
+from rlgym_bridge.server.host_settings import HostSettings
+from rlgym_bridge.server.hosting import HostedMatch
 from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
+from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import listen
 from rlgym_bridge.server.world import World

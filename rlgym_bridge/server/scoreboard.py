@@ -17,7 +17,7 @@ _SAVE_POINTS: Final = 50
 _SHOT_POINTS: Final = 10
 
 
-class Scores:
+class Scoreboard:
     """Counts per slot, and their `flat.ScoreInfo`, which are made anew only when they change.
 
     Attributes:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE, tape_of
+from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE, begin_recording
 
 
 def begun(folder: Path, value: Path, agent_id: str = "my/bot") -> list[str]:
     """Return the files that are new when an agent has begun to record."""
     before = set(folder.rglob("*.mcap"))
-    tape = tape_of(agent_id, "no policy", value)
-    if tape is not None:
-        tape.close()
+    recorder = begin_recording(agent_id, "no policy", value)
+    if recorder is not None:
+        recorder.close()
     return sorted(str(one.relative_to(folder)) for one in set(folder.rglob("*.mcap")) - before)
 
 

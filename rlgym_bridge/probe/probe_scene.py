@@ -23,11 +23,11 @@ _NEAR: Final = 150.0  # uu between a set place and a seen one, besides what the 
 _LIKE: Final = 250.0  # uu/s between a set velocity and a seen one
 
 
-class Over(Exception):
+class MatchOver(Exception):
     """The match is over, or does not go on: no more scenes can be played."""
 
 
-class Stage:
+class ProbeScene:
     """The present packet, and those of the present scene.
 
     Attributes:
@@ -45,13 +45,13 @@ class Stage:
         """Wait until the ball is in play, and begin a scene.
 
         Raises:
-            Over: It is not for longer than a goal with its replay and countdown takes.
+            MatchOver: It is not for longer than a goal with its replay and countdown takes.
         """
         packets = 0
         while not self.frame.playing:
             packets += 1
             if self.frame.phase == Phase.ENDED or packets > 4000:
-                raise Over("the match was over before all scenes were played")
+                raise MatchOver("the match was over before all scenes were played")
             yield from self.step()
         self.frames = [self.frame]
 

@@ -71,7 +71,7 @@ def message_of(payload: bytes) -> object:
         return None
 
 
-class Seats:
+class AgentConnections:
     """Takes the seats of some agents.
 
     Args:

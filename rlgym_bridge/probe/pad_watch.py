@@ -9,7 +9,7 @@ from rlbot import flat
 from rlgym_bridge.game import BIG_PAD_SECONDS, SMALL_PAD_SECONDS, TICK_SECONDS
 from rlgym_bridge.probe.findings import Fact, Finding
 from rlgym_bridge.probe.frames import Frame, press, put, seconds_between
-from rlgym_bridge.probe.stage import STANDING_Z, Play, Stage
+from rlgym_bridge.probe.probe_scene import STANDING_Z, Play, ProbeScene
 
 _SHORT: Final = 250.0  # uu before the pad from where a car drives onto it
 _SPEED: Final = 700.0  # uu/s
@@ -104,7 +104,7 @@ class PadWatch:
         return found
 
 
-def pickups(stage: Stage, watch: PadWatch) -> Play[None]:
+def pickups(scene: ProbeScene, watch: PadWatch) -> Play[None]:
     """Take a big pad and a small one, and let the small one come back.
 
     Where states cannot be set, the car drives to the pad that is nearest.
@@ -117,17 +117,17 @@ def pickups(stage: Stage, watch: PadWatch) -> Play[None]:
         )
         if place is None:
             continue
-        set_up = yield from stage.put(
+        set_up = yield from scene.put(
             put((place.x - _SHORT, place.y, STANDING_Z), (_SPEED, 0.0, 0.0)), boost=0.0
         )
         if set_up:
-            yield from stage.hold(70, press(throttle=0.5))
+            yield from scene.hold(70, press(throttle=0.5))
         elif not big:
-            yield from _drive_to_a_pad(stage, watch.info)
+            yield from _drive_to_a_pad(scene, watch.info)
 
 
-def _drive_to_a_pad(stage: Stage, info: flat.FieldInfo) -> Play[None]:
-    here = stage.frame.car.physics.location
+def _drive_to_a_pad(scene: ProbeScene, info: flat.FieldInfo) -> Play[None]:
+    here = scene.frame.car.physics.location
     target = min(
         (one.location for one in info.boost_pads),
         key=lambda one: math.dist((one.x, one.y), (here.x, here.y)),
@@ -137,12 +137,12 @@ def _drive_to_a_pad(stage: Stage, info: flat.FieldInfo) -> Play[None]:
         return
     place = (target.x, target.y)
     for controls in (lambda one: towards(one, *place), press(throttle=-1.0)):
-        yield from stage.until(
+        yield from scene.until(
             lambda one: not all(pad.is_active for pad in one.packet.boost_pads), 360, controls
         )
-        if not all(pad.is_active for pad in stage.frame.packet.boost_pads):
+        if not all(pad.is_active for pad in scene.frame.packet.boost_pads):
             break
-    yield from stage.hold(60)
+    yield from scene.hold(60)
 
 
 def towards(frame: Frame, x: float, y: float, throttle: float = 0.6) -> flat.ControllerState:

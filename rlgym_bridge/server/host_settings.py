@@ -1,0 +1,51 @@
+"""Settings that all matches of a server are hosted with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.physics import Spread
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
+from rlgym_bridge.server.result import MatchStatus
+from rlgym_bridge.server.rules import LONGEST_SECONDS
+from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.world import World
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSettings:
+    """Settings of the matches of a server; see `MatchServer` for what each of them means.
+
+    Raises:
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
+            no sense at `pace`.
+    """
+
+    pace: Literal["realtime", "lockstep"]
+    seed: int
+    seconds: float | None
+    max_overtime: float
+    max_kickoff: float
+    connect_timeout: float
+    on_progress: Callable[[MatchStatus], None] | None
+    on_kickoff: OnKickoff | None
+    on_packet: Callable[[bytes], None] | None
+    recorder: Recorder | None
+    log_dir: Path | None
+    world: World
+    dialect: Dialect
+    constants: Mapping[str, Spread]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if self.pace not in ("realtime", "lockstep"):
+            raise ValueError(f"pace is {self.pace!r}, expected 'realtime' or 'lockstep'")
+        for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0.0:
+                raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
+        if self.seconds is not None and self.seconds > LONGEST_SECONDS:
+            raise ValueError(f"seconds is {self.seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
+        self.world.check_pace(self.pace)
