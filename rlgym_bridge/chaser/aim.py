@@ -1,4 +1,4 @@
-"""Where to hit the ball, and when."""
+"""Choose where and when to hit the ball."""
 
 from math import atan2, copysign, sqrt
 from typing import Final
@@ -22,11 +22,11 @@ JUMP_POINTS: Final = 30  # points of the path in which a jump is planned; later 
 ROLL_REACH: Final = 160.0  # uu: a ball whose centre is lower is hit without a jump
 JUMP_APEX: Final = 231.0  # uu above rest, 0.9 s after a jump held for 0.2 s
 MOUTH: Final = 700.0  # uu either side of the goal's centre: within the posts by more than the ball
-WRONG_SIDE: Final = 1.6  # rad off the wanted direction from which driving around pays
+WRONG_SIDE: Final = 1.6  # rad off the shot direction from which driving around pays
 
 
 def travel_time(car: SeenCar, point: Vector) -> float:
-    """Return about how long the car needs to touch a ball at `point`, s."""
+    """Estimate how long the car needs to touch a ball at `point`, s."""
     gap, angle = seen_by(car, point)
     gap = max(0.0, gap - CONTACT_GAP)
     turning = max(0.0, abs(angle) - 0.2) * 0.45  # s a radian, fitted by eye
@@ -39,14 +39,14 @@ def travel_time(car: SeenCar, point: Vector) -> float:
 
 
 def rise_time(height: float) -> float:
-    """Return how long after a jump the car is `height` uu above rest, s."""
+    """Return the seconds after a jump at which the car is `height` uu above rest."""
     if height < 75:  # while the jump still pushes
         return 0.02 + 0.2 * max(height, 0.0) / 75
     return 0.9 - sqrt(max(0.0, JUMP_APEX - height) / (GRAVITY / 2))
 
 
 def intercept(view: FieldView) -> int:
-    """Return the index in the path of the first point that the car reaches in time."""
+    """Return the index of the first point of the ball's path that the car reaches in time."""
     last = len(view.path) - 1
     for index in range(0, len(view.path), 2):
         point = view.path[index]
@@ -58,10 +58,10 @@ def intercept(view: FieldView) -> int:
 
 
 def shot_direction(car: SeenCar, ball: Vector, aim: float) -> float:
-    """Return the direction in which to send the ball, rad: straight on where that is good enough.
+    """Return the direction in which to send the ball, rad; straight on where that is good enough.
 
-    Between the posts; wider the nearer the own goal, where every way out is good. `aim` shifts
-    the posts, uu.
+    It leads between the posts, or wider of them near the own goal, where every way out is good. `aim`
+    shifts the posts, uu.
     """
     x, y, _ = ball
     straight = atan2(y - car.position[1], x - car.position[0])
@@ -74,10 +74,10 @@ def shot_direction(car: SeenCar, ball: Vector, aim: float) -> float:
 
 
 def around(car: SeenCar, ball: Vector) -> Vector:
-    """Return where to go when the car is on the wrong side of the ball: past it, toward the own goal."""
+    """Return a point past the ball, uu, for a car on the wrong side of it."""
     x, y, _ = ball
     side = copysign(1, car.position[0] - x)
-    if abs(x) > 3300:  # between the ball and the side wall it would push the ball home
+    if abs(x) > 3300:  # between ball and side wall it would push the ball to its own goal
         side = -copysign(1, x)
     if y < -3000:  # the ball is before the own goal: into the goal, or to its near post
         return (clamp(x + side * 500, -850, 850) if abs(x) < 900 else 700 * side), -5000.0, 0.0

@@ -1,4 +1,4 @@
-"""One car of Chaser: kick off, play, support, recover."""
+"""Drive one car of Chaser: kick off, play, support, recover."""
 
 from math import atan2, copysign, cos, dist, hypot, pi, sin
 from random import Random
@@ -30,17 +30,17 @@ from rlgym_bridge.chaser.perception import (
 )
 from rlgym_bridge.game import BACK_WALL_Y, BALL_REST_Z, CAR_MAX_SPEED
 
-STEER_LEAD: Final = 0.07  # s: the turn goes on for one decision
+STEER_LEAD: Final = 0.07  # s: the turn continues for one decision
 STEER_DEAD_ZONE: Final = 0.06  # rad: half of what one decision of full steering turns
 FLOOR_X: Final = 3980.0  # uu from the middle to where a car still has room before the side wall
 FLOOR_Y: Final = 5020.0  # uu, the same before the back wall
 
 
 class Driver:
-    """What one car remembers between decisions, and its decisions.
+    """Decides for one car, with what it remembers between decisions.
 
     Args:
-        random: Its own source of the small variations.
+        random: Its own source of small variations.
     """
 
     def __init__(self, random: Random) -> None:
@@ -49,7 +49,7 @@ class Driver:
         self._at_kickoff = False
 
     def _start(self) -> None:
-        """Draw what differs from kickoff to kickoff."""
+        """Draw the variations of a kickoff."""
         self._at_kickoff = True
         self._hold = 0  # decisions left of a jump, the last with the button released
         self._dodge_for_speed = False
@@ -81,7 +81,7 @@ class Driver:
         return jump()
 
     def _mates_ahead(self, view: FieldView) -> int:
-        """Return how many team mates are better placed to go for the ball."""
+        """Count the team mates that are in a better position to go for the ball."""
         ball = view.path[0]
 
         def cost(car: SeenCar) -> float:
@@ -100,7 +100,7 @@ class Driver:
         return self._drive(view.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
 
     def _support(self, view: FieldView, ahead: int) -> int:
-        """Stand off between ball and own goal, the farther back the more team mates are ahead."""
+        """Keep between the ball and the own goal, farther back with more team mates ahead."""
         me, ball = view.me, view.path[PATH_POINTS // 3]
         pad = self._near_pad(view) if me.boost < 50 and not view.is_kickoff else None
         if pad:
@@ -116,7 +116,7 @@ class Driver:
         return self._drive(me, spot, clamp(1.2 * gap, 400, CAR_MAX_SPEED), may_boost)
 
     def _near_pad(self, view: FieldView) -> Vector | None:
-        """Return the big pad that costs least to fetch, or None when all are far."""
+        """Return the big pad that is easiest to fetch, uu; None when all are far."""
         best, least = None, 2600.0  # uu
         for pad in view.pads:
             gap, angle = seen_by(view.me, pad)
@@ -126,7 +126,7 @@ class Driver:
         return best
 
     def _play(self, view: FieldView) -> int:
-        """Go for the ball: around it, behind it, or into it."""
+        """Go for the ball: drive around it, get behind it, or hit it."""
         me, index = view.me, intercept(view)
         hit = x, y, z = view.path[index]
         time = index * PATH_STEP
@@ -149,13 +149,13 @@ class Driver:
         speed = CAR_MAX_SPEED
         if (
             z > 150 and time > travel_time(me, hit) - 0.2
-        ):  # the ball is still falling: come in time, not early
+        ):  # the ball is still falling: arrive in time, not early
             speed = clamp(dist(me.position[:2], spot[:2]) / max(time, PATH_STEP), 600, speed)
         return self._drive(me, spot, speed, may_dodge=gap > 2000 and off < 0.5)
 
     @staticmethod
     def _jump_at(view: FieldView, index: int, off: float) -> int:
-        """Return for how many decisions to jump at the ball now; 0 for not yet."""
+        """Return for how many decisions to jump at the ball now, 0 for not yet."""
         me, ball, hit = view.me, view.path[0], view.path[index]
         gap = max(1.0, dist(ball, me.position))
         to_ball = ball[0] - me.position[0], ball[1] - me.position[1], ball[2] - me.position[2]
@@ -174,7 +174,7 @@ class Driver:
     ) -> int:
         """Drive to a spot at a speed in uu/s."""
         x, y, _ = spot
-        if abs(me.position[1]) > BACK_WALL_Y - 20 and abs(y) < BACK_WALL_Y:  # leave a goal through its mouth
+        if abs(me.position[1]) > BACK_WALL_Y - 20 and abs(y) < BACK_WALL_Y:  # leave a goal between its posts
             x = clamp(x, -MOUTH, MOUTH)
         gap, angle = seen_by(me, (x, y, 17.0))
         now = dot(me.velocity, me.forward)
@@ -198,7 +198,7 @@ class Driver:
         return ground(1, steer, False, slide)
 
     def _fly(self, view: FieldView) -> int:
-        """Dodge into the ball where it is near, else turn to land on the wheels."""
+        """Dodge into the ball if it is near, else turn to land on the wheels."""
         me, lead = view.me, 3 * PATH_STEP
         if me.is_flipping:
             return air(0, 0, 0)

@@ -1,4 +1,4 @@
-"""The 90 actions by what they do."""
+"""Name the 90 actions by what they do."""
 
 from math import asin, atan2, hypot
 from typing import Final
@@ -7,18 +7,18 @@ from rlgym_bridge.chaser.perception import SeenCar, clamp, dot, from_above
 from rlgym_bridge.components.actions import LookupTableAction
 
 DODGES: Final = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
-"""(pitch, roll) of a dodge forward, and on in steps of 45 degrees to the right."""
+"""(pitch, roll) of eight dodges: forward, then in steps of 45 degrees to the right."""
 
 _ROWS: Final = {tuple(row): index for index, row in enumerate(LookupTableAction.make_lookup_table().tolist())}
 
 
 def ground(throttle: int, steer: int, boost: bool = False, handbrake: bool = False) -> int:
-    """Return the action of a car that drives."""
+    """Return the action of a driving car."""
     return _ROWS[1 if boost else throttle, steer, 0, steer, 0, 0, int(boost), int(handbrake)]
 
 
 def air(pitch: int, yaw: int, roll: int) -> int:
-    """Return the action of a car that flies."""
+    """Return the action of a flying car."""
     return _ROWS[0, yaw, pitch, yaw, roll, 0, 0, 0] if pitch or roll else ground(1, yaw)
 
 
@@ -28,12 +28,12 @@ def jump(pitch: int = 0, roll: int = 0) -> int:
 
 
 def sign(value: float, dead_zone: float) -> int:
-    """Return -1, 0 or 1."""
+    """Return the sign of a value, 0 inside the dead zone."""
     return 0 if abs(value) < dead_zone else 1 if value > 0 else -1
 
 
 def level_out(me: SeenCar) -> int:
-    """Return the action that turns a car in the air to land on its wheels, nose along its way."""
+    """Return the action that turns a car in the air to land on its wheels, nose along its velocity."""
     if me.position[2] < 60 and me.up[2] < -0.3 and hypot(*me.velocity) < 200:
         return jump()  # lies on its roof: the game turns it over
     moves = hypot(*me.velocity[:2]) > 300

@@ -1,4 +1,4 @@
-"""What Chaser sees: the cars and the path of the ball, with its own goal at -y."""
+"""View the field as one team sees it: cars and the ball's path, with the own goal at -y."""
 
 from math import atan2, copysign, hypot, pi, sqrt
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ CORNER: Final = 8064.0 - sqrt(2) * BALL_RADIUS  # |x| + |y| of the ball at the c
 
 
 class SeenCar(NamedTuple):
-    """A car as its own team sees the field: the opponent's goal at +y."""
+    """A car as its own team sees the field, with the opponent's goal at +y; uu, uu/s, rad/s."""
 
     position: Vector
     velocity: Vector
@@ -45,7 +45,7 @@ class SeenCar(NamedTuple):
 
 
 class FieldView(NamedTuple):
-    """What one car decides on, as its team sees the field."""
+    """The part of a state that one car decides on, as its team sees the field."""
 
     me: SeenCar
     mates: list[SeenCar]
@@ -71,7 +71,7 @@ def turn_between(a: float, b: float) -> float:
 
 
 def seen_by(car: SeenCar, point: Vector) -> tuple[float, float]:
-    """Return (distance, angle) of a point in the car's plane: uu, rad, to the right positive."""
+    """Return the distance, uu, and angle, rad, right positive, of a point in the car's plane."""
     x, y, z = car.position
     to = point[0] - x, point[1] - y, point[2] - z
     front, right = dot(to, car.forward), dot(to, car.right)
@@ -79,13 +79,13 @@ def seen_by(car: SeenCar, point: Vector) -> tuple[float, float]:
 
 
 def from_above(car: SeenCar, x: float, y: float) -> float:
-    """Return the angle from the nose to the direction (x, y), both as seen from above; rad."""
+    """Return the angle from the car's nose to the direction (x, y), both seen from above, rad."""
     forward_x, forward_y, _ = car.forward
     return atan2(y * forward_x - x * forward_y, x * forward_x + y * forward_y)
 
 
 def ball_path(position: Vector, velocity: Vector) -> list[Vector]:
-    """Return `PATH_POINTS` ball positions every `PATH_STEP`: where it goes untouched, spin left out."""
+    """Predict `PATH_POINTS` positions, uu, of an untouched ball at steps of `PATH_STEP`, without spin."""
     (x, y, z), (vx, vy, vz) = position, velocity
     wall_x, wall_y = SIDE_WALL_X - BALL_RADIUS, BACK_WALL_Y - BALL_RADIUS
     drag = 1 - BALL_DRAG * PATH_STEP
@@ -131,7 +131,7 @@ def _vector(row: list[float], column: int, side: float, step: int = 1) -> Vector
 
 
 def _car(row: list[float], start: int, side: float) -> SeenCar:
-    """Return the car whose fields begin at column `start`; `side` is -1 to turn the field around."""
+    """Return the car whose fields begin at column `start`; a `side` of -1 turns the field around."""
     position, velocity, spin, rotation = (start + offset for offset in _VECTORS)
     return SeenCar(
         _vector(row, position, side),
@@ -144,17 +144,23 @@ def _car(row: list[float], start: int, side: float) -> SeenCar:
     )
 
 
-def view_field(row: list[float], layout: Layout, seat: int) -> FieldView:
-    """Return one row of a state's buffer as the car in `seat` sees it."""
-    starts = [layout.car_start + car * layout.car_stride for car in range(layout.cars)]
-    team = row[starts[seat] + _TEAM]
+def view_field(row: list[float], layout: Layout, car: int) -> FieldView:
+    """Return the state of one match as one of its cars sees it.
+
+    Args:
+        row: The match's row of the state's buffer.
+        layout: Layout of the row.
+        car: Place of the car in the state.
+    """
+    starts = [layout.car_start + place * layout.car_stride for place in range(layout.cars)]
+    team = row[starts[car] + _TEAM]
     side = -1.0 if team == ORANGE else 1.0
-    mates = [start for other, start in enumerate(starts) if other != seat and row[start + _TEAM] == team]
+    mates = [start for other, start in enumerate(starts) if other != car and row[start + _TEAM] == team]
     ball = _vector(row, layout.column("ball_position"), side)
     velocity = _vector(row, layout.column("ball_linear_velocity"), side)
     timers = layout.column("pad_timer")
     return FieldView(
-        me=_car(row, starts[seat], side),
+        me=_car(row, starts[car], side),
         mates=[_car(row, start, side) for start in mates],
         path=ball_path(ball, velocity),
         ball_velocity=velocity,

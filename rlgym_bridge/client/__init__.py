@@ -1,1 +1,1 @@
-"""Taking part in a match over RLBot's protocol: connections, seats, messages; packets are read elsewhere."""
+"""Connect to RLBot servers and take part in their matches; packets are decoded elsewhere."""

@@ -1,4 +1,4 @@
-"""Seats in a match for which this process plays: a connection each, as RLBot has it for bots."""
+"""Connect several agents of this process to a match, with a connection each as RLBot's bots have."""
 
 import logging
 import selectors
@@ -13,17 +13,17 @@ from rlgym_bridge.client.connection import Connection
 
 _LOG = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 1000  # packets: whoever sends more has them taken in later
+_MOST_PACKETS: Final = 1000  # returned at once; the others follow with the next call
 _RETRY_SECONDS: Final = 0.2
 _GOODBYE_SECONDS: Final = 2.0
 
 
 class NoServer(Exception):
-    """There is no server, or it does not let one play; the message says what was missing."""
+    """There is no server, or it does not let an agent play; the message says what was missing."""
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:
-    """Tell a server to begin a match, and wait until it has taken it.
+    """Tell a server to begin a match, and wait until it has accepted it.
 
     Args:
         server: Address and port.
@@ -31,7 +31,7 @@ def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patienc
         patience: Seconds to wait.
 
     Raises:
-        NoServer: There is none, or it did not take the match in time.
+        NoServer: There is no server, or it did not accept the match in time.
     """
     deadline = time.monotonic() + patience
     where = f"{server[0]}:{server[1]}"
@@ -47,46 +47,48 @@ def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patienc
                 connection.send(flat.DisconnectSignal())
                 return
     except (EOFError, OSError) as error:
-        raise NoServer(f"the server at {where} went away before it took the match: {error}") from error
+        raise NoServer(
+            f"the server at {where} closed the connection before it accepted the match: {error}"
+        ) from error
     finally:
         connection.close()
     raise NoServer(
-        f"the server at {where} did not take the match within {patience:g} s, or sent what cannot be read"
+        f"the server at {where} did not accept the match within {patience:g} s, or cannot be understood"
     )
 
 
-_complained = -1.0  # when it was last said that a message cannot be read
+_last_warning = -1.0  # time of the last log line about an undecodable message
 
 
 def message_of(payload: bytes) -> object:
-    """Unpack a message; None where it cannot be read, as good as one of a kind that nobody knows."""
-    global _complained
+    """Unpack a message; None where it cannot be decoded, as for a message of an unknown kind."""
+    global _last_warning
     try:
         return flat.CorePacket.unpack(payload).message
     except flat.InvalidFlatbuffer as error:
         now = time.monotonic()
-        if now - _complained >= 1.0:  # there may be thousands
-            _complained = now
+        if now - _last_warning >= 1.0:  # there may be thousands
+            _last_warning = now
             _LOG.warning("undecodable message of %d bytes: %s", len(payload), error)
         return None
 
 
 class AgentConnections:
-    """Takes the seats of some agents.
+    """The connections of several agents to one match.
 
     Args:
         server: Address and port.
-        agents: RLBot's agent ids, one a seat.
+        agents: RLBot's agent ids, one for each car.
         patience: Seconds to wait for each.
-        log: Given every message that the first seat gets, as on the wire.
+        log: Called with the payload of every message that the first agent receives.
 
     Attributes:
-        ids: `player_id` of each seat.
-        field: The field's pads.
+        ids: `player_id` of each agent's car.
+        field: The boost pads of the field.
         match: The match's configuration; None where the server sent none.
 
     Raises:
-        NoServer: The server did not let them in, in time.
+        NoServer: The server did not accept all agents in time.
     """
 
     def __init__(
@@ -97,60 +99,60 @@ class AgentConnections:
         log: Callable[[bytes], None] | None = None,
     ) -> None:
         self._log = log
-        self._lines: list[Connection] = []
+        self._connections: list[Connection] = []
         self._selector = selectors.DefaultSelector()
         self._held: list[flat.PlayerInput] = []
         self._goodbye = False
-        self._newest, self._frame = b"", -1  # the first seat's newest packet
+        self._newest, self._frame = b"", -1  # the first agent's newest packet
         self.ids: list[int] = []
         self.field = flat.FieldInfo()
         self.match: flat.MatchConfiguration | None = None
         try:
             for agent in agents:
                 self.ids.append(self._take(server, agent, time.monotonic() + patience))
-            for line in self._lines:
-                line.send(flat.InitComplete())
+            for connection in self._connections:
+                connection.send(flat.InitComplete())
         except OSError as error:
             self.close()
-            raise NoServer(f"the server at {server[0]}:{server[1]} went away: {error}") from error
+            raise NoServer(f"the server at {server[0]}:{server[1]} closed the connection: {error}") from error
         except BaseException:
             self.close()
             raise
 
     def _take(self, server: tuple[str, int], agent: str, deadline: float) -> int:
-        """Connect one seat, again where the server closes (it does when a match begins); return its id."""
+        """Connect one agent, again if the server disconnects it as a match begins; return its `player_id`."""
         why = "nothing listens there"
         while time.monotonic() < deadline:
             try:
-                line = Connection(server)
+                connection = Connection(server)
             except OSError as error:
                 why = str(error)
                 time.sleep(_RETRY_SECONDS)
                 continue
             try:
-                line.send(flat.ConnectionSettings(agent, False, False, True))
-                identifier = self._shake_hands(line, deadline)
+                connection.send(flat.ConnectionSettings(agent, False, False, True))
+                identifier = self._shake_hands(connection, deadline)
             except (EOFError, OSError) as error:
-                line.close()
+                connection.close()
                 why = str(error)
                 time.sleep(_RETRY_SECONDS)
                 continue
-            self._lines.append(line)
-            self._selector.register(line, selectors.EVENT_READ)
+            self._connections.append(connection)
+            self._selector.register(connection, selectors.EVENT_READ)
             return identifier
-        raise NoServer(f"no seat for {agent} at {server[0]}:{server[1]}: {why}")
+        raise NoServer(f"no car for {agent} at {server[0]}:{server[1]}: {why}")
 
-    def _shake_hands(self, line: Connection, deadline: float) -> int:
+    def _shake_hands(self, connection: Connection, deadline: float) -> int:
         identifier: int | None = None
         field = False
         while identifier is None or not field:
             left = deadline - time.monotonic()
-            payload = line.receive(left) if left > 0.0 else None
+            payload = connection.receive(left) if left > 0.0 else None
             if payload is None:
                 raise EOFError(
                     "the server gave it no car" if identifier is None else "the server sent no field info"
                 )
-            if self._log is not None and not self._lines:
+            if self._log is not None and not self._connections:
                 self._log(payload)
             message = message_of(payload)
             if isinstance(message, flat.FieldInfo):
@@ -165,37 +167,39 @@ class AgentConnections:
         return identifier
 
     def packets(self, seconds: float) -> list[flat.GamePacket]:
-        """Wait for packets; return those that the first seat has been sent by now, oldest first.
+        """Wait for packets; return all that the first agent has received, oldest first.
 
         Args:
-            seconds: To wait; the list is empty where none came. It holds 1,000 at most: the next call
-                returns the others.
+            seconds: How long to wait.
+
+        Returns:
+            At most 1,000 packets; the next call returns the others. Empty where none came.
 
         Raises:
-            EOFError, OSError: The server said goodbye or is gone.
+            EOFError, OSError: The server said goodbye, or the connection is broken.
         """
-        found: list[flat.GamePacket] = []
+        packets: list[flat.GamePacket] = []
         deadline = time.monotonic() + seconds
-        while not found and (left := deadline - time.monotonic()) > 0.0:
+        while not packets and (left := deadline - time.monotonic()) > 0.0:
             ready = [key.fileobj for key, _ in self._selector.select(left)]
             try:
-                self._take_packets(found)
+                self._take_packets(packets)
             except (EOFError, OSError):
-                if not found:
+                if not packets:
                     raise
-                break  # what came before is taken first; the next call meets the end again
-            others = [line for line in self._lines[1:] if line in ready]
-            if found:
+                break  # return what came before; the next call raises
+            others = [connection for connection in self._connections[1:] if connection in ready]
+            if packets:
                 self._skip(others)
             else:
                 self._answer_others(others)
-        return found
+        return packets
 
-    def _take_packets(self, found: list[flat.GamePacket]) -> None:
-        """Add all packets that the first seat has been sent by now."""
+    def _take_packets(self, packets: list[flat.GamePacket]) -> None:
+        """Append all packets that the first agent has received."""
         if self._goodbye:
             raise EOFError("it said goodbye")
-        while len(found) < _AT_ONCE and (payload := self._lines[0].receive(0.0)) is not None:
+        while len(packets) < _MOST_PACKETS and (payload := self._connections[0].receive(0.0)) is not None:
             if self._log is not None:
                 self._log(payload)
             message = message_of(payload)
@@ -203,70 +207,70 @@ class AgentConnections:
                 self._goodbye = True
                 raise EOFError("it said goodbye")
             if isinstance(message, flat.GamePacket):
-                found.append(message)
+                packets.append(message)
                 self._newest, self._frame = payload, message.match_info.frame_num
 
     @staticmethod
-    def _skip(lines: Sequence[Connection]) -> None:
-        """Read what other seats were sent, so that it does not pile up: `answer` is for all seats."""
-        for line in lines:
-            with suppress(EOFError, OSError):  # a seat that is gone is told of when there is no packet
-                while line.receive(0.0) is not None:
+    def _skip(connections: Sequence[Connection]) -> None:
+        """Discard what other agents received, so that it does not pile up: `answer` is for all."""
+        for connection in connections:
+            with suppress(EOFError, OSError):  # a closed connection is reported when no packet comes
+                while connection.receive(0.0) is not None:
                     pass
 
-    def _answer_others(self, lines: Sequence[Connection]) -> None:
-        """Answer packets that only other seats were sent, with what those hold: lockstep waits for it.
+    def _answer_others(self, connections: Sequence[Connection]) -> None:
+        """Answer packets that only other agents received with their last input: lockstep waits for it.
 
-        The first seat's packet, where there is one, is sent before the others'; then `answer` is for all. Nor
-        is a packet answered twice: the server would take that for an answer to the next one.
+        A server sends a packet to the first agent before the others; then `answer` is for all. No packet is
+        answered twice: the server would count that as the answer to the next one.
         """
-        for line, held in zip(self._lines[1:], self._held[1:], strict=True):
-            if line not in lines:
+        for connection, held in zip(self._connections[1:], self._held[1:], strict=True):
+            if connection not in connections:
                 continue
-            while (payload := line.receive(0.0)) is not None:
+            while (payload := connection.receive(0.0)) is not None:
                 message = None if payload == self._newest else message_of(payload)
                 if not isinstance(message, flat.GamePacket) or message.match_info.frame_num <= self._frame:
                     continue
-                if any(key.fileobj is self._lines[0] for key, _ in self._selector.select(0.0)):
+                if any(key.fileobj is self._connections[0] for key, _ in self._selector.select(0.0)):
                     return
-                line.send(held)
+                connection.send(held)
 
     def answer(self, inputs: Sequence[flat.PlayerInput], *more: object) -> None:
         """Answer the newest packet.
 
         Args:
-            inputs: Of each seat.
-            more: Messages that the first seat sends before its input.
+            inputs: One for each agent.
+            more: Messages that the first agent sends before its input.
 
         Raises:
-            EOFError, OSError: The server is gone.
+            OSError: The connection is broken.
         """
         self._held = list(inputs)
-        self._lines[0].send(*more, inputs[0])
-        for line, one in zip(self._lines[1:], inputs[1:], strict=True):
-            line.send(one)
+        self._connections[0].send(*more, inputs[0])
+        for connection, own_input in zip(self._connections[1:], inputs[1:], strict=True):
+            connection.send(own_input)
 
     def send(self, message: object) -> None:
-        """Send a message from the first seat.
+        """Send a message from the first agent.
 
         Raises:
-            OSError: The server is gone.
+            OSError: The connection is broken.
         """
-        self._lines[0].send(message)
+        self._connections[0].send(message)
 
     def stop_match(self) -> None:
-        """Tell the server to end the match, and wait a little until it says goodbye."""
+        """Tell the server to end the match, and wait up to 2 s for its goodbye."""
         deadline = time.monotonic() + _GOODBYE_SECONDS
         with suppress(EOFError, OSError):
-            self._lines[0].send(flat.StopCommand(False))
-            while (payload := self._lines[0].receive(deadline - time.monotonic())) is not None:
+            self._connections[0].send(flat.StopCommand(False))
+            while (payload := self._connections[0].receive(deadline - time.monotonic())) is not None:
                 if isinstance(message_of(payload), flat.DisconnectSignal):
                     break
 
     def close(self) -> None:
-        """Hang up."""
+        """Say goodbye and close all connections."""
         self._selector.close()
-        for line in self._lines:
+        for connection in self._connections:
             with suppress(OSError):
-                line.send(flat.DisconnectSignal())
-            line.close()
+                connection.send(flat.DisconnectSignal())
+            connection.close()

@@ -1,4 +1,4 @@
-"""A connection to a server, message by message.
+"""Send and receive the messages of one connection to a server.
 
 Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
 """
@@ -13,7 +13,14 @@ _CHUNK: Final = 1 << 16
 
 
 class Connection:
-    """One connection of an agent."""
+    """One connection to a server.
+
+    Args:
+        server: Address and port.
+
+    Raises:
+        OSError: The server cannot be reached.
+    """
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._socket = socket.create_connection(server, timeout=5.0)
@@ -21,7 +28,7 @@ class Connection:
         self._pending = bytearray()
 
     def send(self, *messages: object) -> None:
-        """Send messages in one go."""
+        """Send messages in one system call."""
         data = b""
         for message in messages:
             payload = flat.InterfacePacket(message).pack()  # type: ignore[arg-type]
@@ -30,6 +37,9 @@ class Connection:
 
     def receive(self, seconds: float) -> bytes | None:
         """Return the next message's payload; None where none came in time.
+
+        Args:
+            seconds: How long to wait.
 
         Raises:
             EOFError: The server closed the connection.
@@ -62,5 +72,5 @@ class Connection:
         return True
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()

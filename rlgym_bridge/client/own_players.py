@@ -1,4 +1,4 @@
-"""Matches whose cars this process plays itself."""
+"""Configure matches whose cars this process plays itself."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ _NUMBERS: Final = itertools.count()  # of matches
 
 
 def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfiguration]:
-    """Return players, in Octanes, that nobody but this process starts.
+    """Return players in Octanes for which the server starts no process.
 
     Args:
         agents: Name, agent id and team of each.
@@ -22,25 +22,25 @@ def own_players(agents: Sequence[tuple[str, str, int]]) -> list[flat.PlayerConfi
     return [
         flat.PlayerConfiguration(
             flat.CustomBot(
-                name=name, root_dir="", run_command="", agent_id=agent,
+                name=name, root_dir="", run_command="", agent_id=agent_id,
                 loadout=flat.PlayerLoadout(car_id=_OCTANE),
             ),
             team,
             0,
         )
-        for name, agent, team in agents
+        for name, agent_id, team in agents
     ]  # fmt: skip
 
 
 def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
-    """Return an endless soccar match whose cars are all played by an engine, with state setting.
+    """Return an unlimited soccar match with state setting, whose cars are all played by an engine.
 
     Args:
-        blue: Cars in the blue team.
-        orange: Cars in the orange team.
+        blue: Number of blue cars.
+        orange: Number of orange cars.
 
     Raises:
-        ValueError: There are none, or more than four in a team.
+        ValueError: There are no cars, or more than four in a team.
     """
     if not (0 <= blue <= 4 and 0 <= orange <= 4 and blue + orange):
         raise ValueError(f"the match has {blue} blue and {orange} orange cars, expected 1 to 4 in a team")
@@ -61,16 +61,16 @@ def match_of(blue: int, orange: int) -> flat.MatchConfiguration:
 
 
 def agents_of(match: flat.MatchConfiguration) -> list[str]:
-    """Return the agent ids of the bots in a match that nobody starts."""
+    """Return the agent ids of a match's bots that the server does not start."""
     bots = [player.variety for player in match.player_configurations]
     return [bot.agent_id for bot in bots if isinstance(bot, flat.CustomBot) and not bot.run_command]
 
 
 def with_own_ids(match: flat.MatchConfiguration) -> flat.MatchConfiguration:
-    """Return a match whose bots without a run command have agent ids of an engine that no other match has.
+    """Return a copy of a match in which bots without a run command have unique agent ids of an engine.
 
-    A match that nobody plays any more goes on until the next one begins, and a server says that it has
-    taken the new one before that: with the same ids the seats of the old match would be taken for the new's.
+    A server confirms a new match while it still runs the last one. With equal ids a client could be given
+    a car of the old match.
     """
     made = flat.CorePacket.unpack(flat.CorePacket(match).pack()).message
     assert isinstance(made, flat.MatchConfiguration)  # what was packed

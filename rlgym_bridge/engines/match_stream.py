@@ -77,7 +77,7 @@ class MatchStream:
     @property
     def packet_order(self) -> list[int]:
         """Packet index of each car of the state."""
-        return self._decoder.rows
+        return self._decoder.packet_indices
 
     def begin_episode(self) -> None:
         """Take the present score as that of the episode's beginning."""
@@ -114,7 +114,7 @@ class MatchStream:
                     behind = False
                     break
             packets = self._packets(_QUIET_SECONDS) if behind and time.monotonic() < until else []
-        if self._decoder.seating is not self._seating:
+        if self._decoder.players is not self._seating:
             self._find_cars()
         return self.state
 
@@ -191,7 +191,7 @@ class MatchStream:
 
     def _find_cars(self) -> None:
         """Find the driven cars among those of the packets."""
-        self._seating = self._decoder.seating
+        self._seating = self._decoder.players
         car_of = {self._seating[index][1]: car for car, index in enumerate(self.packet_order)}
         missing = [player_id for player_id in self._seats.ids if player_id not in car_of]
         if missing:

@@ -1,1 +1,1 @@
-"""The live side: RLBot v5 packets in, controller states out."""
+"""Play a match over RLBot's v5 protocol: the bot process of a policy."""

@@ -1,4 +1,4 @@
-"""`python -m rlgym_bridge.live POLICY`: a bot process without a `bot.py`, for `rlgym-bridge match`."""
+"""Run a policy as a bot process without a `bot.py`: `python -m rlgym_bridge.live POLICY`."""
 
 import sys
 from pathlib import Path
@@ -11,8 +11,8 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: python -m rlgym_bridge.live POLICY_FOLDER|chaser [MODULE...]")
     policy, modules = sys.argv[1], sys.argv[2:]
-    # It was not started in a folder of its own: of what lies in the current one only modules that the user
-    # named are its business.
+    # It was not started in a folder of its own, so it uses nothing of the current folder but the modules
+    # that the user named.
     leave_out_current_folder()
     if modules:
         add_module_folders(Path.cwd())

@@ -1,6 +1,6 @@
-"""The bot process: session after session with an RLBot server, safe against everything a match does.
+"""Run the bot process: connect to an RLBot server, again where the connection breaks, and play.
 
-Whatever fails costs neutral controls, a count and at most one log line a second.
+Anything that fails costs neutral controls, a count and at most one log line a second.
 """
 
 import logging
@@ -22,35 +22,35 @@ _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0
 RECONNECT_SECONDS = 30.0
 _RECONNECT_PAUSE = 1.0  # seconds between two connections
-_SILENT_SESSIONS = 30  # connections without a packet after which the bot gives up
+_SILENT_CONNECTIONS = 30  # in a row without a packet, after which the bot gives up
 
 SEED_VARIABLE = "RLGYM_BRIDGE_SEED"
-"""Environment variable with the seed of the first episode, a whole number."""
+"""Name of the environment variable with the seed of the first episode, a whole number."""
 
 
 class Agent:
-    """Plays the cars that an RLBot server gives to one agent id, match after match of one server.
+    """Plays the cars that one RLBot server gives to an agent id, match after match.
 
     Args:
-        brain: What to play with; its instances are made anew for every session.
+        spec: The player; its components are constructed anew for every connection.
         agent_id: Used where `RLBOT_AGENT_ID` is not set.
         override: See `player.Override`.
-        seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` goes before it.
+        seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` takes precedence.
         dialect: What is known of the server's dialect.
-        policy: See `play`; named in a recording.
-        record: File or folder to record to, if any; `RLGYM_BRIDGE_RECORD` goes before it.
+        policy: Policy folder or name, as `play` takes it; stored in a recording.
+        record: File or folder to record to, if any; `RLGYM_BRIDGE_RECORD` takes precedence.
 
     Attributes:
         server: Address and port.
-        report: What was counted so far.
+        report: Counts of packets, answers and faults so far.
 
     Raises:
-        ValueError: There is no agent id, or a variable of the environment is no number.
+        ValueError: There is no agent id, or an environment variable is not a whole number.
     """
 
     def __init__(
         self,
-        brain: PlayerSpec,
+        spec: PlayerSpec,
         agent_id: str | None = None,
         override: Override | None = None,
         seed: int | None = None,
@@ -61,18 +61,18 @@ class Agent:
         name = os.environ.get("RLBOT_AGENT_ID") or agent_id
         if not name:
             raise ValueError(
-                "there is no agent id: RLBot sets RLBOT_AGENT_ID when it starts a bot; to start one by "
-                "hand set it to the agent_id of bot.toml"
+                "there is no agent id: RLBot sets RLBOT_AGENT_ID when it starts a bot; to start a bot by "
+                "hand, set it to the agent_id in bot.toml"
             )
         self.server = server_address()
         self.report = AgentReport(name, Faults(_LOG))
-        self._brain = brain
+        self._spec = spec
         self._override = override
         self._dialect = dialect
         self._recorder = begin_recording(name, policy, record)
-        named = _whole_number(SEED_VARIABLE)
-        self._seed = seed if named is None else named
-        timing = brain.timing
+        set_seed = _whole_number(SEED_VARIABLE)
+        self._seed = seed if set_seed is None else set_seed
+        timing = spec.timing
         if timing.unreachable_ticks:
             _LOG.warning(
                 "actions act %d ticks later than in training: input latency %d, action delay %d",
@@ -82,11 +82,11 @@ class Agent:
     def run(self) -> int:
         """Play until the server says goodbye.
 
-        A server that goes away without a word is waited for, 30 s.
+        After a connection that ends without a goodbye the agent tries to reconnect for 30 s.
 
         Returns:
-            0 when the server said goodbye, 1 when it could not be reached (again), 2 when it has a match
-            that the policy does not play.
+            0 when the server said goodbye, 1 when it could not be reached, 2 when its match has team
+            sizes that the policy does not play.
         """
         try:
             return self._run()
@@ -100,7 +100,7 @@ class Agent:
         while True:
             packets = report.packets
             session = BotSession(
-                self.server, self._brain, report, self._override, self._seed, self._dialect, self._recorder
+                self.server, self._spec, report, self._override, self._seed, self._dialect, self._recorder
             )
             try:
                 session.connect(wait)
@@ -115,7 +115,7 @@ class Agent:
                 goodbye = session.run()
             except Refused as error:
                 report.refused = str(error)
-                _LOG.error("%s will not play: its policy %s", report.agent_id, error)
+                _LOG.error("%s does not play: its policy %s", report.agent_id, error)
                 report.write()
                 return 2
             report.write()
@@ -124,7 +124,7 @@ class Agent:
             report.disconnects += 1
             wait = RECONNECT_SECONDS
             silent = silent + 1 if report.packets == packets else 0
-            if silent >= _SILENT_SESSIONS:
+            if silent >= _SILENT_CONNECTIONS:
                 _LOG.error("the server at %s:%d closed %d connections without a packet", *self.server, silent)
                 return 1
             report.faults.add("disconnected", "the server closed the connection without a goodbye")
@@ -132,10 +132,10 @@ class Agent:
 
 
 def server_address() -> tuple[str, int]:
-    """Return the RLBot server's numeric address, as rlbot's relay wants it, and its port.
+    """Return the RLBot server's numeric address, as rlbot's relay needs it, and its port.
 
     Raises:
-        ValueError: `RLBOT_SERVER_IP` or `RLBOT_SERVER_PORT` is nothing of the kind.
+        ValueError: `RLBOT_SERVER_IP` is not an address, or `RLBOT_SERVER_PORT` not a port.
     """
     host = os.environ.get("RLBOT_SERVER_IP") or RLBOT_SERVER_IP
     port = _whole_number("RLBOT_SERVER_PORT") or RLBOT_SERVER_PORT

@@ -1,4 +1,4 @@
-"""What an agent writes into a recording: what came, what it decided, what it sent."""
+"""Record what an agent received, decided and sent."""
 
 import logging
 import os
@@ -22,17 +22,17 @@ from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 
 RECORD_VARIABLE: Final = "RLGYM_BRIDGE_RECORD"
-"""Environment variable with the file to record to, `.mcap`, or a folder in which the bot names the file."""
+"""Name of the environment variable with the `.mcap` file to record to, or a folder for such files."""
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 
 
 class AgentRecorder:
-    """One agent's part of a recording.
+    """Writes one agent's messages and decisions into a recording.
 
     Args:
-        recorder: Where it goes.
-        agent_id: Whose.
+        recorder: Writes the file.
+        agent_id: The agent's id.
     """
 
     def __init__(self, recorder: Recorder, agent_id: str) -> None:
@@ -42,8 +42,8 @@ class AgentRecorder:
         )
         self._frame = 0
 
-    def heard(self, content: object, message: bytes) -> None:
-        """Write down a message of the server, if it is one of those that tell of the match."""
+    def record_message(self, content: object, message: bytes) -> None:
+        """Record a message of the server, if it is a packet, the field info or the match configuration."""
         if isinstance(content, flat.GamePacket):
             self._frame = content.match_info.frame_num
             self._recorder.put(self._packets, self._frame, message)
@@ -52,24 +52,36 @@ class AgentRecorder:
         elif isinstance(content, flat.MatchConfiguration):
             self._recorder.put(MATCH_CONFIGURATION, 0, message, True)
 
-    def sent(self, frame: int, index: int, row: np.ndarray) -> None:
-        """Write down an input that answers a frame: `channels.INPUT`, row `(8,)` float32."""
+    def record_input(self, frame: int, index: int, row: np.ndarray) -> None:
+        """Record the input that answers a frame.
+
+        Args:
+            frame: Number of the frame.
+            index: Index of the car in the packet.
+            row: `(8,)` float32 control row.
+        """
         self._recorder.put(self._inputs, frame, index.to_bytes(4, "little") + row.tobytes())
 
-    def decided(self, frame: int, seats: Sequence[int], episode: Episode, acted: bool) -> None:
-        """Write down what was seen, chosen where the episode goes on, and said of the last step."""
-        cars, said = len(seats), episode.report
-        nothing = np.zeros((cars, 0))
-        shown, chosen = episode.observation, episode.actions if acted else None
+    def record_decision(self, frame: int, cars: Sequence[int], episode: Episode, acted: bool) -> None:
+        """Record a decision: observations, actions, and the rewards and ends of the step before.
+
+        Args:
+            frame: Number of the frame that was decided on.
+            cars: The agent's cars in the state.
+            episode: The episode, after the decision.
+            acted: Whether actions were chosen; they were not where a goal has ended the episode.
+        """
+        report, nothing = episode.report, np.zeros((len(cars), 0))
+        observations, actions = episode.observation, episode.actions if acted else None
         rewards, terminated, truncated = (
-            np.array([one.get(agent, np.nan) for agent in episode.agents], np.float32)
-            for one in (said.rewards, said.terminated, said.truncated)
+            np.array([values.get(agent, np.nan) for agent in episode.agents], np.float32)
+            for values in (report.rewards, report.terminated, report.truncated)
         )
         decision = Decision(
             frame,
-            np.array(seats, np.int32),
-            nothing if shown is None else shown.reshape(cars, -1),
-            nothing if chosen is None else chosen.reshape(cars, -1),
+            np.array(cars, np.int32),
+            nothing if observations is None else observations.reshape(len(cars), -1),
+            nothing if actions is None else actions.reshape(len(cars), -1),
             rewards, terminated, truncated,
         )  # fmt: skip
         self._recorder.put(self._decisions, frame, decision.to_bytes())
@@ -80,53 +92,56 @@ class AgentRecorder:
 
 
 def begin_recording(agent_id: str, policy: str | Path, record: str | Path | None) -> AgentRecorder | None:
-    """Begin an agent's recording, if one is asked for; a file that cannot be made is logged.
+    """Begin an agent's recording, if one is requested; a file that cannot be created is logged.
 
     Args:
-        agent_id: Whose.
-        policy: Its policy folder, or a name; the folder's `policy.json` is kept in the recording.
-        record: File (`.mcap`) or folder; `RLGYM_BRIDGE_RECORD` goes before it. A file that is there already
-            stays as it is, and another is written beside it.
+        agent_id: The agent's id.
+        policy: Its policy folder, or a name; the folder's `policy.json` is stored in the recording.
+        record: File (`.mcap`) or folder; `RLGYM_BRIDGE_RECORD` takes precedence. An existing file is kept,
+            and another is written beside it.
+
+    Returns:
+        The recorder; None where no recording is requested or possible.
     """
-    named = os.environ.get(RECORD_VARIABLE) or record
-    if not named:
+    destination = os.environ.get(RECORD_VARIABLE) or record
+    if not destination:
         return None
     manifest = Path(policy) / "policy.json"
     try:
-        path = _file(Path(named), agent_id)
-        recorder = Recorder(path, about(agent_id), beside=True, prepare=state_message)
+        path = _choose_file(Path(destination), agent_id)
+        recorder = Recorder(path, describe_source(agent_id), beside=True, prepare=state_message)
         if manifest.is_file():
             recorder.tell(POLICY + agent_id, {"policy.json": manifest.read_text(encoding="utf-8")})
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
         _LOG.warning("nothing is recorded: %s", error)
         return None
     if recorder.path != path:
-        _LOG.warning("%s is there already: recording to %s", path, recorder.path)
+        _LOG.warning("%s exists already: recording to %s", path, recorder.path)
     else:
         _LOG.info("recording to %s", path)
     return AgentRecorder(recorder, agent_id)
 
 
-def _file(named: Path, agent_id: str) -> Path:
-    """Return the file that a file or folder stands for, in a folder that is there.
+def _choose_file(destination: Path, agent_id: str) -> Path:
+    """Return the file to record to, in a folder that exists.
 
     Raises:
-        OSError: The folder cannot be made.
-        RecordingError: It is a file, but no recording.
+        OSError: The folder cannot be created.
+        RecordingError: The destination is a file whose name does not end with .mcap.
     """
-    path = named.resolve()  # a link to a file that has yet to be made stays
+    path = destination.resolve()  # a link to a file that does not exist yet is followed
     if path.is_dir() or path.suffix != ".mcap":
         if path.exists() and not path.is_dir():
             raise RecordingError(
-                f"{named} is a file, expected a folder or a file whose name ends with .mcap "
-                f"({RECORD_VARIABLE}, or what the bot was told to record to)"
+                f"{destination} is a file, expected a folder or a file whose name ends with .mcap "
+                f"({RECORD_VARIABLE}, or the argument record of the bot)"
             )
-        name = "".join(one if one.isalnum() or one in "-_." else "-" for one in agent_id)
+        name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in agent_id)
         path = path / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.mcap"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def about(agent_id: str) -> dict[str, Any]:
-    """Return what an agent's recording says of itself."""
+def describe_source(agent_id: str) -> dict[str, Any]:
+    """Return the metadata of an agent's recording."""
     return {"by": "agent", "agent_id": agent_id}

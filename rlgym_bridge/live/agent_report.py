@@ -1,4 +1,4 @@
-"""What a bot process counts of its matches, and the file it tells it in."""
+"""Count what happened to a bot process, and write the counts to a file."""
 
 import json
 import os
@@ -9,22 +9,22 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.live.player import Faults
 
 REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
-"""Environment variable with the file that the report is written to, as JSON."""
+"""Name of the environment variable with the file that the report is written to, as JSON."""
 
 
 @dataclass
 class AgentReport:
-    """Counts packets, answers and faults of one agent over all its sessions.
+    """Counts packets, answers and faults of one agent over all its connections.
 
     Attributes:
-        agent_id: Whose.
+        agent_id: The agent's id.
         faults: What went wrong, by kind.
-        packets: Game packets that came.
-        answered: Packets that got an input.
-        lost: Packets without an answer of their own, before one that had it.
+        packets: Game packets received.
+        answered: Packets answered with an input.
+        lost: Packets without an answer, before one that was answered.
         disconnects: Connections that ended without a goodbye.
-        dialect_file: The file that told the bot of the server, None where there was none.
-        refused: Why the bot will not play the match, None where it does.
+        dialect_file: File with the server's dialect, None where there was none.
+        refused: Why the bot does not play the match, None where it does.
     """
 
     agent_id: str

@@ -1,7 +1,7 @@
-"""One connection of a bot to its server: messages in, inputs out, on rlbot's socket.
+"""Answer a server's packets over one connection, on rlbot's socket.
 
-Every packet is taken in, in order (rlbot's own `Bot` drops all but the newest of a burst); one input is
-sent, for the newest. Where earlier decisions settle the answer it goes out before the packet is decoded.
+Every packet is decoded, in order (rlbot's own `Bot` drops all but the newest of a burst). One input is sent
+for each car, for the newest packet. Where earlier decisions fix the answer, it is sent before decoding.
 """
 
 import gc
@@ -22,30 +22,30 @@ from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.policy.shape import explain_misfit
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
-_CHUNK = 1 << 18  # bytes taken in at once: 260 packets of 1v1, two seconds
+_CHUNK = 1 << 18  # bytes received at once: 260 packets of 1v1, two seconds
 
 
 class Refused(Exception):
-    """The bot will not play the match that the server has; the message says why."""
+    """The bot does not play the server's match; the message says why."""
 
 
 class BotSession:
-    """One connection.
+    """One connection of a bot to a server.
 
     Args:
         server: Address and port.
-        brain: What to play with.
-        report: Where all is counted.
+        spec: The player.
+        report: Counts packets, answers and faults.
         override: See `player.Override`.
         seed: See `LivePlayer`.
         dialect: See `LivePlayer`.
-        recorder: Where all is written down; None where nothing is to be.
+        recorder: Records messages and decisions; None to record nothing.
     """
 
     def __init__(
         self,
         server: tuple[str, int],
-        brain: PlayerSpec,
+        spec: PlayerSpec,
         report: AgentReport,
         override: Override | None = None,
         seed: int | None = None,
@@ -55,7 +55,7 @@ class BotSession:
         self._server = server
         self._recorder = recorder
         self._dialect = dialect
-        self._brain = brain
+        self._spec = spec
         self._report = report
         self._override, self._seed = override, seed
         self._relay = SocketRelay(report.agent_id, logger=_LOG)
@@ -63,17 +63,15 @@ class BotSession:
         self._config: flat.MatchConfiguration | None = None
         self._team: flat.ControllableTeamInfo | None = None
         self._player: LivePlayer | None = None
-        self._newest: flat.GamePacket | None = None  # has yet to be answered
-        self._newest_comes = False  # the message being taken in is the newest there is
+        self._newest: flat.GamePacket | None = None  # not yet answered
+        self._newest_comes = False  # the message being handled is the newest received
         self._buffer = bytearray(_CHUNK)
-        self._pending = b""  # the beginning of a message whose rest has yet to come
+        self._pending = b""  # the beginning of an incomplete message
         self._answered_frame: int | None = None
         self._playing = True
         self._goodbye = False
         self._sent: dict[int, tuple[bytes, bytes]] = {}
-        self._overlay: str | None = (
-            "" if overlay.is_on() else None
-        )  # what is drawn; None where nothing is to be
+        self._overlay: str | None = "" if overlay.is_on() else None  # the text drawn; None draws nothing
         self._handlers: dict[type, Callable[..., None]] = {
             flat.GamePacket: self._on_packet,
             flat.FieldInfo: self._on_field,
@@ -83,10 +81,13 @@ class BotSession:
         }
 
     def connect(self, seconds: float) -> None:
-        """Connect.
+        """Connect to the server.
+
+        Args:
+            seconds: How long to try.
 
         Raises:
-            OSError, TimeoutError: There was no server for `seconds`.
+            OSError, TimeoutError: There was no server in that time.
         """
         ip, port = self._server
         self._relay.connection_timeout = seconds
@@ -99,20 +100,23 @@ class BotSession:
         )
 
     def run(self) -> bool:
-        """Take in messages and answer packets until the connection ends; tell whether by a goodbye.
+        """Handle messages and answer packets until the connection ends.
+
+        Returns:
+            Whether the server said goodbye.
 
         Raises:
             Refused: The policy does not play matches of these team sizes.
         """
         gc.collect()
-        gc.freeze()  # what lives now lives on: later collections need not look at it
+        gc.freeze()  # what exists now stays: later collections need not look at it
         try:
             while not self._goodbye:
                 *burst, newest = self._receive()
                 for message in burst:
-                    self._take(message)
+                    self._handle(message)
                 self._newest_comes = True
-                self._take(newest)
+                self._handle(newest)
                 self._newest_comes = False
                 self._answer()
         except (EOFError, OSError):
@@ -120,27 +124,27 @@ class BotSession:
         finally:
             gc.unfreeze()
             gc.enable()
-            self._tell_doubts()
+            self._log_unknown_dialect()
             if self._player is not None:
                 self._player.close()
             if self._relay.socket is not None:
                 self._relay.socket.close()
         return self._goodbye
 
-    def _tell_doubts(self) -> None:
-        """Say what the session's packets have not settled."""
-        doubts = {} if self._player is None else self._player.decoder.settled.in_doubt
-        for point, fields in doubts.items():
+    def _log_unknown_dialect(self) -> None:
+        """Log the points of the dialect that the packets did not show."""
+        in_doubt = {} if self._player is None else self._player.decoder.detector.in_doubt
+        for point, fields in in_doubt.items():
             _LOG.info(
-                "these packets did not show the server's %s; it changes %s (`rlgym-bridge probe` settles it)",
+                "these packets did not show the server's %s; it changes %s (`rlgym-bridge probe` shows it)",
                 point, ", ".join(fields),
             )  # fmt: skip
 
     def _receive(self) -> list[bytes]:
-        """Wait for something to come; return all messages that are here, oldest first.
+        """Wait for data; return all complete messages, oldest first.
 
-        One system call takes in what has queued up, where the relay's own `read_message` needs six for
-        every message.
+        One system call reads everything that has arrived, where the relay's own `read_message` needs six
+        for every message.
         """
         connection = self._relay.socket
         assert connection is not None  # set by connect
@@ -160,7 +164,7 @@ class BotSession:
             self._pending = pending[start:]
         return messages
 
-    def _take(self, message: bytes) -> None:
+    def _handle(self, message: bytes) -> None:
         if self._goodbye:
             return
         try:
@@ -169,7 +173,7 @@ class BotSession:
             if handler is not None:
                 handler(content)
                 if self._recorder is not None:
-                    self._recorder.heard(content, message)
+                    self._recorder.record_message(content, message)
         except flat.InvalidFlatbuffer as error:
             self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
 
@@ -180,7 +184,7 @@ class BotSession:
             return
         self._newest = packet
         if self._newest_comes and player.foresee(packet):
-            self._answer()  # first answer, then think
+            self._answer()  # first answer, then decode and decide
         player.see(packet)
 
     def _on_field(self, field: flat.FieldInfo) -> None:
@@ -204,18 +208,18 @@ class BotSession:
         self._goodbye = True
 
     def _begin(self) -> None:
-        """Make the player and tell the server, once all three parts of the handshake are there."""
+        """Construct the player and report ready, once all three parts of the handshake have arrived."""
         if self._player or self._field is None or self._config is None or self._team is None:
             return
         self._check_team_sizes(self._config)
-        ids = [one.identifier for one in self._team.controllables]
+        ids = [controllable.identifier for controllable in self._team.controllables]
         self._player = LivePlayer(
-            self._brain, self._field, self._config, ids,
+            self._spec, self._field, self._config, ids,
             self._report.faults, self._override, self._seed, self._dialect,
-            None if self._recorder is None else self._recorder.decided,
+            None if self._recorder is None else self._recorder.record_decision,
         )  # fmt: skip
         estimates = self._player.decoder.estimates
-        if estimates and self._brain.shadow is not False:
+        if estimates and self._spec.shadow is not False:
             _LOG.warning(
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
                 ", ".join(estimates),
@@ -223,17 +227,21 @@ class BotSession:
         self._relay.send_msg(flat.InitComplete())
 
     def _check_team_sizes(self, config: flat.MatchConfiguration) -> None:
-        """Refuse a match of other sizes before it begins: no decision could be taken in it."""
-        trained = self._brain.team_sizes
+        """Refuse a match of team sizes that the policy cannot play, before it begins.
+
+        Raises:
+            Refused: The policy does not play matches of these team sizes.
+        """
+        trained = self._spec.team_sizes
         teams = [player.team for player in config.player_configurations]
-        if trained is None or not teams:  # it plays in all of them, or nothing is known of this one
+        if trained is None or not teams:  # it plays all sizes, or those of the match are unknown
             return
         problem = explain_misfit(trained, (teams.count(BLUE), teams.count(ORANGE)))
         if problem is not None:
             raise Refused(problem)
 
     def _answer(self) -> None:
-        """Send one input for each car of ours, for the newest packet."""
+        """Send one input for each of our cars, for the newest packet."""
         packet, self._newest = self._newest, None
         if packet is None or self._player is None:
             return
@@ -248,23 +256,23 @@ class BotSession:
         info = packet.match_info
         if self._recorder is not None:
             for index, row in inputs:
-                self._recorder.sent(info.frame_num, index, row)
+                self._recorder.record_input(info.frame_num, index, row)
         if inputs:
             self._report.count_answer(info.frame_num, self._answered_frame)
             self._answered_frame = info.frame_num
         if self._overlay is not None:
             self._draw(self._player)
-        self._tidy(int(info.match_phase) in PLAYING_PHASES)
+        self._collect_garbage(int(info.match_phase) in PLAYING_PHASES)
 
     def _draw(self, player: LivePlayer) -> None:
-        """Show what conditions and rewards said, where it has changed."""
-        shown = overlay.text(player.episode.report)
-        if shown != self._overlay:
-            self._overlay = shown
-            self._relay.send_bytes(overlay.message(shown))
+        """Draw what conditions and rewards said, if it has changed."""
+        text = overlay.describe_step(player.episode.report)
+        if text != self._overlay:
+            self._overlay = text
+            self._relay.send_bytes(overlay.draw_message(text))
 
-    def _tidy(self, playing: bool) -> None:
-        """Collect garbage when play stops, never while it goes on."""
+    def _collect_garbage(self, playing: bool) -> None:
+        """Collect garbage when play stops, never during play."""
         if playing == self._playing:
             return
         self._playing = playing

@@ -1,4 +1,4 @@
-"""One car of a packet to its numbers in a `MatchState`: what is carried, and what is counted."""
+"""Write one car of a packet into a `MatchState`: what packets carry is copied, the rest is counted."""
 
 import struct
 from operator import attrgetter
@@ -6,7 +6,7 @@ from operator import attrgetter
 from rlbot import flat
 
 from rlgym_bridge.game import CONTROL_NAMES, FLIP_TORQUE_SECONDS, TICK_SECONDS
-from rlgym_bridge.packets.dialect_detector import Settled
+from rlgym_bridge.packets.dialect_detector import DialectDetector
 from rlgym_bridge.packets.rotation import matrix
 from rlgym_bridge.packets.timers import DODGE_TICKS, JUMPING, ON_GROUND, CarTimers, seconds_in_air
 from rlgym_bridge.packets.wheels import floor_contact
@@ -29,21 +29,21 @@ _GROUNDED = (1.0,) * 4
 
 
 class CarCounters(CarTimers):
-    """One car of a live match, packet by packet."""
+    """One car of a live match, followed packet by packet."""
 
     __slots__ = (
         "_demolished", "_dodged", "_motion", "_pose", "_touch_seconds", "_touches_known", "_wheels",
         "_wheels_known", "touches",
     )  # fmt: skip
 
-    def __init__(self, settled: Settled) -> None:
-        super().__init__(settled)
-        self._dodged = True  # since the car was new; until then the packet's dodge is of its last life
+    def __init__(self, detector: DialectDetector) -> None:
+        super().__init__(detector)
+        self._dodged = True  # since the car was new; a packet's dodge before that is from its last life
         self.touches = 0  # since the last decision; the decoder clears it
         self._touch_seconds = -1.0
 
     def forget(self) -> None:
-        """Start anew: what was counted no longer holds."""
+        """Forget what was counted: it no longer holds."""
         super().forget()
         self._pose: tuple[float, ...] | None = None  # one tick ago
         self._motion: tuple[float, ...] = (0.0,) * 6
@@ -53,11 +53,11 @@ class CarCounters(CarTimers):
         self._touches_known = False
 
     def clear_touches(self) -> None:
-        """Count touches anew: called when a decision has seen them."""
+        """Set the touches to zero, after a decision has seen them."""
         self.touches, self._touches_known = 0, True
 
     def rest(self) -> None:
-        """Take the car as new: it stands on its kickoff spot, or has just come back."""
+        """Treat the car as new: it stands on its kickoff spot, or has just respawned."""
         super().rest()
         self.touches = 0
         self._dodged = False
@@ -65,14 +65,14 @@ class CarCounters(CarTimers):
     def write(
         self, target: memoryview, offset: int, player: flat.PlayerInfo, ticks: int, hitbox: int, at_rest: bool
     ) -> None:
-        """Take in one packet's player and write its car, the fields of `state.CAR_FIELDS`.
+        """Update the counters from a packet's player and write the car, the fields of `state.CAR_FIELDS`.
 
         Args:
-            target: The state's buffer as bytes.
-            offset: Where in it the car begins.
+            target: The state's buffer as bytes; float32 values are written.
+            offset: Byte at which the car begins.
             player: The car in this packet.
             ticks: Ticks since the last packet; 0 for a repeated frame.
-            hitbox: Number of the car's hitbox.
+            hitbox: Index of the car's hitbox in `game.HITBOXES`.
             at_rest: Whether nothing has moved yet: countdown, and the first packet of a kickoff.
         """
         # One call each into the flatbuffer's objects: attribute by attribute takes half as long again.
@@ -89,7 +89,7 @@ class CarCounters(CarTimers):
         if at_rest:
             self.rest()
             self._wheels = _GROUNDED
-        elif ticks and not (respawn >= 0 and self._demolished):  # a demolished car's counters stand still
+        elif ticks and not (respawn >= 0 and self._demolished):  # counters of a demolished car stand still
             self._advance(
                 here, respawn, hitbox, supersonic, boost, boosting, handbrake, has_jumped, air_state,
                 timeout, flipped or double_jumped, ticks,
@@ -128,15 +128,15 @@ class CarCounters(CarTimers):
         boosting: bool, handbrake: bool, has_jumped: bool, air_state: int, timeout: float, spent: bool,
         ticks: int,
     ) -> None:  # fmt: skip
-        """Count the ticks since the last packet, of a car that is there or was demolished in them."""
+        """Count on over the ticks since the last packet, in which the car may have been demolished."""
         before, reach = self._pose, _LEAP * ticks
         if before is not None and respawn < 0 and not self._demolished and (
             abs(here[0] - before[0]) > reach
             or abs(here[1] - before[1]) > reach
             or abs(here[2] - before[2]) > reach
         ):  # fmt: skip
-            self.forget()  # it was put there: what was counted belongs to another place
-        if self._demolished:  # it came back in this tick, which has moved it already
+            self.forget()  # somebody put the car there: the counts are from another place
+        if self._demolished:  # it respawned in this tick, which has already moved it
             self.rest()
             self._boost, self._new = boost, False
             self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
@@ -147,21 +147,21 @@ class CarCounters(CarTimers):
         self._demolished = respawn >= 0
 
     def _is_displaced(self, here: tuple[float, float, float]) -> bool:
-        """Tell whether a demolished car is shown elsewhere: its last place stands for it then."""
-        if "at_origin" in self._settled.listening:
-            self._settled.hear("at_origin", here == _ORIGIN)
-        return self._settled.at_origin is True
+        """Tell whether the server shows a demolished car at the origin; its last position is used then."""
+        if "at_origin" in self._detector.undecided:
+            self._detector.observe("at_origin", here == _ORIGIN)
+        return self._detector.at_origin is True
 
     def _count_wheels(self, air_state: int, hitbox: int, ticks: int) -> None:
-        """Estimate the wheels: by geometry over the flat floor, else all or none by the air state.
+        """Estimate which wheels touch: by geometry over the flat floor, else all or none by the air state.
 
-        They may touch another car or the ball as well, so this is never known.
+        A wheel may also touch another car or the ball, so this is never exact.
         """
         self._wheels_known = False
         grounded = air_state == ON_GROUND
         if self._pose is not None and ticks == 1:
             wheels = floor_contact(self._pose, hitbox)
-            # The packet's own word on the ground goes first; a jump's push says nothing of it.
+            # The packet's air state takes precedence, except while a jump pushes: it says nothing then.
             if wheels is not None and (air_state == JUMPING or (sum(wheels) >= 3) == grounded):
                 self._wheels = wheels
                 return

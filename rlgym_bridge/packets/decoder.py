@@ -1,9 +1,9 @@
-"""RLBot packets to `MatchState`.
+"""Decode RLBot packets into a `MatchState`.
 
-What the packet carries is taken as it is; what it does not carry is counted (`packets/cars.py`,
-`packets/pads.py`) or, where RocketSim is installed, read off a simulation that follows the match
-(`sim/shadow.py`), and flagged in `car_known`. Every packet must come in, in order; repeated, lost and
-restarted frame numbers are expected.
+What the packet carries is copied. What it does not carry is counted (`packets/cars.py`, `packets/pads.py`)
+or, where RocketSim is installed, read from a simulation that follows the match (`sim/shadow.py`).
+`car_known` flags which of these values are exact. Every packet must be decoded, in order; repeated, lost
+and restarted frame numbers are expected.
 """
 
 import logging
@@ -27,7 +27,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.packets.cars import CarCounters
-from rlgym_bridge.packets.dialect_detector import Settled
+from rlgym_bridge.packets.dialect_detector import DialectDetector
 from rlgym_bridge.packets.pads import PadTimers
 from rlgym_bridge.packets.rotation import matrix
 from rlgym_bridge.state import MATCH_FORMAT, MatchState, layout_of
@@ -38,36 +38,36 @@ except ImportError:  # RocketSim is not installed
     Shadow = None  # type: ignore[assignment, misc]
 
 ESTIMATES = ("wheels_with_contact", "is_autoflipping", "bump_victim")
-"""Of `state.KNOWN_FIELDS`, those that counting can only estimate, or not tell at all."""
+"""Those of `state.KNOWN_FIELDS` that counting can only estimate, or cannot tell at all."""
 
 _LOG = logging.getLogger(__name__)
 _HALF = 1 << 31  # packets count frames in 32 bits, the state in 31 and a sign
-_MOST_HITBOXES = 64  # lengths remembered; a length that is no number never equals itself
+_MOST_HITBOXES = 64  # lengths remembered; NaN never equals itself and would add up
 _HITBOX_TOLERANCE = 0.5  # uu in any dimension; the two nearest boxes differ by 0.91 in length
 _PACK = struct.Struct(MATCH_FORMAT).pack_into
 _XYZ = attrgetter("x", "y", "z")
 _PACKET = attrgetter("players", "boost_pads", "balls", "match_info", "teams")
 _INFO = attrgetter("frame_num", "match_phase", "game_time_remaining", "is_overtime", "world_gravity_z")
 _SCORE = attrgetter("score")
-_SEAT = attrgetter("team", "player_id")
+_PLAYER = attrgetter("team", "player_id")
 _BALL_AT_REST = (0.0, 0.0, BALL_REST_Z, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0) + (0.0,) * 6
 
 
 class Decoder:
-    """Turns the packets of one session into one `MatchState`, updated in place.
+    """Decodes the packets of one connection into one `MatchState`, updated in place.
 
     Args:
         field: The match's field info.
         config: The match's configuration; None where the server sent none.
-        dialect: What is known of the server's dialect beforehand; the rest is heard in the packets.
-        shadow: Whether a simulation follows the match; None: where RocketSim is installed.
+        shadow: Whether a simulation follows the match; None for yes where RocketSim is installed.
+        dialect: What is known of the server's dialect beforehand; the rest is detected from packets.
 
     Attributes:
-        state: The newest state, 1 match; a new object whenever the team sizes change. None before the
+        state: The newest state, one match; a new object whenever the team sizes change. None before the
             first packet.
-        rows: Packet index of the player in each row of the state.
-        seating: Team and identifier of each player, in packet order; a new list when they change.
-        settled: The server's dialect, as far as it is known by now.
+        packet_indices: Index in the packet of each car of the state.
+        players: Team and `player_id` of each player, in packet order; a new list when they change.
+        detector: The server's dialect, as far as it is known by now.
         estimates: Names of the fields that are estimates throughout.
 
     Raises:
@@ -81,20 +81,20 @@ class Decoder:
         shadow: bool | None = None,
         dialect: Dialect | None = None,
     ) -> None:
-        self.settled = Settled(dialect)
+        self.detector = DialectDetector(dialect)
         if shadow and Shadow is None:
             raise ImportError("a shadow simulation needs RocketSim: pip install rocketsim")
         self._has_shadow = Shadow is not None if shadow is None else shadow
         self._shadow: Shadow | None = None
-        self._shadow_seated = False  # it has the cars of `seating`
-        self._simulates = False  # it can follow `seating`
-        self._told_refusal = False
+        self._shadow_is_current = False  # it has the cars of `players`
+        self._simulates = False  # it can follow `players`
+        self._warned_of_refusal = False
         self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
         self.estimates = () if self._has_shadow else ESTIMATES
         self.state: MatchState | None = None
-        self.rows: list[int] = []
-        self.seating: list[tuple[int, int]] = []
-        self._pads = PadTimers(field, self.settled)
+        self.packet_indices: list[int] = []
+        self.players: list[tuple[int, int]] = []
+        self._pads = PadTimers(field, self.detector)
         self._cars: dict[int, CarCounters] = {}
         self._hitboxes: dict[float, int] = {}
         self._frame: int | None = None
@@ -111,8 +111,8 @@ class Decoder:
             packet: The packet as the server sent it.
 
         Returns:
-            `state`, updated. For a repeated frame number what is counted stays, and what the packet
-            carries is taken anew.
+            `state`, updated. For a repeated frame number the counts stay, and what the packet carries is
+            copied again.
 
         Raises:
             ValueError: The packet has more than four cars in a team.
@@ -120,7 +120,7 @@ class Decoder:
         try:
             return self._update(packet)
         except Exception:
-            self._forget()  # counters may have been left in the middle of a tick
+            self._forget()  # counters may be halfway through a tick
             raise
 
     def _update(self, packet: flat.GamePacket) -> MatchState:
@@ -128,11 +128,11 @@ class Decoder:
         frame, match_phase, clock, overtime, gravity = _INFO(info)
         phase = int(match_phase)
         ticks = self._elapsed(frame)
-        seating = list(map(_SEAT, players))
-        if seating != self.seating or self.state is None:
-            self._seat(seating)
+        identities = list(map(_PLAYER, players))
+        if identities != self.players or self.state is None:
+            self._assign_cars(identities)
         state = self.state
-        assert state is not None  # made by _seat
+        assert state is not None  # made by _assign_cars
         if balls:
             self._ball = _ball_values(balls[0].physics)
         scores = list(map(_SCORE, teams)) or [0, 0]
@@ -147,12 +147,12 @@ class Decoder:
         at_rest = phase == Phase.COUNTDOWN or (countdown and ticks <= 1)
         touched = self._touches() if ticks > 1 else []
         offset = self._car_start
-        for index in self.rows:
+        for index in self.packet_indices:
             player = players[index]
-            player_id = seating[index][1]
+            player_id = identities[index][1]
             counters = self._cars.get(player_id)
             if counters is None:
-                counters = self._cars[player_id] = CarCounters(self.settled)
+                counters = self._cars[player_id] = CarCounters(self.detector)
             length = player.hitbox.length
             hitbox = self._hitboxes.get(length)
             if hitbox is None:
@@ -166,19 +166,19 @@ class Decoder:
         return state
 
     def _refine(self, state: MatchState, phase: int, ticks: int, at_rest: bool, touched: list[int]) -> None:
-        """Let the shadow simulation fill in what it knows."""
-        if not self._shadow_seated and not self._seat_shadow(state):
+        """Fill in what the shadow simulation knows."""
+        if not self._shadow_is_current and not self._update_shadow_cars(state):
             return
-        assert self._shadow is not None  # it is seated
+        assert self._shadow is not None  # made by _update_shadow_cars
         if phase not in PLAYING_PHASES and phase != Phase.GOAL_SCORED:
             self._shadow.forget()
             return
-        contacts = self._shadow.refine(state, ticks, at_rest, self.settled.at_origin is True)
+        contacts = self._shadow.refine(state, ticks, at_rest, self.detector.at_origin is True)
         if touched and contacts:
             self._count_lost_touches(state, touched, contacts)
 
-    def _seat_shadow(self, state: MatchState) -> bool:
-        """Put the present cars into the simulation; tell whether it can follow them."""
+    def _update_shadow_cars(self, state: MatchState) -> bool:
+        """Put the current cars into the simulation; tell whether it can follow them."""
         try:
             if self._shadow is None:  # made with the first packet: it takes 40 ms and more
                 self._shadow = Shadow(state, self._mode)
@@ -189,36 +189,36 @@ class Decoder:
             if isinstance(error, FileNotFoundError) or self._mode not in Shadow.modes:
                 self._has_shadow, self.estimates = False, ESTIMATES
                 _LOG.warning("no simulation follows the match, so %s are estimates: %s", ESTIMATES, error)
-            elif not self._told_refusal:  # these cars cannot be followed; others may be
-                self._told_refusal = True
+            elif not self._warned_of_refusal:  # these cars cannot be followed; others may be
+                self._warned_of_refusal = True
                 _LOG.warning("no simulation follows these cars, so %s are estimates: %s", ESTIMATES, error)
             return False
-        self._shadow_seated = True
+        self._shadow_is_current = True
         return True
 
     def _touches(self) -> list[int]:
-        cars = (self._cars.get(self.seating[index][1]) for index in self.rows)
+        cars = (self._cars.get(self.players[index][1]) for index in self.packet_indices)
         return [0 if car is None else car.touches for car in cars]
 
     def _count_lost_touches(self, state: MatchState, before: list[int], contacts: list[int]) -> None:
-        """Add contacts of lost packets, of cars that a packet says have touched the ball since."""
-        for row, (index, count) in enumerate(zip(self.rows, contacts, strict=True)):
-            car = self._cars[self.seating[index][1]]
-            if car.touches > before[row] and count > 1:
-                car.touches += count - 1
-                state.car_ball_touches[0, row] = car.touches
+        """Add the contacts in lost packets, for cars whose packet shows a touch since then."""
+        for car, (index, count) in enumerate(zip(self.packet_indices, contacts, strict=True)):
+            counters = self._cars[self.players[index][1]]
+            if counters.touches > before[car] and count > 1:
+                counters.touches += count - 1
+                state.car_ball_touches[0, car] = counters.touches
 
-    def is_seated(self, packet: flat.GamePacket) -> bool:
-        """Tell whether a packet's players are those of `seating`, in that order."""
-        return list(map(_SEAT, packet.players)) == self.seating
+    def has_same_players(self, packet: flat.GamePacket) -> bool:
+        """Tell whether a packet has the players of `players`, in that order."""
+        return list(map(_PLAYER, packet.players)) == self.players
 
     def clear_touches(self) -> None:
-        """Count touches anew: called when a decision has seen them."""
+        """Set the touches of all cars to zero, after a decision has seen them."""
         for counters in self._cars.values():
             counters.clear_touches()
 
     def _elapsed(self, frame: int) -> int:
-        """Return the ticks since the last packet, forgetting what was counted over a long gap."""
+        """Return the ticks since the last packet; after a long gap the counts are forgotten."""
         ticks = 1 if self._frame is None else frame - self._frame
         self._frame = frame
         if not 0 <= ticks <= GAP_TICKS:
@@ -233,23 +233,23 @@ class Decoder:
         for counters in self._cars.values():
             counters.forget()
 
-    def _seat(self, seating: list[tuple[int, int]]) -> None:
-        """Give every player a row: blue first, each team in packet order."""
-        blue = sum(team == BLUE for team, _ in seating)
-        layout = layout_of(blue, len(seating) - blue)
-        self.rows = sorted(range(len(seating)), key=lambda index: seating[index][0] != BLUE)
+    def _assign_cars(self, players: list[tuple[int, int]]) -> None:
+        """Give every player its car in the state: blue first, each team in packet order."""
+        blue = sum(team == BLUE for team, _ in players)
+        layout = layout_of(blue, len(players) - blue)
+        self.packet_indices = sorted(range(len(players)), key=lambda index: players[index][0] != BLUE)
         if self.state is None or self.state.layout is not layout:
             self.state = MatchState(layout.blue, layout.orange)
             self._target = self.state.buffer.data.cast("B")
             self._car_start, self._car_bytes = 4 * layout.car_start, 4 * layout.car_stride
-        self._shadow_seated, self._simulates = False, self._has_shadow
-        self.seating = seating
-        present = {player_id for _, player_id in seating}
-        self._cars = {one: car for one, car in self._cars.items() if one in present}
+        self._shadow_is_current, self._simulates = False, self._has_shadow
+        self.players = players
+        present = {player_id for _, player_id in players}
+        self._cars = {player_id: car for player_id, car in self._cars.items() if player_id in present}
 
 
 def _boost_consumption(config: flat.MatchConfiguration | None) -> float:
-    """Return what a second of boosting costs, in RLGym's unit of 33.3."""
+    """Return the boost that a second of boosting uses, as a multiple of RLGym's 33.3."""
     unlimited = flat.BoostAmountMutator.UnlimitedBoost
     if config is not None and config.mutators and config.mutators.boost_amount == unlimited:
         return 0.0
@@ -264,7 +264,7 @@ def _ball_values(ball: flat.Physics) -> tuple[float, ...]:
 
 
 def _hitbox_of(player: flat.PlayerInfo) -> int:
-    """Return the number of the hitbox nearest in size."""
+    """Return the index in `game.HITBOXES` of the hitbox nearest in size."""
     box = player.hitbox
     gaps = [
         max(abs(box.length - h.length), abs(box.width - h.width), abs(box.height - h.height))
@@ -273,7 +273,7 @@ def _hitbox_of(player: flat.PlayerInfo) -> int:
     best = min(range(len(gaps)), key=gaps.__getitem__)
     if gaps[best] > _HITBOX_TOLERANCE:
         _LOG.warning(
-            "%s's hitbox %.2f x %.2f x %.2f uu is none of the six; taken as %s, %.2f uu off",
+            "%s's hitbox %.2f x %.2f x %.2f uu is not one of the game's six; using %s, %.2f uu off",
             player.name, box.length, box.width, box.height, HITBOXES[best].name, gaps[best],
         )  # fmt: skip
     return best

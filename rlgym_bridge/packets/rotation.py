@@ -1,4 +1,4 @@
-"""RLBot's rotator to the rotation matrix that RLGym uses."""
+"""Convert RLBot's rotators to the rotation matrices that RLGym uses."""
 
 from math import cos, nan, sin
 from operator import attrgetter
@@ -10,15 +10,16 @@ _NOWHERE = (nan,) * 9
 
 
 def matrix(rotation: flat.Rotator) -> tuple[float, ...]:
-    """Return the nine numbers of the rotation matrix, row by row.
+    """Return the nine numbers of a rotation matrix, row by row.
 
     Args:
         rotation: Pitch (up positive), yaw (from +x towards +y) and roll (right side down positive)
             in radians.
 
     Returns:
-        Rows x, y, z of the columns forward, right, up. Angles in float32 cost up to 3e-4 in an element
-        within a degree of vertical, elsewhere 1e-5. NaN where an angle is infinite or NaN.
+        Rows x, y, z of the columns forward, right, up, without unit. Since the angles are float32, an
+        element is off by up to 3e-4 within a degree of vertical, elsewhere by 1e-5. NaN where an angle is
+        infinite or NaN.
     """
     pitch, yaw, roll = _ANGLES(rotation)
     try:

@@ -1,8 +1,8 @@
-"""Times that a packet does not carry, counted in ticks: boost, jump, dodge, handbrake, supersonic.
+"""Count in ticks the times that packets do not carry: boost, jump, dodge, handbrake, supersonic.
 
-Each counter knows when it is sure of itself: after joining a match or losing a packet it is an
-estimate until something fixes it again (the car lands, lets go of boost, the handbrake has had time to
-ramp to its end). The thresholds were read off RocketSim 2.2.1, tick by tick.
+Each counter knows whether it is exact. After joining a match or losing a packet it is an estimate, until
+the car lands, releases boost, or has had time to ramp its handbrake to the end. The thresholds were
+measured in RocketSim 2.2.1, tick by tick.
 """
 
 import numpy as np
@@ -18,50 +18,50 @@ from rlgym_bridge.game import (
     TICK_SECONDS,
     TICKS_PER_SECOND,
 )
-from rlgym_bridge.packets.dialect_detector import Settled
+from rlgym_bridge.packets.dialect_detector import DialectDetector
 
 ON_GROUND = int(flat.AirState.OnGround)
 JUMPING = int(flat.AirState.Jumping)
 DODGE_TICKS = round(DODGE_DEADLINE_SECONDS * TICKS_PER_SECOND)
-"""From the end of a jump to the last dodge."""
+"""Ticks from the end of a jump to the last one on which a dodge is possible."""
 
 _RISE = HANDBRAKE_RISE_PER_SECOND * TICK_SECONDS
 _FALL = HANDBRAKE_FALL_PER_SECOND * TICK_SECONDS
 _BOOST_MIN_TICKS = round(BOOST_MIN_SECONDS * TICKS_PER_SECOND)
-_LONGEST_TIMEOUT = 2.0  # s, and a little more than any dialect has; infinity is no number of ticks
-_MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # off the deadline, in some dialects
+_LONGEST_TIMEOUT = 2.0  # s, a little more than in any dialect; infinity cannot be converted to ticks
+_MOST_HOLD_TICKS = round(JUMP_MAX_SECONDS * TICKS_PER_SECOND)  # added to the deadline in some dialects
 _BURNT_A_TICK = BOOST_PER_SECOND * TICK_SECONDS
 _AIR_SECONDS = np.cumsum(np.full(1200, TICK_SECONDS, np.float32), dtype=np.float32).tolist()
-"""Seconds after 1, 2, ... ticks as the simulator adds them up: after 150 a hair below 1.25, so that a
-dodge is still there on that tick."""
+"""Seconds after 1, 2, ... ticks as the simulator sums them up in float32: just below 1.25 after 150, so that
+a dodge is still possible on that tick."""
 
 
 class CarTimers:
-    """The times of one car, packet by packet."""
+    """The times of one car, followed packet by packet."""
 
     __slots__ = (
-        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_hand", "_hand_high",
-        "_hand_low", "_hold_known", "_hold_ticks", "_jump_known", "_jump_ticks", "_jumping", "_new",
-        "_settled", "_supersonic_known", "_supersonic_ticks",
+        "_air_known", "_air_ticks", "_boost", "_boost_doubt", "_boost_ticks", "_detector", "_hand",
+        "_hand_high", "_hand_low", "_hold_known", "_hold_ticks", "_jump_known", "_jump_ticks", "_jumping",
+        "_new", "_supersonic_known", "_supersonic_ticks",
     )  # fmt: skip
 
-    def __init__(self, settled: Settled) -> None:
-        self._settled = settled
+    def __init__(self, detector: DialectDetector) -> None:
+        self._detector = detector
         self._hand = 0.0  # the best guess
         self.forget()
 
     def forget(self) -> None:
-        """Start anew: what was counted no longer holds."""
+        """Forget what was counted: it no longer holds."""
         self._new = True
         self._supersonic_ticks, self._supersonic_known = 0, False
         self._boost_ticks, self._boost_doubt, self._boost = 0, _BOOST_MIN_TICKS, 0.0
         self._hand_low, self._hand_high = 0.0, 1.0
         self._jump_ticks, self._jump_known, self._jumping = 0, False, False
-        self._hold_ticks, self._hold_known = 0, False  # for which the last jump has pushed
+        self._hold_ticks, self._hold_known = 0, False  # of the last jump, while its button was held
         self._air_ticks, self._air_known = 0, False
 
     def rest(self) -> None:
-        """Take the car as new: it stands on its kickoff spot, or has just come back."""
+        """Treat the car as new: it stands on its kickoff spot, or has just respawned."""
         self.forget()
         self._hand = self._hand_high = 0.0
         self._supersonic_known = self._jump_known = self._air_known = True
@@ -71,7 +71,7 @@ class CarTimers:
         self, supersonic: bool, boost: float, boosting: bool, handbrake: bool, has_jumped: bool,
         air_state: int, timeout: float, spent: bool, ticks: int,
     ) -> None:  # fmt: skip
-        """Count on what is under way, begins or is in doubt."""
+        """Update the counters that are running, begin now or are uncertain."""
         gap = ticks > 1 or self._new
         if supersonic or self._supersonic_ticks or gap:
             self._count_supersonic(supersonic, ticks, gap)
@@ -91,15 +91,15 @@ class CarTimers:
         self._supersonic_ticks += ticks
 
     def _count_boost(self, boost: float, pressed: bool, ticks: int, gap: bool) -> None:
-        """Count how long boost has burnt.
+        """Count how long boost has been burning.
 
-        After a gap the tank tells how many ticks it burnt, if nothing was picked up. Otherwise it may burn
-        on from a tap that was not seen, or from an earlier press: in doubt until the button has been up for
-        the shortest burn, or the tank is empty.
+        After a gap the boost left shows for how many ticks it burnt, if no pad was picked up. Otherwise it
+        may still burn from a press that no packet showed. The count is uncertain until the button has been
+        released for the shortest burn, or no boost is left.
         """
-        if gap and self._boost_doubt == 0 and not self._new and self._read_tank(boost, pressed, ticks):
+        if gap and self._boost_doubt == 0 and not self._new and self._read_boost_used(boost, pressed, ticks):
             return
-        # A tank that was empty before the tick does not burn, even where a pad fills it on that tick.
+        # Without boost before the tick nothing burns, even if a pad is picked up on that tick.
         fuel = self._boost > 0 or (self._new and boost > 0)
         if gap:
             self._boost_doubt = _BOOST_MIN_TICKS
@@ -112,11 +112,11 @@ class CarTimers:
         else:
             self._boost_ticks = 0
 
-    def _read_tank(self, boost: float, pressed: bool, ticks: int) -> bool:
-        """Settle a gap by the boost that burnt in it; tell whether that was possible."""
+    def _read_boost_used(self, boost: float, pressed: bool, ticks: int) -> bool:
+        """Reconstruct a gap from the boost used in it; tell whether that was possible."""
         burnt = (self._boost - boost) / _BURNT_A_TICK
         count = round(burnt)
-        # Full tanks tell nothing: a pad fills them, or boost is unlimited. An empty one has stopped burning.
+        # At 100 a pad may have filled it, or boost is unlimited; at 0 it has stopped burning at some tick.
         if abs(burnt - count) > 0.05 or not 0 <= count <= min(ticks, _BOOST_MIN_TICKS) or not 0 < boost < 100:
             return False
         if count == ticks:
@@ -130,7 +130,7 @@ class CarTimers:
         return True
 
     def _count_handbrake(self, pressed: bool, ticks: int) -> None:
-        """Keep a guess, and the least and the most that it can be; they meet within half a second."""
+        """Update the best guess with its lower and upper bound, which meet within half a second."""
         if ticks > 1:
             self._hand_low = max(0.0, self._hand_low - _FALL * (ticks - 1))
             self._hand_high = min(1.0, self._hand_high + _RISE * (ticks - 1))
@@ -153,25 +153,25 @@ class CarTimers:
         if jumping:
             self._hold_ticks, self._hold_known = self._jump_ticks, self._jump_known
         elif was_jumping and gap:
-            self._hold_known = False  # it ended unseen
+            self._hold_known = False  # its end was not seen
         if jumping or air_state == ON_GROUND or not has_jumped:
             self._air_ticks, self._air_known = 0, True
             return
         if gap and timeout >= 0:
             self._air_ticks = self._ticks_of(timeout)
-            adds_hold = self._settled.adds_hold
+            adds_hold = self._detector.adds_hold
             self._air_known = adds_hold is not None and (self._hold_known or not adds_hold)
             return
         self._air_ticks += ticks
         self._air_known = self._air_known and not gap
-        listening = was_jumping and self._hold_known and "adds_hold" in self._settled.listening
-        if listening and 0 < timeout < _LONGEST_TIMEOUT:
+        observing = was_jumping and self._hold_known and "adds_hold" in self._detector.undecided
+        if observing and 0 < timeout < _LONGEST_TIMEOUT:
             more = _ticks_since_jump(timeout) + self._hold_ticks - self._air_ticks
-            self._settled.hear("adds_hold", abs(more) < 0.5 * self._hold_ticks)
+            self._detector.observe("adds_hold", abs(more) < 0.5 * self._hold_ticks)
         # The packet decides whether a dodge is left, whatever was counted.
         if timeout < 0 and not spent:
             if self._air_known and self._air_ticks < DODGE_TICKS - _MOST_HOLD_TICKS:
-                self._air_ticks = 0  # too early to be over: it stands, on fewer wheels than the packet counts
+                self._air_ticks = 0  # too early: the car stands, on fewer wheels than the packet counts
             else:
                 self._air_ticks = max(self._air_ticks, DODGE_TICKS + 1)
         elif timeout > 0 and self._air_ticks > DODGE_TICKS:
@@ -179,11 +179,11 @@ class CarTimers:
 
     def _ticks_of(self, timeout: float) -> int:
         """Return the ticks since the jump ended, 0 or more."""
-        return max(0, _ticks_since_jump(timeout) + (self._hold_ticks if self._settled.adds_hold else 0))
+        return max(0, _ticks_since_jump(timeout) + (self._hold_ticks if self._detector.adds_hold else 0))
 
 
 def seconds_in_air(ticks: int) -> float:
-    """Return the time since the jump ended, as the simulator adds it up."""
+    """Return the time since the jump ended as the simulator sums it up, s."""
     if ticks == 0:
         return 0.0
     return _AIR_SECONDS[ticks - 1] if ticks <= len(_AIR_SECONDS) else ticks * TICK_SECONDS

@@ -1,8 +1,8 @@
-"""Which wheels touch the flat floor, from the car's pose one tick before.
+"""Find which wheels touch the flat floor, from the car's pose one tick before.
 
-RocketSim casts a ray from each wheel's mount against the car's up direction at the start of a tick. Over
-the flat floor its length is simple geometry: over 30,000 car ticks of 2v2 play near the floor it gave every
-contact but those on other cars (measured, RocketSim 2.2.1). Walls and ramps are left to the air state.
+RocketSim casts a ray down from each wheel's mount at the start of a tick. Over the flat floor the ray's
+length is simple geometry. In 30,000 car ticks of 2v2 play near the floor it gave every contact but those
+on other cars (measured, RocketSim 2.2.1). On walls and ramps the air state is used instead.
 """
 
 from rlgym_bridge.game import WHEELS
@@ -18,15 +18,15 @@ _MOUNTS = tuple(
 
 
 def floor_contact(pose: tuple[float, ...], hitbox: int) -> tuple[float, ...] | None:
-    """Tell which wheels touch the floor in the tick after a pose.
+    """Return which wheels touch the floor in the tick after a pose.
 
     Args:
         pose: Position x, y, z in uu, then the rotation matrix row by row.
-        hitbox: Number of the car's hitbox.
+        hitbox: Index of the car's hitbox in `game.HITBOXES`.
 
     Returns:
-        0 or 1 for front left, front right, back left, back right; None where the floor is not flat, or
-        the car is not near it and upright.
+        0 or 1 for front left, front right, back left, back right. None where the floor is not flat, or
+        the car is not upright or not near the floor.
     """
     x, y, z = pose[:3]
     up = pose[11]

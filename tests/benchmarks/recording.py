@@ -71,10 +71,10 @@ def measure(team_size: int, seconds: float) -> dict[str, float]:
             decoder.update(content)
             spent_here += time.process_time() - began
             start = time.perf_counter()
-            recorder.heard(content, packets[number])
-            recorder.sent(tick, 0, row)
+            recorder.record_message(content, packets[number])
+            recorder.record_input(tick, 0, row)
             if episode is not None and tick % _TICK_SKIP == 0:
-                recorder.decided(tick, [0], episode, True)
+                recorder.record_decision(tick, [0], episode, True)
             costs.append(time.perf_counter() - start)
             time.sleep(max(0.0, due - time.perf_counter()))
         used = time.process_time() - cpu - spent_here

@@ -145,7 +145,7 @@ def test_a_policy_folder_has_its_own_dialect_file_and_one_in_the_current_folder_
     result = json.loads((tmp_path / "out.json").read_text())
     assert [bot["dialect_file"] for bot in result["bots"]] == [str(folder / "dialect.toml"), None]
     (log,) = tmp_path.glob("logs/*/0-0-policy.log")
-    assert "dialect.toml settles pad_timer=remaining, input_latency=1" in log.read_text()
+    assert "dialect.toml sets pad_timer=remaining, input_latency=1" in log.read_text()
 
 
 def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path) -> None:

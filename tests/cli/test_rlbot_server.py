@@ -75,9 +75,9 @@ def floods(connection: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("serve", "message"),
     [
-        (lambda _: None, "did not take the match within 1 s"),
+        (lambda _: None, "did not accept the match within 1 s"),
         (lambda connection: connection.close(), "Restart RLBotServer and try again"),
-        (lambda connection: connection.sendall(GARBAGE), "or sent what cannot be read"),
+        (lambda connection: connection.sendall(GARBAGE), "or cannot be understood"),
         (gives_no_car, "the server gave it no car; is Rocket League running?"),
     ],
     ids=["silent", "closes", "garbage", "no car"],

@@ -29,7 +29,7 @@ def test_two_agents_that_are_told_the_same_file_write_two_and_say_so(
     assert "already" not in caplog.text
     (tmp_path / "both-2.mcap").write_text("somebody else's")
     assert begun(tmp_path, tmp_path / "both.mcap") == ["both-3.mcap"]
-    assert "both.mcap is there already: recording to" in caplog.text
+    assert "both.mcap exists already: recording to" in caplog.text
     assert (tmp_path / "both-2.mcap").read_text() == "somebody else's"
 
 

@@ -240,7 +240,7 @@ def test_players_who_come_and_go_find_their_rows_by_team() -> None:
     state = decoder.update(packet(1, orange))
     assert state.agents == ("orange-0",)
     state = decoder.update(packet(2, orange, blue))
-    assert state.car_player_id[0].tolist() == [2, 1] and decoder.rows == [1, 0]
+    assert state.car_player_id[0].tolist() == [2, 1] and decoder.packet_indices == [1, 0]
     assert decoder.update(packet(3, blue)).car_player_id[0].tolist() == [2]
 
 

@@ -97,10 +97,10 @@ def test_a_renderer_is_shown_every_decision_and_closed() -> None:
 
 def test_the_overlay_says_each_cars_reward_and_how_the_episode_ended() -> None:
     report = StepReport({"blue-0": 0.25, "blue-1": -1.0}, {"blue-0": 3.0}, {"blue-0": True}, {})
-    assert overlay.text(report) == (
+    assert overlay.describe_step(report) == (
         "blue-0: +0.250, +3.00 since kickoff, terminated\nblue-1: -1.000, +0.00 since kickoff"
     )
-    sent = flat.InterfacePacket.unpack(overlay.message("hello")).message
+    sent = flat.InterfacePacket.unpack(overlay.draw_message("hello")).message
     assert isinstance(sent, flat.RenderGroup)
     assert [one.variety.text for one in sent.render_messages] == ["hello"]
 

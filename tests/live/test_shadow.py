@@ -113,10 +113,10 @@ def test_pads_away_before_the_first_packet_are_right_from_the_second_in_either_d
             if number >= joined:
                 got = late.update(one).pad_timer
                 if number == joined:
-                    assert "pad_timer" in late.settled.in_doubt
+                    assert "pad_timer" in late.detector.in_doubt
                 else:
                     np.testing.assert_allclose(got, expected, atol=2e-4, err_msg=value)
-        assert late.settled.dialect["pad_timer"] == value
+        assert late.detector.dialect["pad_timer"] == value
 
 
 def test_a_pad_taken_again_on_the_tick_it_came_back_counts_anew() -> None:
@@ -139,8 +139,8 @@ def test_a_pad_taken_again_on_the_tick_it_came_back_counts_anew() -> None:
 
 def test_points_told_beforehand_are_not_in_doubt() -> None:
     decoder = Decoder(field_info(), dialect=Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold"}))
-    assert set(decoder.settled.in_doubt) == {"demolished_place"}
-    assert decoder.settled.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
+    assert set(decoder.detector.in_doubt) == {"demolished_place"}
+    assert decoder.detector.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
 
 
 def test_what_was_told_beforehand_stands_and_packets_that_show_otherwise_are_said_once(
@@ -155,12 +155,12 @@ def test_what_was_told_beforehand_stands_and_packets_that_show_otherwise_are_sai
         other.update(through_bytes(sent))
         if match.frame == 4500:
             break
-    assert one.settled.dialect == wrong and other.settled.dialect == right
+    assert one.detector.dialect == wrong and other.detector.dialect == right
     said = sorted(record.message for record in caplog.records)
     assert [words.split(", which")[0] for words in said] == [
-        "packets show demolished_place=kept, the bot was told demolished_place=origin",
-        "packets show dodge_timeout=after_jump, the bot was told dodge_timeout=plus_hold",
-        "packets show pad_timer=elapsed, the bot was told pad_timer=remaining",
+        "packets show demolished_place=kept, but the given dialect says demolished_place=origin",
+        "packets show dodge_timeout=after_jump, but the given dialect says dodge_timeout=plus_hold",
+        "packets show pad_timer=elapsed, but the given dialect says pad_timer=remaining",
     ]
 
 

@@ -87,7 +87,7 @@ def test_a_server_that_says_nothing_is_given_up(listener: socket.socket) -> None
 def test_no_server_at_all_is_said(listener: socket.socket) -> None:
     address = listener.getsockname()
     listener.close()
-    with pytest.raises(NoServer, match=r"no seat for rlgym_bridge/probe-blue at 127\.0\.0\.1"):
+    with pytest.raises(NoServer, match=r"no car for rlgym_bridge/probe-blue at 127\.0\.0\.1"):
         Players(address, patience=0.5)
 
 

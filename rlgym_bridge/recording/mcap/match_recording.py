@@ -195,7 +195,7 @@ def _decode(
             continue
         last = message.frame
         states.append(state.copy())
-        seatings.append(list(decoder.rows))
+        seatings.append(list(decoder.packet_indices))
         kept.append(message)
         decoder.clear_touches()
     if bad:
