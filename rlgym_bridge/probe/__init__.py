@@ -1,11 +1,11 @@
-"""Which dialect does a server speak: a battery of scenes, played and judged from packets alone.
+"""Measure a server's dialect: scenes are played, and judged from the packets alone.
 
-    packet - Probe.answer - Reply (inputs of two cars, a state to be set) - server - packet
+    packet - Probe.answer - Reply (inputs of two cars, a state to set) - server - packet
                  |
              frames of each scene - judges - findings, facts, timing - dialect.toml
 
-Nothing here knows how packets come and go but `client.py` and its `connection.py`, and nothing shares code
-with a server: the probe is a check on those who write packets.
+Only `client.py` sends and receives packets. Nothing here shares code with a server, so the probe is an
+independent check of what servers send.
 """
 
 from rlgym_bridge.probe.battery import Probe

@@ -1,4 +1,4 @@
-"""All scenes in order, and their judgement: packets in, answers out, a report at the end."""
+"""Play all scenes in order, judge them, and report the findings."""
 
 import logging
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from rlgym_bridge.probe.probe_scene import MatchOver, Play, ProbeScene
 _LOG = logging.getLogger("rlgym_bridge.probe")
 
 MOST_PACKETS: Final = 200 * TICKS_PER_SECOND
-"""Packets after which the probe ends whatever it knows: 200 s of game."""
+"""Packets after which the probe ends in any case: 200 s of game."""
 
 _NONSENSE: Final = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What scenes and judges may raise on packets that make no sense."""
+"""Errors that scenes and judges may raise on inconsistent packets."""
 
 _NOT_REACHED: Final = "its scene was not reached"
 
@@ -31,14 +31,14 @@ class Probe:
     """Plays all scenes on the packets of a server.
 
     Attributes:
-        done: Whether it has seen enough, or too much.
+        done: Whether all scenes were played, or the packets have run out.
     """
 
     def __init__(self, ids: tuple[int, int], field: flat.FieldInfo, most_packets: int = MOST_PACKETS) -> None:
-        """Begin.
+        """Begin with no packet seen.
 
         Args:
-            ids: `player_id` of its two cars, blue's and orange's.
+            ids: `player_id` of its two cars, blue and orange.
             field: The pads in packet order.
             most_packets: Packets after which it ends.
         """
@@ -55,7 +55,15 @@ class Probe:
         self._script: Play[None] | None = None
 
     def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
-        """Take in a packet, and return what answers it and its frame; neutral when all is done."""
+        """Answer a packet.
+
+        Args:
+            packet: The server's next packet.
+
+        Returns:
+            The reply, which is neutral once all scenes are played, and the packet's frame; None for the frame
+            where a car of the probe is missing.
+        """
         self._packets += 1
         frame = Frame.of(packet, self._ids)
         if frame is None:
@@ -79,7 +87,9 @@ class Probe:
             self._notes.append(str(error))
         except _NONSENSE as error:
             _LOG.exception("a scene failed")
-            self._notes.append(f"a scene failed on what it saw, and all after it: {error!r}")
+            self._notes.append(
+                f"a scene failed on inconsistent packets, so it and later ones are missing: {error!r}"
+            )
         self.done = True
         return Reply(), frame
 
@@ -125,7 +135,7 @@ class Probe:
 
     def _drives(self, scene: ProbeScene) -> Play[None]:
         yield from scene.begin()
-        changes = yield from latency.trials(scene)
+        changes = yield from latency.change_inputs(scene)
         self._judge("input_latency", lambda: latency.judge(changes))
         yield from scene.begin()
         self._facts += yield from boost_and_slide.boost(scene)
@@ -138,15 +148,15 @@ class Probe:
         self._facts += contact.facts(frames)
 
     def _judge(self, point: str, judge: Callable[[], Finding]) -> None:
-        """Keep a finding; a judge that fails on what it sees settles nothing."""
+        """Store a judge's finding; a judge that fails leaves its point open."""
         try:
             self._findings[point] = judge()
         except _NONSENSE as error:
             _LOG.exception("the judge of %s failed", point)
-            self._findings[point] = Finding(point, None, f"the packets made no sense: {error!r}")
+            self._findings[point] = Finding(point, None, f"the packets are inconsistent: {error!r}")
 
     def report(self) -> ProbeReport:
-        """Return what is known now."""
+        """Return the findings so far."""
         self._judge("pad_timer", self._pads.judge)
         self._judge("packets_per_second", self._cadence.judge)
         notes = list(self._notes)
@@ -154,13 +164,13 @@ class Probe:
             notes.append("no packet came")
         if self._missing:
             notes.append(f"{self._missing} packets lacked one of the probe's cars")
-        every = {point: self._found(point) for point in (*POINTS, "input_latency", "packets_per_second")}
+        every = {point: self._finding(point) for point in (*POINTS, "input_latency", "packets_per_second")}
         rate = float(every["packets_per_second"].value or TICKS_PER_SECOND)
         facts = list(self._facts)
         try:
             facts = [*self._pads.facts(), *facts, *self._phases.facts(rate)]
         except _NONSENSE as error:
-            notes.append(f"times that were measured made no sense: {error!r}")
+            notes.append(f"measured times are inconsistent: {error!r}")
         return ProbeReport(
             {point: every[point] for point in POINTS},
             every["input_latency"],
@@ -170,8 +180,8 @@ class Probe:
             self._packets,
         )
 
-    def _found(self, point: str) -> Finding:
-        one = self._findings.get(point) or Finding(point, None, _NOT_REACHED)
-        if one.value is None and self._scene is not None and self._scene.sets_state is False:
-            return Finding(point, None, f"{one.evidence}; the server ignores state setting")
-        return one
+    def _finding(self, point: str) -> Finding:
+        finding = self._findings.get(point) or Finding(point, None, _NOT_REACHED)
+        if finding.value is None and self._scene is not None and self._scene.sets_state is False:
+            return Finding(point, None, f"{finding.evidence}; the server ignores state setting")
+        return finding

@@ -1,4 +1,4 @@
-"""Boost and handbrake: numbers beside RocketSim's."""
+"""Measure boost and handbrake, with RocketSim's numbers for comparison."""
 
 import math
 from itertools import pairwise
@@ -12,7 +12,7 @@ from rlgym_bridge.probe.probe_scene import SPOT, STANDING_Z, Play, ProbeScene
 _SLIDE_SPEED: Final = 1000.0  # uu/s at which the handbrake is pulled
 _SLIDE_TICKS: Final = 60
 _SLIDE: Final = 708.0
-"""uu/s sideways after 60 ticks of full throttle, steering and handbrake from there (RocketSim 2.2.1)."""
+"""uu/s sideways after 60 ticks of full throttle, steering and handbrake from that speed (RocketSim 2.2.1)."""
 
 
 def boost(scene: ProbeScene) -> Play[list[Fact]]:
@@ -23,7 +23,7 @@ def boost(scene: ProbeScene) -> Play[list[Fact]]:
     tapped = list(scene.frames)
     yield from scene.stand()
     yield from scene.hold(60, press(boost=True))
-    long = [one for one in scene.frames if one.car.boost > 1.0]
+    long = [frame for frame in scene.frames if frame.car.boost > 1.0]
     burnt = tapped[0].car.boost - tapped[-1].car.boost
     burning = [now for before, now in pairwise(long) if now.car.boost < before.car.boost - 1e-3]
     rate = None
@@ -38,12 +38,12 @@ def boost(scene: ProbeScene) -> Play[list[Fact]]:
 
 
 def handbrake(scene: ProbeScene) -> Play[list[Fact]]:
-    """Slide: full throttle, steering and handbrake from a given speed."""
+    """Slide with full throttle, steering and handbrake from a given speed."""
     value = None
     yield from scene.stand()
     if (yield from scene.put(put((*SPOT, STANDING_Z), (_SLIDE_SPEED, 0.0, 0.0)))):
         slide = press(throttle=1.0, steer=1.0, handbrake=True)
-        yield from scene.until(lambda one: one.car.last_input.handbrake, 20, slide)
+        yield from scene.until(lambda frame: frame.car.last_input.handbrake, 20, slide)
         yield from scene.hold(_SLIDE_TICKS, slide)
         value = _sideways(scene)
     return [Fact("speed sideways in a slide", value, _SLIDE, "uu/s", 0.1 * _SLIDE)]

@@ -1,4 +1,4 @@
-"""The probe on the wire: a connection for each of its two cars, a match between the two of them."""
+"""Connect the probe's two cars to a server, and answer its packets."""
 
 import time
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.probe.findings import ProbeReport
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
-_SILENCE_SECONDS: Final = 30.0  # without a packet, after which the server is given up
+_SILENCE_SECONDS: Final = 30.0  # without a packet, after which the probe gives up
 
 
 class LogError(Exception):
@@ -20,7 +20,7 @@ class LogError(Exception):
 
 
 def match_of_two() -> flat.MatchConfiguration:
-    """Return the match that the probe plays: 1v1, states can be set, goals are replayed."""
+    """Return the match that the probe plays: 1v1 with state setting and goal replays."""
     names = ("Probe blue", "Probe orange")
     return flat.MatchConfiguration(
         game_map_upk="Stadium_P",
@@ -34,11 +34,11 @@ def match_of_two() -> flat.MatchConfiguration:
 
 
 class Players:
-    """The two cars of the probe, on a server that has been told to play `match_of_two`.
+    """The two cars of the probe, on a server that plays `match_of_two`.
 
     Attributes:
-        ids: Their `player_id`.
-        field: The field's pads.
+        ids: `player_id` of the cars.
+        field: The boost pads of the field.
     """
 
     def __init__(
@@ -53,24 +53,24 @@ class Players:
         Args:
             server: Address and port.
             patience: Seconds to wait for each step.
-            log: Where all that the first car is sent is written, as on the wire.
-            agents: Their agent ids, where the match has others.
+            log: File for all messages that the first car's connection receives, each after its length.
+            agents: Agent ids of the cars in the match.
 
         Raises:
-            NoServer: The server did not let them in, in time.
+            NoServer: The server did not accept both agents in time.
             LogError: The log cannot be written.
         """
         self._log = log
-        self._seats = AgentConnections(server, agents, patience, None if log is None else self._write)
-        self.field = self._seats.field
-        self.ids = (self._seats.ids[0], self._seats.ids[1])
+        self._connections = AgentConnections(server, agents, patience, None if log is None else self._write)
+        self.field = self._connections.field
+        self.ids = (self._connections.ids[0], self._connections.ids[1])
 
     def play(self, probe: Probe, seconds: float) -> ProbeReport:
         """Answer packets until the probe is done, the server is gone, or the time is up.
 
         Args:
-            probe: What to ask.
-            seconds: Wall time after which it ends whatever is known.
+            probe: Plays the scenes.
+            seconds: Wall time after which it ends in any case.
 
         Raises:
             LogError: The log cannot be written.
@@ -80,13 +80,13 @@ class Players:
         try:
             while not probe.done:
                 left = min(_SILENCE_SECONDS, deadline - time.monotonic())
-                packets = self._seats.packets(left) if left > 0.0 else []
+                packets = self._connections.packets(left) if left > 0.0 else []
                 if not packets:
                     late = time.monotonic() >= deadline
                     why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
                     break
                 for packet in packets:
-                    self._take(probe, packet)
+                    self._answer(probe, packet)
         except (EOFError, OSError) as error:
             why = f"the server went away: {error}"
         report = probe.report()
@@ -94,28 +94,28 @@ class Players:
             report.notes.append(why)
         return report
 
-    def _take(self, probe: Probe, packet: flat.GamePacket) -> None:
+    def _answer(self, probe: Probe, packet: flat.GamePacket) -> None:
         reply, frame = probe.answer(packet)
         if frame is None:
             return
-        desired = reply.desired(frame.slots)
+        desired = reply.desired(frame.indices)
         inputs = [
-            flat.PlayerInput(slot, controls)
-            for slot, controls in zip(frame.slots, reply.controls, strict=True)
+            flat.PlayerInput(index, controls)
+            for index, controls in zip(frame.indices, reply.controls, strict=True)
         ]
-        self._seats.answer(inputs, *(() if desired is None else (desired,)))
+        self._connections.answer(inputs, *(() if desired is None else (desired,)))
 
     def _write(self, payload: bytes) -> None:
-        assert self._log is not None  # only then it is asked
+        assert self._log is not None  # `_write` is used only then
         try:
             self._log.write(len(payload).to_bytes(2, "big") + payload)
         except OSError as error:
             raise LogError(f"{self._log.name}: {error}") from error
 
     def stop_match(self) -> None:
-        """Tell the server to end the match, and wait a little until it says goodbye."""
-        self._seats.stop_match()
+        """Tell the server to end the match, and wait up to 2 s for its goodbye."""
+        self._connections.stop_match()
 
     def close(self) -> None:
-        """Hang up."""
-        self._seats.close()
+        """Close both connections."""
+        self._connections.close()

@@ -1,4 +1,4 @@
-"""Cars meet: a bump, and a demolition with what is shown of the car that is gone."""
+"""Bump and demolish a car, and judge how a demolished car is shown."""
 
 import math
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from rlgym_bridge.probe.probe_scene import BALL_ASIDE, SPOT, STANDING_Z, Play, P
 
 _BUMP_SPEED: Final = 1200.0  # uu/s
 _BUMPED: Final = 1607.0
-"""uu/s, most speed of a standing car that was hit from behind at `_BUMP_SPEED` (RocketSim 2.2.1)."""
+"""uu/s, top speed of a standing car after it was hit from behind at `_BUMP_SPEED` (RocketSim 2.2.1)."""
 
 _DEMOLITION_SPEED: Final = 2290.0  # uu/s
 _TRIES: Final = 3
-_NEAR: Final = 120.0  # uu between a car's last place and that of its demolition
+_NEAR: Final = 120.0  # uu between the last position and that of the demolition
 _ORIGIN: Final = 1.0  # uu
 
 
 def _behind(scene: ProbeScene, away: float, speed: float) -> Play[bool]:
-    """Stand the second car on the spot and send the first one at it from behind."""
+    """Place the second car on the spot and drive the first one into it from behind."""
     x, y = SPOT
     return (
         yield from scene.put(
@@ -37,52 +37,54 @@ def bump(scene: ProbeScene) -> Play[list[Fact]]:
     speed = None
     if (yield from _behind(scene, 300.0, _BUMP_SPEED)):
         yield from scene.hold(90)
-        speeds = [math.hypot(v.x, v.y, v.z) for v in (one.cars[1].physics.velocity for one in scene.frames)]
+        speeds = [
+            math.hypot(v.x, v.y, v.z) for v in (frame.cars[1].physics.velocity for frame in scene.frames)
+        ]
         speed = max(speeds)
     return [Fact("a bumped car's speed", speed, _BUMPED, "uu/s", 0.15 * _BUMPED)]
 
 
 def demolition(scene: ProbeScene) -> Play[list[Frame]]:
-    """Demolish the second car and wait until it is back; the frames of the try that did it."""
+    """Demolish the second car and wait until it respawns; return the frames of the attempt."""
     for _ in range(_TRIES):
         if not (yield from _behind(scene, 700.0, _DEMOLITION_SPEED)):
             return []
         drive = press(throttle=1.0, boost=True)
-        if (yield from scene.until(lambda one: one.cars[1].demolished_timeout >= 0.0, 120, drive)):
+        if (yield from scene.until(lambda frame: frame.cars[1].demolished_timeout >= 0.0, 120, drive)):
             frames = scene.frames
-            yield from scene.until(lambda one: one.cars[1].demolished_timeout < 0.0, 600)
+            yield from scene.until(lambda frame: frame.cars[1].demolished_timeout < 0.0, 600)
             return frames
     return []
 
 
 def _gone(frames: Sequence[Frame]) -> list[Frame]:
-    return [one for one in frames if one.cars[1].demolished_timeout >= 0.0]
+    return [frame for frame in frames if frame.cars[1].demolished_timeout >= 0.0]
 
 
 def judge_place(frames: Sequence[Frame]) -> Finding:
-    """Settle what place and speed are shown of a demolished car."""
+    """Find which position is shown of a demolished car."""
     name = "demolished_place"
     gone = _gone(frames)
     if len(gone) < 10:
-        return Finding(name, None, "no demolition came about")
+        return Finding(name, None, "no car was demolished")
     there = frames[frames.index(gone[0]) - 1].cars[1].physics.location
     last = (there.x, there.y, there.z)
-    places = [one.cars[1].physics.location for one in gone]
-    seen = [(one.x, one.y, one.z) for one in places]
+    places = [frame.cars[1].physics.location for frame in gone]
+    seen = [(place.x, place.y, place.z) for place in places]
     x, y, z = seen[len(seen) // 2]
-    said = (
-        f"({x:.0f}, {y:.0f}, {z:.0f}) uu while it is away, "
+    evidence = (
+        f"({x:.0f}, {y:.0f}, {z:.0f}) uu while it is demolished, "
         f"({last[0]:.0f}, {last[1]:.0f}, {last[2]:.0f}) in the packet before"
     )
-    if all(math.dist(one, (0.0, 0.0, 0.0)) < _ORIGIN for one in seen):
-        return Finding(name, "origin", said)
-    if all(math.dist(one, last) < _NEAR for one in seen):
-        return Finding(name, "kept", said)
-    return Finding(name, None, f"{said}: neither there nor at the origin all the time")
+    if all(math.dist(position, (0.0, 0.0, 0.0)) < _ORIGIN for position in seen):
+        return Finding(name, "origin", evidence)
+    if all(math.dist(position, last) < _NEAR for position in seen):
+        return Finding(name, "kept", evidence)
+    return Finding(name, None, f"{evidence}: not always there or at the origin")
 
 
 def facts(frames: Sequence[Frame]) -> list[Fact]:
-    """Return how long a demolished car is away."""
+    """Return how long a car stays demolished."""
     gone = _gone(frames)
     value = None
     if gone and frames[-1].cars[1].demolished_timeout < 0.0:

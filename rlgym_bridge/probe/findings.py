@@ -1,4 +1,4 @@
-"""What the probe finds out: a value for a point of the dialect, a fact, and the whole report."""
+"""Findings of the probe: values of the dialect's points, measured facts, and the whole report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from rlgym_bridge.user_input.toml_text import toml_line
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of one open point.
+    """The value of one point of the dialect, with its evidence.
 
     Attributes:
         point: Its name in `POINTS`, or "input_latency" or "packets_per_second".
-        value: Its value; None where it could not be settled.
-        evidence: What was seen, or why nothing could be said.
+        value: Its value; None where it could not be found.
+        evidence: What was seen, or why no value was found.
     """
 
     point: str
@@ -25,14 +25,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Fact:
-    """A measured number beside what RocketSim does.
+    """A measured number, with RocketSim's for comparison.
 
     Attributes:
         name: What was measured.
         value: The number; None where it was not seen.
-        expected: RocketSim's.
-        unit: Of both.
-        tolerance: Difference up to which they are the same.
+        expected: RocketSim's number.
+        unit: Unit of both.
+        tolerance: Difference up to which they count as equal.
     """
 
     name: str
@@ -43,21 +43,21 @@ class Fact:
 
     @property
     def differs(self) -> bool:
-        """Tell whether it was measured and is not what RocketSim does."""
+        """Tell whether it was measured and differs from RocketSim's."""
         return self.value is not None and abs(self.value - self.expected) > self.tolerance
 
 
 @dataclass
 class ProbeReport:
-    """All that the probe has found out.
+    """All findings of a probe.
 
     Attributes:
         findings: One for each of `POINTS`.
         latency: The finding about `input_latency`: ticks as a whole number.
         rate: The finding about `packets_per_second`.
-        facts: Numbers beside RocketSim's.
-        notes: What went wrong on the way, in words.
-        packets: How many were seen.
+        facts: Measured numbers, with RocketSim's.
+        notes: Problems on the way, as sentences.
+        packets: Number of packets seen.
     """
 
     findings: Mapping[str, Finding]
@@ -69,7 +69,7 @@ class ProbeReport:
 
     @property
     def dialect(self) -> Dialect:
-        """Return the points that are settled."""
+        """Return the points whose value was found."""
         return Dialect({one.point: one.value for one in self.findings.values() if one.value is not None})
 
     @property
@@ -79,7 +79,7 @@ class ProbeReport:
 
     @property
     def settled(self) -> bool:
-        """Tell whether everything has a value."""
+        """Tell whether every finding has a value."""
         return all(one.value is not None for one in self.rows)
 
     def toml(self, server: str) -> str:

@@ -1,4 +1,4 @@
-"""What the probe sees and what it answers: one packet with its two cars found, inputs, a state to set."""
+"""Represent a packet as the probe sees it, and the probe's reply: inputs and a state to set."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,37 +13,37 @@ NEUTRAL: Final = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, Fal
 
 @dataclass(frozen=True)
 class Frame:
-    """One packet.
+    """One packet with the probe's two cars.
 
     Attributes:
         number: `frame_num`, ticks.
         phase: Number of the match phase (`game.Phase`).
-        cars: The probe's two cars, blue first, wherever they stand in the packet.
-        slots: Where they stand in the packet.
-        packet: All of it.
+        cars: The probe's two cars, blue first.
+        indices: Indices of the two cars in the packet.
+        packet: The whole packet.
     """
 
     number: int
     phase: int
     cars: tuple[flat.PlayerInfo, flat.PlayerInfo]
-    slots: tuple[int, int]
+    indices: tuple[int, int]
     packet: flat.GamePacket
 
     @classmethod
     def of(cls, packet: flat.GamePacket, ids: tuple[int, int]) -> "Frame | None":
         """Find the cars of a packet by their player ids; None where one of them is missing."""
-        places = {player.player_id: slot for slot, player in enumerate(packet.players)}
-        if ids[0] not in places or ids[1] not in places:
+        index_of = {player.player_id: index for index, player in enumerate(packet.players)}
+        if ids[0] not in index_of or ids[1] not in index_of:
             return None
-        slots = places[ids[0]], places[ids[1]]
+        indices = index_of[ids[0]], index_of[ids[1]]
         players, info = packet.players, packet.match_info
         return cls(
-            info.frame_num, int(info.match_phase), (players[slots[0]], players[slots[1]]), slots, packet
+            info.frame_num, int(info.match_phase), (players[indices[0]], players[indices[1]]), indices, packet
         )
 
     @property
     def car(self) -> flat.PlayerInfo:
-        """Return the first car, which does most of what is to be seen."""
+        """Return the first car, which plays most scenes."""
         return self.cars[0]
 
     @property
@@ -59,29 +59,29 @@ class Frame:
 
 @dataclass(frozen=True)
 class Reply:
-    """What answers a packet.
+    """The answer to a packet.
 
     Attributes:
         controls: Inputs of the two cars.
-        cars: States to set, by car; a car that is not in it stays as it is.
-        ball: State of the first ball to set, None for none.
+        cars: States to set, by car of the probe, 0 or 1; other cars stay as they are.
+        ball: State to set for the first ball, None to leave it.
     """
 
     controls: tuple[flat.ControllerState, flat.ControllerState] = (NEUTRAL, NEUTRAL)
     cars: Mapping[int, flat.DesiredCarState] | None = None
     ball: flat.DesiredBallState | None = None
 
-    def desired(self, slots: tuple[int, int]) -> flat.DesiredGameState | None:
+    def desired(self, indices: tuple[int, int]) -> flat.DesiredGameState | None:
         """Return the message that sets the state, None where there is nothing to set.
 
         Args:
-            slots: Where the two cars stand in packets.
+            indices: Indices of the two cars in packets.
         """
         if not self.cars and self.ball is None:
             return None
-        states = [flat.DesiredCarState() for _ in range(max(slots) + 1)]
+        states = [flat.DesiredCarState() for _ in range(max(indices) + 1)]
         for car, state in (self.cars or {}).items():
-            states[slots[car]] = state
+            states[indices[car]] = state
         return flat.DesiredGameState(ball_states=[] if self.ball is None else [self.ball], car_states=states)
 
 
@@ -91,7 +91,7 @@ def seconds_between(first: Frame, last: Frame) -> float:
 
 
 def press(**controls: float | bool) -> flat.ControllerState:
-    """Return an input; what is not named is neutral."""
+    """Return an input; controls that are not given are neutral."""
     values = {
         "throttle": 0.0, "steer": 0.0, "pitch": 0.0, "yaw": 0.0, "roll": 0.0,
         "jump": False, "boost": False, "handbrake": False, "use_item": False,

@@ -1,4 +1,4 @@
-"""A goal and what follows: ball list, replay, countdown."""
+"""Score a goal and judge what follows it: ball list, replay, countdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ from rlgym_bridge.probe.findings import Fact, Finding
 from rlgym_bridge.probe.frames import Frame, put, seconds_between
 from rlgym_bridge.probe.probe_scene import ASIDE, SPOT, STANDING_Z, Play, ProbeScene
 
-_SETTLED: Final = 30  # packets after a change of phase from which on the ball list counts
+_SETTLED: Final = 30  # packets after a change of phase that are not judged
 _LONGEST: Final = 3200  # packets from a goal to the next kickoff, at most
-_AT_REPLAY: Final = 60  # packets of a replay that tell whether frames are counted
+_AT_REPLAY: Final = 60  # packets of a replay needed to judge whether frames are counted
 _IDLE: Final = (Phase.REPLAY, Phase.PAUSED, Phase.ENDED)
 
 
 def score(scene: ProbeScene) -> Play[list[Frame]]:
-    """Shoot the ball into orange's goal; the frames from then to the next kickoff."""
+    """Shoot the ball into orange's goal; return the frames from then to the next kickoff."""
     for _ in range(2):
         done = yield from scene.put(
             put((*SPOT, STANDING_Z)),
@@ -32,7 +32,7 @@ def score(scene: ProbeScene) -> Play[list[Frame]]:
         )
         if not done:
             return []
-        yield from scene.until(lambda one: not one.playing, 240)
+        yield from scene.until(lambda frame: not frame.playing, 240)
         if not scene.frame.playing:
             break
     scene.frames = [scene.frame]
@@ -46,20 +46,20 @@ def score(scene: ProbeScene) -> Play[list[Frame]]:
 
 
 def judge_ball(frames: Sequence[Frame]) -> Finding:
-    """Settle whether there is a ball between a goal and the next countdown."""
+    """Find whether packets have a ball between a goal and the next countdown."""
     name = "ball_after_goal"
     after = [one for one in frames if one.phase in (Phase.GOAL_SCORED, Phase.REPLAY)][_SETTLED:]
     if not after:
-        return Finding(name, None, "no goal came about")
+        return Finding(name, None, "no goal was scored")
     shown = sum(bool(one.packet.balls) for one in after)
-    said = f"a ball in {shown} of {len(after)} packets between a goal and the countdown"
+    evidence = f"a ball in {shown} of {len(after)} packets between a goal and the countdown"
     if shown == len(after):
-        return Finding(name, "shown", said)
-    return Finding(name, None if shown else "hidden", said)
+        return Finding(name, "shown", evidence)
+    return Finding(name, None if shown else "hidden", evidence)
 
 
 def judge_frames(frames: Sequence[Frame]) -> Finding:
-    """Settle whether frame numbers go on where no physics runs."""
+    """Find whether frame numbers advance where no physics runs."""
     name = "idle_frames"
     steps = [
         now.number - before.number
@@ -68,27 +68,27 @@ def judge_frames(frames: Sequence[Frame]) -> Finding:
     ]
     if len(steps) < _AT_REPLAY:
         return Finding(
-            name, None, f"only {len(steps)} packets of a replay were seen, a goal was to bring one"
+            name, None, f"only {len(steps)} packets of a replay were seen, although goals are replayed"
         )
     moving = sum(one > 0 for one in steps)
-    said = f"frame_num rose in {moving} of {len(steps)} packets of the replay"
+    evidence = f"frame_num rose in {moving} of {len(steps)} packets of the replay"
     if moving == len(steps):
-        return Finding(name, "counted", said)
-    return Finding(name, "repeated" if steps.count(0) > 0.9 * len(steps) else None, said)
+        return Finding(name, "counted", evidence)
+    return Finding(name, "repeated" if steps.count(0) > 0.9 * len(steps) else None, evidence)
 
 
 @dataclass
 class PhaseWatch:
-    """How long phases last, over all packets."""
+    """Measures how long phases last, over all packets."""
 
     _began: Frame | None = None
     _before: Frame | None = None
     _seconds: dict[int, float] = field(default_factory=dict)  # by frame numbers
-    _packets: dict[int, int] = field(default_factory=dict)  # of phases in which those stood still
+    _packets: dict[int, int] = field(default_factory=dict)  # of phases in which frame numbers stood still
     _count: int = 0
 
     def see(self, frame: Frame) -> None:
-        """Take in a packet."""
+        """Follow the phase of a packet."""
         before, self._before = self._before, frame
         self._count += 1
         if before is None or before.phase == frame.phase:
@@ -101,12 +101,12 @@ class PhaseWatch:
         self._began, self._count = frame, 0
 
     def facts(self, packets_per_second: float) -> list[Fact]:
-        """Return the lengths of phases that have one.
+        """Return the lengths of the phases of fixed length.
 
         Args:
-            packets_per_second: Measured in play; a phase in which frames stand still is timed by it.
+            packets_per_second: Packet rate in play; it times phases in which frame numbers stand still.
         """
-        found: list[Fact] = []
+        measured: list[Fact] = []
         for name, phase, ticks in (
             ("GoalScored lasts", Phase.GOAL_SCORED, GOAL_SCORED_TICKS),
             ("Replay lasts", Phase.REPLAY, REPLAY_TICKS),
@@ -115,5 +115,5 @@ class PhaseWatch:
             value, tolerance = self._seconds.get(phase), 0.1
             if value is None and phase in self._packets:
                 value, tolerance = self._packets[phase] / packets_per_second, 0.5
-            found.append(Fact(name, value, ticks * TICK_SECONDS, "s", tolerance))
-        return found
+            measured.append(Fact(name, value, ticks * TICK_SECONDS, "s", tolerance))
+        return measured

@@ -1,4 +1,4 @@
-"""Jumps: tapped, held, followed by a dodge or a double jump or by nothing until the time is up."""
+"""Jump in several ways, and judge `dodge_timeout` and the lengths of jumps and dodges."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,9 +12,9 @@ from rlgym_bridge.probe.frames import Frame, press, seconds_between
 from rlgym_bridge.probe.probe_scene import Play, ProbeScene
 
 _JUMP: Final = press(jump=True)
-_NEAR: Final = 0.05  # s between a measured time and one that it is taken for
+_NEAR: Final = 0.05  # s by which a measured time may differ from the expected one
 _DOUBLE_JUMP_SECONDS: Final = 13 * TICK  # [flatbuffers, `AirState.DoubleJumping`]
-_RISE: Final = 900.0  # uu/s, enough to stay up until the time for a dodge is over
+_RISE: Final = 900.0  # uu/s, enough to stay in the air until no dodge is possible
 _AERIAL_PITCH: Final = 1.2  # rad
 
 
@@ -22,12 +22,12 @@ _AERIAL_PITCH: Final = 1.2  # rad
 
 
 def tap(scene: ProbeScene) -> Play[list[Frame]]:
-    """Jump with the button down for one packet."""
+    """Jump with the button held for one packet."""
     return (yield from _jump(scene, 1))
 
 
 def held(scene: ProbeScene) -> Play[list[Frame]]:
-    """Jump with the button down for longer than a jump pushes."""
+    """Jump with the button held for longer than a jump pushes."""
     return (yield from _jump(scene, 40))
 
 
@@ -60,24 +60,24 @@ def _second(scene: ProbeScene, controls: flat.ControllerState) -> Play[list[Fram
 
 
 def unused(scene: ProbeScene, throw: bool = True) -> Play[list[Frame]]:
-    """Jump and stay in the air for longer than a dodge is possible.
+    """Jump and stay in the air until no dodge is possible.
 
     Args:
-        scene: Where.
-        throw: Set the car's speed upwards; otherwise, and where states cannot be set, it flies up on
-            its boost.
+        scene: The scene to play in.
+        throw: Set the car's speed upwards. If False, or where states cannot be set, it flies up on its
+            boost.
     """
     yield from scene.stand()
     yield from scene.hold(24, _JUMP)
     if scene.sets_state is False or not throw:
-        yield from scene.until(lambda _: False, 45, lambda one: _nose_up(one, boost=False))
-        yield from scene.until(lambda _: False, 150, lambda one: _nose_up(one, boost=True))
+        yield from scene.until(lambda _: False, 45, lambda frame: _nose_up(frame, boost=False))
+        yield from scene.until(lambda _: False, 150, lambda frame: _nose_up(frame, boost=True))
     else:
         thrown = flat.DesiredPhysics(velocity=flat.Vector3Partial(z=_RISE))
         yield from scene.step(cars={0: flat.DesiredCarState(thrown)})
         yield from scene.hold(190)
     frames = scene.frames
-    yield from scene.until(lambda one: one.car.air_state == flat.AirState.OnGround, 300)
+    yield from scene.until(lambda frame: frame.car.air_state == flat.AirState.OnGround, 300)
     return frames
 
 
@@ -93,23 +93,23 @@ def _nose_up(frame: Frame, boost: bool) -> flat.ControllerState:
 
 
 def _pushing(frames: Sequence[Frame]) -> list[Frame]:
-    """Return the frames of the first jump."""
-    found: list[Frame] = []
+    """Return the frames in which the first jump pushes."""
+    pushing: list[Frame] = []
     for one in frames:
         if one.car.air_state == flat.AirState.Jumping:
-            found.append(one)
-        elif found:
+            pushing.append(one)
+        elif pushing:
             break
-    return found
+    return pushing
 
 
 def _length(frames: Sequence[Frame]) -> float:
-    """Return how long a stretch of frames shows something, s: each frame stands for its tick."""
+    """Return the time that frames cover, s, with a tick for the last one."""
     return seconds_between(frames[0], frames[-1]) + TICK if frames else 0.0
 
 
 def _after_push(frames: Sequence[Frame]) -> tuple[list[Frame], list[Frame]]:
-    """Return the frames of the push, and those in the air after it."""
+    """Return the frames in which a jump pushes, and those in the air after it."""
     push = _pushing(frames)
     if not push:
         return [], []
@@ -122,7 +122,7 @@ def _after_push(frames: Sequence[Frame]) -> tuple[list[Frame], list[Frame]]:
 
 
 def judge_timeout(frames: Sequence[Frame]) -> Finding:
-    """Settle what `dodge_timeout` starts from when a held jump has ended."""
+    """Find what `dodge_timeout` starts from after a held jump."""
     name = "dodge_timeout"
     push, rest = _after_push(frames)
     timed = [one for one in rest if one.car.dodge_timeout > 0.0]
@@ -131,36 +131,36 @@ def judge_timeout(frames: Sequence[Frame]) -> Finding:
     first, hold = timed[0], _length(push)
     waited = seconds_between(push[-1], first)
     start = first.car.dodge_timeout + waited
-    said = (
+    evidence = (
         f"{first.car.dodge_timeout:.4f} in the air, {waited:.4f} s after a jump that pushed for {hold:.3f} s"
     )
     if abs(start - DODGE_DEADLINE_SECONDS) < _NEAR:
-        return Finding(name, "after_jump", said)
+        return Finding(name, "after_jump", evidence)
     if abs(start - DODGE_DEADLINE_SECONDS - hold) < _NEAR:
-        return Finding(name, "plus_hold", said)
-    return Finding(name, None, f"{said}: neither {DODGE_DEADLINE_SECONDS} s nor that and the push")
+        return Finding(name, "plus_hold", evidence)
+    return Finding(name, None, f"{evidence}: neither {DODGE_DEADLINE_SECONDS} s nor that and the push")
 
 
 def judge_jumping(frames: Sequence[Frame]) -> Finding:
-    """Settle `dodge_timeout` while a jump pushes."""
+    """Find the value of `dodge_timeout` while a jump pushes."""
     name = "dodge_timeout_jumping"
     push = _pushing(frames)
     if len(push) < 6:
         return Finding(name, None, "no held jump was seen")
     values = [one.car.dodge_timeout for one in push[len(push) // 2 :]]
-    said = f"{min(values):.4f} to {max(values):.4f} while the jump pushes"
+    evidence = f"{min(values):.4f} to {max(values):.4f} while the jump pushes"
     if max(values) == min(values) == -1.0:
-        return Finding(name, "minus_one", said)
+        return Finding(name, "minus_one", evidence)
     if min(values) > DODGE_DEADLINE_SECONDS - _NEAR:
-        return Finding(name, "full", said)
-    return Finding(name, None, said)
+        return Finding(name, "full", evidence)
+    return Finding(name, None, evidence)
 
 
 def judge_used(dodged: Sequence[Frame], doubled: Sequence[Frame]) -> Finding:
-    """Settle `dodge_timeout` after a dodge and after a double jump."""
+    """Find the value of `dodge_timeout` after a dodge and after a double jump."""
     name = "dodge_timeout_used"
     answers: dict[str, str] = {}
-    said: list[str] = []
+    evidence: list[str] = []
     for what, frames in (("dodge", dodged), ("double jump", doubled)):
         push, rest = _after_push(frames)
         used = [
@@ -170,11 +170,13 @@ def judge_used(dodged: Sequence[Frame], doubled: Sequence[Frame]) -> Finding:
             and seconds_between(push[-1], one) < DODGE_DEADLINE_SECONDS - 0.1
         ]
         if len(used) < 20:
-            said.append(f"no {what} was seen")
+            evidence.append(f"no {what} was seen")
             continue
         first, last = used[0], used[-1]
         values = [one.car.dodge_timeout for one in used]
-        said.append(f"{values[0]:.4f} to {values[-1]:.4f} in {seconds_between(first, last):.2f} s of {what}")
+        evidence.append(
+            f"{values[0]:.4f} to {values[-1]:.4f} in {seconds_between(first, last):.2f} s of {what}"
+        )
         counted = values[0] - values[-1] - seconds_between(first, last)
         if set(values) == {-1.0}:
             answers[what] = "minus_one"
@@ -184,11 +186,11 @@ def judge_used(dodged: Sequence[Frame], doubled: Sequence[Frame]) -> Finding:
             answers[what] = ""
     kinds = set(answers.values())
     value = kinds.pop() if len(kinds) == 1 else None
-    return Finding(name, value or None, "; ".join(said))
+    return Finding(name, value or None, "; ".join(evidence))
 
 
 def judge_expired(frames: Sequence[Frame]) -> Finding:
-    """Settle `dodge_timeout` in the air when the time is up."""
+    """Find the value of `dodge_timeout` in the air once no dodge is possible any more."""
     name = "dodge_timeout_expired"
     push, rest = _after_push(frames)
     late = [
@@ -202,11 +204,11 @@ def judge_expired(frames: Sequence[Frame]) -> Finding:
         return Finding(name, None, "no car stayed in the air for 1.5 s after a jump")
     values = {one.car.dodge_timeout for one in late}
     since = seconds_between(push[-1], late[0])
-    said = f"{min(values):g} in the air, {since:.2f} s and more after the jump"
+    evidence = f"{min(values):g} in the air, {since:.2f} s and more after the jump"
     if values == {-1.0}:
-        return Finding(name, "minus_one", said)
+        return Finding(name, "minus_one", evidence)
     if values == {0.0}:
-        return Finding(name, "zero", said)
+        return Finding(name, "zero", evidence)
     return Finding(name, None, f"{min(values):.4f} to {max(values):.4f}, {since:.2f} s after the jump")
 
 
@@ -226,10 +228,10 @@ def facts(
 
 
 def _lasting(name: str, frames: Sequence[Frame], kind: flat.AirState, expected: float) -> Fact:
-    """Return how long an air state is shown: from its first packet to the first after it."""
-    shown = [place for place, one in enumerate(frames) if one.car.air_state == kind]
+    """Return how long an air state is shown, from its first packet to the first one after it."""
+    shown = [number for number, frame in enumerate(frames) if frame.car.air_state == kind]
     if not shown or shown[-1] + 1 >= len(frames):
         return Fact(name, None, expected, "s", TICK)
     value = seconds_between(frames[shown[0]], frames[shown[-1] + 1])
-    # Packets that leave out frames are late at both ends.
+    # Where packets skip frames, both ends are seen late.
     return Fact(name, value, expected, "s", max(map(seconds_between, frames, frames[1:])) + 0.1 * TICK)

@@ -1,4 +1,4 @@
-"""The kickoff that nobody touches, the touch, and the clock."""
+"""Wait out a kickoff, then touch the ball; judge when Kickoff ends and how the clock runs."""
 
 import math
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ _RUN_TICKS: Final = 200  # with the clock running
 
 
 def untouched(scene: ProbeScene) -> Play[list[Frame]]:
-    """Wait for the first kickoff and leave the ball alone for more than 2 s; its frames from GO on.
+    """Wait for the first kickoff and leave the ball alone for 2.5 s; return the frames from GO on.
 
     Raises:
-        MatchOver: There is no kickoff.
+        MatchOver: No kickoff came.
     """
     packets = 0
     while not scene.frame.playing:
@@ -38,22 +38,22 @@ def untouched(scene: ProbeScene) -> Play[list[Frame]]:
 
 
 def judge_end(frames: Sequence[Frame]) -> Finding:
-    """Settle when Kickoff turns Active."""
+    """Find when the phase Kickoff turns Active."""
     name = "kickoff_ends"
     if not frames:
         return Finding(name, None, "no kickoff was seen from its GO on")
     start = frames[0]
     for one in frames:
         if _touched(start, one):
-            return Finding(name, None, "somebody touched the ball in the kickoff that was to be left alone")
+            return Finding(name, None, "somebody touched the ball in the kickoff, which nobody should")
         if one.phase != Phase.KICKOFF:
             waited = seconds_between(start, one)
-            said = f"phase {one.phase} without a touch {waited:.3f} s after GO"
+            evidence = f"phase {one.phase} without a touch {waited:.3f} s after GO"
             settled = one.phase == Phase.ACTIVE and 1.8 < waited < 2.2
-            return Finding(name, "after_two_seconds" if settled else None, said)
+            return Finding(name, "after_two_seconds" if settled else None, evidence)
     waited = seconds_between(start, frames[-1])
-    said = f"still Kickoff {waited:.2f} s after GO, nobody has touched the ball"
-    return Finding(name, "at_touch" if waited > 2.2 else None, said)
+    evidence = f"still Kickoff {waited:.2f} s after GO, without a touch"
+    return Finding(name, "at_touch" if waited > 2.2 else None, evidence)
 
 
 def _touched(start: Frame, now: Frame) -> bool:
@@ -63,7 +63,7 @@ def _touched(start: Frame, now: Frame) -> bool:
 
 
 def touch(scene: ProbeScene) -> Play[list[Frame]]:
-    """Touch the ball, so that the clock runs, and watch it."""
+    """Touch the ball so that the clock runs, and record the clock."""
     begun = yield from scene.put(
         put((-400.0, 0.0, STANDING_Z), (800.0, 0.0, 0.0)),
         put((*ASIDE, STANDING_Z), rotation=(0.0, 0.5 * math.pi, 0.0)),
@@ -73,7 +73,7 @@ def touch(scene: ProbeScene) -> Play[list[Frame]]:
     start = scene.frame
     ticks = 90 if begun else 900
     yield from scene.until(
-        lambda one: _touched(start, one), ticks, press(throttle=1.0) if begun else _at_ball
+        lambda frame: _touched(start, frame), ticks, press(throttle=1.0) if begun else _at_ball
     )
     yield from scene.hold(_RUN_TICKS)
     return scene.frames
@@ -86,24 +86,24 @@ def _at_ball(frame: Frame) -> flat.ControllerState:
 
 
 def judge_clock(frames: Sequence[Frame]) -> Finding:
-    """Settle whether the clock has fractions."""
+    """Find whether the clock has fractions of a second."""
     name = "clock"
     clocks = [one.clock for one in frames if one.playing]
     if not clocks or clocks[0] == clocks[-1]:
         return Finding(name, None, "the clock did not run")
     kinds = len(set(clocks))
-    said = f"{clocks[0]:.4f} to {clocks[-1]:.4f}, {kinds} values in {len(clocks)} packets"
+    evidence = f"{clocks[0]:.4f} to {clocks[-1]:.4f}, {kinds} values in {len(clocks)} packets"
     whole = all(abs(one - round(one)) < 1e-4 for one in clocks)
     if not whole:
-        return Finding(name, "fraction", said)
+        return Finding(name, "fraction", evidence)
     ran = [one for one in frames if one.clock != frames[0].clock]
     if seconds_between(ran[0], frames[-1]) < 0.1:
-        return Finding(name, None, f"{said}: too short to say")
-    return Finding(name, "whole", said)
+        return Finding(name, None, f"{evidence}: too short to judge")
+    return Finding(name, "whole", evidence)
 
 
 def waits(frames: Sequence[Frame]) -> str | None:
-    """Return a note where the clock ran in a kickoff before the touch; None where it waited."""
+    """Return a note if the clock ran before the kickoff's first touch, None if it waited."""
     clocks = {one.clock for one in frames}
     if len(clocks) > 1:
         return f"the clock ran from {max(clocks):.2f} to {min(clocks):.2f} before the first touch"

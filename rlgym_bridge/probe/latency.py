@@ -1,6 +1,7 @@
-"""Input latency: how many ticks later than it could an input acts.
+"""Measure the input latency: by how many ticks an input acts later than it could.
 
-With latency L the input that answers packet N drives N + L to N + L + 1: packet N + L + 1 shows it first.
+With latency L the input that answers packet N acts on the tick from N + L to N + L + 1, so packet N + L + 1
+is the first to show it.
 """
 
 from collections import Counter
@@ -14,19 +15,19 @@ from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import press
 from rlgym_bridge.probe.probe_scene import Play, ProbeScene
 
-_PAUSE: Final = 11  # ticks between two changes; odd, so that frames of all parities are answered
-_MOST: Final = 40  # packets in which a change has to be seen: so a latency of 39 can be told
+_PAUSE: Final = 11  # ticks between two changes; odd, so that odd and even frames are answered
+_MOST: Final = 40  # packets within which a change must be seen, which allows a latency of 39
 _CHANGES: Final = 4  # rounds of all inputs below
 _START_TICKS: Final = (
-    1.0  # from the packet that an input drives first to the car's first motion (RocketSim 2.2.1)
+    1.0  # from the first packet that an input acts on to the car's first motion (RocketSim 2.2.1)
 )
 
 _INPUTS: Final[Sequence[tuple[flat.ControllerState, Callable[[flat.ControllerState], bool]]]] = (
-    (press(steer=1.0), lambda one: one.steer > 0.5),
-    (press(steer=-1.0), lambda one: one.steer < -0.5),
-    (press(handbrake=True), lambda one: one.handbrake),
-    (press(throttle=1.0), lambda one: one.throttle > 0.5),
-    (press(throttle=-1.0), lambda one: one.throttle < -0.5),
+    (press(steer=1.0), lambda shown: shown.steer > 0.5),
+    (press(steer=-1.0), lambda shown: shown.steer < -0.5),
+    (press(handbrake=True), lambda shown: shown.handbrake),
+    (press(throttle=1.0), lambda shown: shown.throttle > 0.5),
+    (press(throttle=-1.0), lambda shown: shown.throttle < -0.5),
 )
 
 
@@ -38,7 +39,7 @@ class InputChange:
         answered: Frame number of the packet that was answered with it.
         before: Frame number of the last packet without it.
         shown: Frame number of the first packet whose `last_input` has it.
-        moved: Frame number at which the car has begun to move by it, from its first speeds; None where
+        moved: Frame number at which the car began to move, extrapolated from its first speeds; None where
             the input does not move a car at rest.
     """
 
@@ -49,37 +50,37 @@ class InputChange:
 
     @property
     def range(self) -> tuple[int, int]:
-        """Return the least and the most latency that fit, ticks."""
+        """Return the lowest and highest latency that fit, ticks."""
         return self.before - self.answered, self.shown - self.answered - 1
 
 
-def trials(scene: ProbeScene) -> Play[list[InputChange]]:
-    """Change one input after another on a car that stands; then start from rest.
+def change_inputs(scene: ProbeScene) -> Play[list[InputChange]]:
+    """Change one input after another on a standing car, then start it from rest.
 
-    The first change that is not seen in time ends it: seen later, it would be taken for another one.
+    The scene ends at the first change that is not seen in time: it could be mistaken for a later one.
     """
-    found: list[InputChange] = []
+    changes: list[InputChange] = []
     yield from scene.stand()
     for _ in range(_CHANGES):
         for controls, shows in _INPUTS:
-            one = yield from _change(scene, controls, shows)
-            if one is None:
-                return found
-            found.append(one)
+            change = yield from _change(scene, controls, shows)
+            if change is None:
+                return changes
+            changes.append(change)
             yield from scene.hold(_PAUSE)
     for _ in range(3):
         yield from scene.stand(settle=60)
-        one = yield from _start(scene)
-        if one is None:
-            return found
-        found.append(one)
+        change = yield from _start(scene)
+        if change is None:
+            return changes
+        changes.append(change)
     yield from scene.stand()
-    one = yield from _change(scene, press(jump=True), lambda now: now.jump)
-    if one is not None:
-        found.append(one)
+    change = yield from _change(scene, press(jump=True), lambda shown: shown.jump)
+    if change is not None:
+        changes.append(change)
     yield from scene.hold(30)
     yield from scene.land()
-    return found
+    return changes
 
 
 def _change(
@@ -95,45 +96,50 @@ def _change(
 
 
 def _start(scene: ProbeScene) -> Play[InputChange | None]:
-    """Start a car from rest; its speed grows evenly in the first ticks."""
+    """Start a car from rest; its speed grows linearly in the first ticks."""
     scene.frames = [scene.frame]
-    one = yield from _change(scene, *_INPUTS[3])
+    change = yield from _change(scene, *_INPUTS[3])
     yield from scene.hold(8, _INPUTS[3][0])
-    if one is None:
+    if change is None:
         return None
     driven = [frame for frame in scene.frames if abs(frame.car.physics.velocity.x) > 5.0][:4]
     if len(driven) < 2 or driven[-1].number == driven[0].number:
-        return one
+        return change
     first, last = driven[0], driven[-1]
     speed = abs(first.car.physics.velocity.x)
     gain = (abs(last.car.physics.velocity.x) - speed) / (last.number - first.number)
     if gain < 1.0:
-        return one
-    return InputChange(one.answered, one.before, one.shown, first.number - speed / gain)
+        return change
+    return InputChange(change.answered, change.before, change.shown, first.number - speed / gain)
 
 
-def judge(found: Sequence[InputChange]) -> Finding:
-    """Settle the latency: the one that fits most changes, and more than half of them."""
+def judge(changes: Sequence[InputChange]) -> Finding:
+    """Find the latency: the one that fits most changes, and more than half of them."""
     name = "input_latency"
-    if len(found) < 5:
-        seen = f"{len(found)} inputs were" if found else "no input was"
+    if len(changes) < 5:
+        seen = f"{len(changes)} inputs were" if changes else "no input was"
         return Finding(
             name, None,
-            f"{seen} seen in last_input within {_MOST} packets: up to {_MOST - 1} ticks can be told",
+            f"{seen} seen in last_input within {_MOST} packets: at most {_MOST - 1} ticks can be measured",
         )  # fmt: skip
     fits = Counter(
-        ticks for one in found for ticks in range(one.range[0], one.range[1] + 1) if one.range[0] >= -1
+        ticks
+        for change in changes
+        for ticks in range(change.range[0], change.range[1] + 1)
+        if change.range[0] >= -1
     )
-    moved = sorted(one.moved - one.answered - _START_TICKS for one in found if one.moved is not None)
+    moved = sorted(
+        change.moved - change.answered - _START_TICKS for change in changes if change.moved is not None
+    )
     middle = moved[len(moved) // 2] if moved else None
     count = max(fits.values(), default=0)
     best = [ticks for ticks, often in sorted(fits.items()) if often == count]
-    if len(best) > 1 and middle is not None:  # packets leave out frames: ask the car itself
+    if len(best) > 1 and middle is not None:  # packets skip frames: use the car's motion
         best = [ticks for ticks in best if abs(ticks - middle) < 0.4] or best
-    if len(best) != 1 or count <= 0.5 * len(found):
-        said = " or ".join(map(str, best)) or "none"
-        return Finding(name, None, f"{said} ticks fit {count} of {len(found)} changes")
-    said = f"{best[0]} ticks fit {count} of {len(found)} changes of last_input"
+    if len(best) != 1 or count <= 0.5 * len(changes):
+        evidence = " or ".join(map(str, best)) or "none"
+        return Finding(name, None, f"{evidence} ticks fit {count} of {len(changes)} changes")
+    evidence = f"{best[0]} ticks fit {count} of {len(changes)} changes of last_input"
     if middle is not None:
-        said += f", and a car at rest that moves off {abs(middle):.1f} ticks late"
-    return Finding(name, str(best[0]), said)
+        evidence += f", and a car at rest starts to move {abs(middle):.1f} ticks late"
+    return Finding(name, str(best[0]), evidence)

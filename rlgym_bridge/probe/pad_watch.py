@@ -1,4 +1,4 @@
-"""Boost pads: what their timers say, how long they are away."""
+"""Follow the boost pads: what their timers count, and how long pads are inactive."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,21 +11,21 @@ from rlgym_bridge.probe.findings import Fact, Finding
 from rlgym_bridge.probe.frames import Frame, press, put, seconds_between
 from rlgym_bridge.probe.probe_scene import STANDING_Z, Play, ProbeScene
 
-_SHORT: Final = 250.0  # uu before the pad from where a car drives onto it
+_SHORT: Final = 250.0  # uu before the pad, where the car is placed
 _SPEED: Final = 700.0  # uu/s
-_LONG_ENOUGH: Final = 0.3  # s of a pad's absence that tell which way its timer goes
+_LONG_ENOUGH: Final = 0.3  # s that a pad must be inactive to show which way its timer counts
 
 
 @dataclass
 class _Absence:
-    """A pad that is away: first and latest packet with it, their timers, when it was back."""
+    """One absence of a pad: its first and latest packet, their timers, and the packet that ended it."""
 
     first: Frame
     first_timer: float
     last: Frame
     last_timer: float
     back: Frame | None = None
-    certain: bool = True  # no packet was lost at its ends
+    certain: bool = True  # no packet was lost at either end
 
 
 @dataclass
@@ -33,7 +33,7 @@ class PadWatch:
     """Follows all pads over all packets.
 
     Attributes:
-        info: The pads' places, in packet order.
+        info: Positions of the pads, in packet order.
     """
 
     info: flat.FieldInfo
@@ -41,7 +41,7 @@ class PadWatch:
     _before: Frame | None = None
 
     def see(self, frame: Frame) -> None:
-        """Take in a packet."""
+        """Follow the pads of a packet."""
         before, self._before = self._before, frame
         if before is None or not (frame.playing and before.playing):
             for absences in self._absences.values():
@@ -63,17 +63,17 @@ class PadWatch:
                     one.last, one.last_timer = frame, now.timer
 
     def judge(self) -> Finding:
-        """Settle which way the timers go."""
+        """Find which way the timers count."""
         name = "pad_timer"
         values: set[str] = set()
-        said = "no pad was seen to be taken"
+        evidence = "no packet showed a pad being taken"
         for absences in self._absences.values():
             for one in absences:
                 passed = seconds_between(one.first, one.last)
                 if passed < _LONG_ENOUGH:
                     continue
                 slope = (one.last_timer - one.first_timer) / passed
-                said = (
+                evidence = (
                     f"timer {one.first_timer:.4f} in the first packet without the pad, "
                     f"{passed:.2f} s later {one.last_timer:.4f}"
                 )
@@ -84,11 +84,11 @@ class PadWatch:
                 else:
                     values.add("")
         value = values.pop() if len(values) == 1 else None
-        return Finding(name, value or None, said)
+        return Finding(name, value or None, evidence)
 
     def facts(self) -> list[Fact]:
-        """Return how long small and big pads are away."""
-        found: list[Fact] = []
+        """Return how long small and big pads are inactive."""
+        measured: list[Fact] = []
         for big, name, expected in (
             (False, "a small pad is away", SMALL_PAD_SECONDS), (True, "a big pad is away", BIG_PAD_SECONDS)
         ):  # fmt: skip
@@ -100,14 +100,14 @@ class PadWatch:
                 if one.back is not None
             ]
             value = min(times)[1] if times else None
-            found.append(Fact(name, value, expected, "s", 4.1 * TICK_SECONDS))
-        return found
+            measured.append(Fact(name, value, expected, "s", 4.1 * TICK_SECONDS))
+        return measured
 
 
 def pickups(scene: ProbeScene, watch: PadWatch) -> Play[None]:
-    """Take a big pad and a small one, and let the small one come back.
+    """Take a big pad and a small one, and wait until the small one is active again.
 
-    Where states cannot be set, the car drives to the pad that is nearest.
+    Where states cannot be set, the car drives to the nearest pad.
     """
     for big in (True, False):
         place = min(
@@ -146,7 +146,7 @@ def _drive_to_a_pad(scene: ProbeScene, info: flat.FieldInfo) -> Play[None]:
 
 
 def towards(frame: Frame, x: float, y: float, throttle: float = 0.6) -> flat.ControllerState:
-    """Return an input that drives the first car to a place, uu."""
+    """Return an input that drives the first car to a position, uu."""
     body = frame.car.physics
     turn = math.atan2(y - body.location.y, x - body.location.x) - body.rotation.yaw
     turn = (turn + math.pi) % (2.0 * math.pi) - math.pi

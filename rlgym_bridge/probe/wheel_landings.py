@@ -1,7 +1,7 @@
-"""Landings on fewer than four wheels: how many must touch for `AirState.OnGround`.
+"""Land on fewer than four wheels, and judge how many must touch for `AirState.OnGround`.
 
-Which wheels touch the flat floor follows from where the car was one tick before: each touches within its
-reach of the mount, against the car's up direction.
+Which wheels touch the flat floor follows from the car's pose one tick before: a wheel touches where the
+floor is within its reach below the mount.
 """
 
 import math
@@ -20,32 +20,31 @@ _TILTS: Final = ((0.1, 0.25), (0.14, -0.3), (-0.12, 0.25), (-0.15, -0.3), (0.2, 
 
 _DROP_Z: Final = 62.0  # uu; no wheel reaches the floor yet
 _SINKING: Final = 60.0  # uu/s
-_CLEAR: Final = 0.4  # uu by which a wheel must reach the floor, or miss it, to be counted
-_LEAST: Final = 4  # frames with three wheels, to say something
+_CLEAR: Final = 0.4  # uu by which a wheel must reach or miss the floor to be counted
+_LEAST: Final = 4  # frames with three wheels that are needed for a finding
 _MOST_SPEED: Final = 600.0  # uu/s
 
 
 def landings(scene: ProbeScene) -> Play[list[Frame]]:
-    """Land some times with a tilt, so that one wheel after another touches."""
+    """Land several times with a tilt, so that one wheel touches after another."""
     frames: list[Frame] = []
     for pitch, roll in _TILTS:
         set_up = yield from scene.put(
             put((*SPOT, _DROP_Z), (0.0, 0.0, -_SINKING), (pitch, 0.0, roll)), boost=50.0
         )
-        if not set_up:  # a jump with a roll lands on two wheels first, too
+        if not set_up:  # a jump with a roll also lands on two wheels first
             yield from scene.hold(20, press(jump=True))
             yield from scene.hold(15, press(roll=math.copysign(1.0, roll), pitch=math.copysign(0.5, pitch)))
-            yield from scene.until(lambda one: one.car.air_state == flat.AirState.OnGround, 240)
+            yield from scene.until(lambda frame: frame.car.air_state == flat.AirState.OnGround, 240)
         yield from scene.hold(45)
         frames += scene.frames
     return frames
 
 
-def touching(car: flat.PlayerInfo) -> int | None:
-    """Return how many wheels touch the floor by geometry; None where that is too close to call.
+def count_touching_wheels(car: flat.PlayerInfo) -> int | None:
+    """Count the wheels that touch the floor by geometry; None where that is too close to call.
 
-    The pose one tick before is worked out from the present one and its speeds, so that lost packets
-    do no harm.
+    The pose one tick before is computed from the current one and its speeds, so lost packets do no harm.
     """
     body, turn = car.physics, car.physics.rotation
     sp, cp = math.sin(turn.pitch), math.cos(turn.pitch)
@@ -75,7 +74,7 @@ def touching(car: flat.PlayerInfo) -> int | None:
 
 
 def judge(frames: Sequence[Frame]) -> Finding:
-    """Settle how many wheels make `OnGround`, from landings on the flat floor."""
+    """Find how many wheels make `OnGround`, from landings on the flat floor."""
     name = "on_ground"
     grounded = {3: 0, 4: 0}
     seen = {3: 0, 4: 0}
@@ -86,16 +85,16 @@ def judge(frames: Sequence[Frame]) -> Finding:
         speed, place = car.physics.velocity, car.physics.location
         if math.hypot(speed.x, speed.y, speed.z) > _MOST_SPEED or max(abs(place.x), abs(place.y)) > 3500.0:
             continue
-        count = touching(car)
+        count = count_touching_wheels(car)
         if count in (3, 4):
             seen[count] += 1
             grounded[count] += car.air_state == flat.AirState.OnGround
-    said = (
+    evidence = (
         f"on the ground in {grounded[3]} of {seen[3]} packets with three wheels down, "
         f"in {grounded[4]} of {seen[4]} with four"
     )
     if seen[3] < _LEAST or seen[4] < _LEAST or grounded[4] < 0.8 * seen[4]:
-        return Finding(name, None, said)
+        return Finding(name, None, evidence)
     share = grounded[3] / seen[3]
     value = "three_wheels" if share > 0.75 else "four_wheels" if share < 0.25 else None
-    return Finding(name, value, said)
+    return Finding(name, value, evidence)

@@ -179,7 +179,7 @@ def test_all_six_hitboxes_are_told_apart_with_tolerance(number: int) -> None:
 def test_an_unknown_hitbox_is_taken_as_the_nearest_and_said(caplog: pytest.LogCaptureFixture) -> None:
     state = Decoder(field_info()).update(packet(1, player(hitbox=flat.BoxShape(140.0, 80.0, 31.0))))
     assert state.car_hitbox[0, 0] == 3
-    assert "none of the six; taken as breakout" in caplog.text
+    assert "not one of the game's six; using breakout" in caplog.text
 
 
 def test_a_dodge_that_has_expired_is_gone() -> None:

@@ -53,12 +53,12 @@ def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[s
 def test_a_latency_of_39_ticks_is_told_and_a_larger_one_is_said_to_be_out_of_reach() -> None:
     assert ask(latency=39).latency.value == "39"
     larger = ask(latency=40).latency
-    assert larger.value is None and "up to 39 ticks can be told" in larger.evidence
+    assert larger.value is None and "at most 39 ticks can be measured" in larger.evidence
 
 
 def test_an_input_that_acts_seconds_late_is_not_taken_for_a_later_one() -> None:
     late = ask(latency=220).latency
-    assert late.value is None and "up to 39 ticks can be told" in late.evidence
+    assert late.value is None and "at most 39 ticks can be measured" in late.evidence
 
 
 @pytest.mark.parametrize("latency", [1, 2])

@@ -121,7 +121,7 @@ def test_the_place_of_a_demolished_car_is_kept_the_origin_or_neither() -> None:
     assert contact.judge_place(demolished(*[there] * 50)).value == "kept"
     assert contact.judge_place(demolished(*[origin] * 50)).value == "origin"
     assert contact.judge_place(demolished(*[there] * 25, *[origin] * 25)).value is None
-    assert contact.judge_place([]).evidence == "no demolition came about"
+    assert contact.judge_place([]).evidence == "no car was demolished"
 
 
 def test_the_ball_after_a_goal_is_there_gone_or_now_and_then() -> None:
@@ -201,9 +201,9 @@ def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:
         [car("A human", 0), car("Probe", 2), car("Probe", 1)], match_info=flat.MatchInfo()
     )
     seen = Frame.of(packet, (1, 2))
-    assert seen is not None and seen.slots == (2, 1)
-    desired = Reply(cars={0: flat.DesiredCarState(put((1.0, 2.0, 3.0)))}).desired(seen.slots)
+    assert seen is not None and seen.indices == (2, 1)
+    desired = Reply(cars={0: flat.DesiredCarState(put((1.0, 2.0, 3.0)))}).desired(seen.indices)
     assert desired is not None
     assert [one.physics is None for one in desired.car_states] == [True, True, False]
-    assert Reply((press(jump=True), press())).desired(seen.slots) is None
+    assert Reply((press(jump=True), press())).desired(seen.indices) is None
     assert Frame.of(flat.GamePacket([car()], match_info=flat.MatchInfo()), (1, 2)) is None

@@ -5,7 +5,7 @@ from collections import Counter
 from rlbot import flat
 
 from rlgym_bridge.probe import Frame
-from rlgym_bridge.probe.wheel_landings import touching
+from rlgym_bridge.probe.wheel_landings import count_touching_wheels
 from rlgym_bridge.server.simulated_match import Match
 from tests.support.probe_questions import ask
 
@@ -21,7 +21,7 @@ def test_wheels_by_geometry_are_those_that_touch_in_the_simulation() -> None:
         flat_floor = max(abs(place.x), abs(place.y)) < 3500.0 and place.z < 100.0
         if not frame.playing or not flat_floor or car.air_state not in (AIR.OnGround, AIR.InAir):
             return
-        geometry = touching(car)
+        geometry = count_touching_wheels(car)
         if geometry is not None:
             counts[geometry, sum(match.simulation.states[0].wheels_with_contact)] += 1
 

@@ -43,9 +43,9 @@ def ask(
             reply, frame = probe.answer(packet)
             assert frame is not None
             watch(match, frame)
-            for slot, controls in zip(frame.slots, reply.controls, strict=True):
+            for slot, controls in zip(frame.indices, reply.controls, strict=True):
                 inputs.hold(slot, controls)
-            desired = reply.desired(frame.slots)
+            desired = reply.desired(frame.indices)
             if desired is not None and sets_state:
                 match.set_state(desired)
         inputs.arrive()
