@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.server.packer import field_info
 from tests.live.test_agent import CONFIG, Always, at, brain, sent

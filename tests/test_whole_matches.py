@@ -6,7 +6,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course

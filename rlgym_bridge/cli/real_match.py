@@ -20,7 +20,7 @@ from rlbot.managers import MatchManager
 
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
-from rlgym_bridge.live.player import Faults
+from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, ServerError
 from rlgym_bridge.sim.touches import is_new_touch
 

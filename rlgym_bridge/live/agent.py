@@ -15,7 +15,8 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import begin_recording
 from rlgym_bridge.live.agent_report import AgentReport
-from rlgym_bridge.live.player import Faults, Override
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.player import Override
 from rlgym_bridge.live.session import BotSession, Refused
 
 _LOG = logging.getLogger("rlgym_bridge.agent")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlgym_bridge.clock import GAP_TICKS
-from rlgym_bridge.live.player import Faults
+from rlgym_bridge.live.faults import Faults
 
 REPORT_VARIABLE = "RLGYM_BRIDGE_REPORT"
 """Name of the environment variable with the file that the report is written to, as JSON."""

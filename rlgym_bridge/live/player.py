@@ -1,8 +1,6 @@
 """Turn packets into control rows, with the decoder, clock and components of one connection."""
 
 import inspect
-import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +13,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.state import MatchState
 
@@ -26,27 +25,6 @@ Override = Callable[[MatchState], Any] | Callable[[MatchState, int], Any]
 It returns control rows `(8,)` or `(ticks, 8)` to send from this packet on, or None to let the policy play. It
 is called again when its rows are used up. With two parameters it is called for each car of the agent, with
 the car's place in the state; otherwise its rows drive all of them."""
-
-
-class Faults:
-    """Counts what went wrong, by kind, and logs each kind at most once a second.
-
-    Attributes:
-        counts: Number of faults by kind.
-    """
-
-    def __init__(self, log: logging.Logger) -> None:
-        self.counts: dict[str, int] = {}
-        self._log = log
-        self._logged: dict[str, float] = {}
-
-    def add(self, kind: str, detail: str, error: BaseException | None = None) -> None:
-        """Count a fault and log it, with the traceback of `error`, unless its kind was just logged."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        now = time.monotonic()
-        if now - self._logged.get(kind, -1.0) >= 1.0:
-            self._logged[kind] = now
-            self._log.warning("%s (%d so far): %s", kind, self.counts[kind], detail, exc_info=error)
 
 
 class LivePlayer:

@@ -20,8 +20,9 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.play import play
-from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import MatchState
 from tests.live.test_decoder import packet, player

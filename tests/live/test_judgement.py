@@ -17,7 +17,8 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_report import AgentReport
-from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.live.session import BotSession
 from rlgym_bridge.server.packer import field_info
 from tests.live.test_agent import CONFIG, Always, at, brain

@@ -10,7 +10,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.clock import Timing
-from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.sim import shadow
