@@ -28,6 +28,7 @@ ENGINE_AGENT: Final = "rlgym_bridge/engine/"
 
 BLUE: Final = 0
 ORANGE: Final = 1
+MOST_TEAM_SIZE: Final = 4  # cars in a team
 
 
 class Phase:
@@ -99,8 +100,9 @@ BOOST_PER_SECOND: Final = 100.0 / 3.0  # of 100, while boosting [RS]
 RLGYM_BOOST_PER_SECOND: Final = 33.3
 """What RLGym's `GameConfig.boost_consumption` of 1 stands for [RG]: 0.1 % less than RocketSim's own.
 
-A match here burns RocketSim's rate, so its `boost_consumption` is 1.001.
+A match here burns RocketSim's rate, so its `boost_consumption` is `BOOST_CONSUMPTION`.
 """
+BOOST_CONSUMPTION: Final = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND  # 1.001, in RLGym's unit
 KICKOFF_BOOST: Final = 100.0 / 3.0  # of 100 [RS, BOOST_SPAWN_AMOUNT]
 DEMOLISHED_SECONDS: Final = 3.0  # from demolition to respawn [RS]
 
@@ -130,6 +132,9 @@ HITBOXES: Final = (
 
 RocketSim's own boxes are 2.5 uu larger in each dimension.
 """
+
+HITBOX_NAMES: Final = tuple(hitbox.name for hitbox in HITBOXES)
+"""Names of the six hitboxes, in the order of their numbers."""
 
 
 class Wheels(NamedTuple):

@@ -76,14 +76,19 @@ def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
     state = MatchState(blue, orange, len(games))
     for match, game in enumerate(games):
         _fill_match(state, match, game)
-        ids = sorted(game.cars, key=lambda agent: game.cars[agent].team_num != BLUE)
-        rows = {agent: row for row, agent in enumerate(ids)}
-        for agent, row in rows.items():
-            _fill_car(state, match, row, game.cars[agent], rows)
+        places = cars_by_agent(game)
+        for agent, place in places.items():
+            _fill_car(state, match, place, game.cars[agent], places)
     derive(state)
     for match, game in enumerate(games):
         state.goal_scored[match] = bool(game.goal_scored)
     return state
+
+
+def cars_by_agent(game: GameState[Any]) -> dict[Hashable, int]:
+    """Return each agent's car by its place in a `MatchState`: blue first, each team in the game's order."""
+    agents = sorted(game.cars, key=lambda agent: game.cars[agent].team_num != BLUE)
+    return {agent: car for car, agent in enumerate(agents)}
 
 
 def _physics(

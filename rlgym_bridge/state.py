@@ -20,6 +20,7 @@ from rlgym_bridge.game import (
     DODGE_DEADLINE_SECONDS,
     FLIP_TORQUE_SECONDS,
     GOAL_THRESHOLD_Y,
+    MOST_TEAM_SIZE,
     PAD_COUNT,
 )
 
@@ -156,7 +157,7 @@ def layout_of(blue: int, orange: int) -> Layout:
     Raises:
         ValueError: A team has fewer than 0 or more than 4 cars.
     """
-    if not (0 <= blue <= 4 and 0 <= orange <= 4):
+    if not (0 <= blue <= MOST_TEAM_SIZE and 0 <= orange <= MOST_TEAM_SIZE):
         raise ValueError(f"team sizes are {blue} and {orange}, expected 0 to 4 each")
     return Layout(blue, orange)
 

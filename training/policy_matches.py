@@ -16,7 +16,7 @@ from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND, Phase
+from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
@@ -149,7 +149,7 @@ def play_matches(
     for number, one in enumerate((blue, orange)):
         if str(one) != CHASER:
             manifest, _ = read_files(Path(one))
-            hitboxes[number] = [box.name for box in HITBOXES].index(manifest.hitbox)
+            hitboxes[number] = HITBOX_NAMES.index(manifest.hitbox)
             sizes = manifest.team_sizes
             if (team_size, team_size) not in sizes:
                 trained = ", ".join(f"{first}v{second}" for first, second in sizes)

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
 
-HITBOX_NAMES = tuple(box.name for box in HITBOXES)
 MOST_NUMBER = 1e30
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
@@ -198,8 +197,8 @@ class TrainingSettings:
 
 
 def hitbox_number(settings: TrainingSettings) -> int:
-    """Return the number of the cars' hitbox in `game.HITBOXES`."""
-    return [box.name for box in HITBOXES].index(settings.hitbox)
+    """Return the number of the cars' hitbox in `game.HITBOX_NAMES`."""
+    return HITBOX_NAMES.index(settings.hitbox)
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:

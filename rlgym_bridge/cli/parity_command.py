@@ -12,7 +12,7 @@ from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
-from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.parity.check import compare
 from rlgym_bridge.parity.mismatches import Parity
 from rlgym_bridge.policy.files import policy_path
@@ -89,7 +89,7 @@ def _components(options: argparse.Namespace) -> tuple[Callable[[], Components], 
         allowed = (*options.allow_modules, *run_modules(options.policy))
         loaded = load_policy(policy_path(options.policy), allow_modules=allowed)
         manifest = loaded.manifest
-        box = [one.name for one in HITBOXES].index(manifest.hitbox)
+        box = HITBOX_NAMES.index(manifest.hitbox)
         return loaded.components, options.tick_skip or manifest.tick_skip, box
     if options.env is not None:
         return component_factory(None, None, options.env, allow=None), options.tick_skip, 0

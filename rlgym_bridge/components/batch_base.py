@@ -7,16 +7,6 @@ many arenas -------------> MatchState of N matches -> the one formula -> numbers
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from rlgym.rocket_league.api import GameState
-
-from rlgym_bridge.game import BLUE
-
-
-def cars_by_agent(game: GameState[Any]) -> dict[Hashable, int]:
-    """Return each agent's car by its place in the state that `from_rlgym` makes: blue first, then orange."""
-    agents = sorted(game.cars, key=lambda agent: game.cars[agent].team_num != BLUE)
-    return {agent: car for car, agent in enumerate(agents)}
-
 
 def car_of(cars: dict[Hashable, int], agent: Hashable) -> int:
     """Return an agent's car by its place in the state.

@@ -14,9 +14,9 @@ import numpy as np
 from rlgym.api import ObsBuilder
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import car_of, cars_by_agent
+from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.game import PAD_COUNT
-from rlgym_bridge.rlgym_state import from_rlgym
+from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState, layout_of
 
 _AXES = "xyz"

@@ -7,18 +7,16 @@ import numpy as np
 from rlgym.api import StateMutator
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import cars_by_agent
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import (
     BALL_REST_Z,
-    BOOST_PER_SECOND,
+    BOOST_CONSUMPTION,
     DODGE_DEADZONE,
     HITBOXES,
     ORANGE,
-    RLGYM_BOOST_PER_SECOND,
     Phase,
 )
-from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym, to_rlgym
 from rlgym_bridge.state import MatchState, derive
 
 
@@ -42,7 +40,7 @@ def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchS
     state = MatchState(blue, orange, matches)
     state.phase[:] = Phase.ACTIVE
     state.gravity[:] = 1
-    state.boost_consumption[:] = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+    state.boost_consumption[:] = BOOST_CONSUMPTION
     state.dodge_deadzone[:] = DODGE_DEADZONE
     rest_ball(state)
     state.car_player_id[:] = np.arange(state.layout.cars)

@@ -8,9 +8,9 @@ import numpy as np
 from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import car_of, cars_by_agent, joined_reads
+from rlgym_bridge.components.batch_base import car_of, joined_reads
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
-from rlgym_bridge.rlgym_state import from_rlgym
+from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState
 
 

@@ -8,7 +8,7 @@ from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import BOOST_PER_SECOND, DODGE_DEADZONE, HITBOXES, PAD_COUNT, RLGYM_BOOST_PER_SECOND
+from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, PAD_COUNT
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -61,7 +61,7 @@ class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         state.tick_count, state.goal_scored = 0, False
         state.config = GameConfig()
         state.config.gravity = 1.0
-        state.config.boost_consumption = BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+        state.config.boost_consumption = BOOST_CONSUMPTION
         state.config.dodge_deadzone = DODGE_DEADZONE
         state.ball = PhysicsObject()
         state.cars = {}

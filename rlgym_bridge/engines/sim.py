@@ -19,6 +19,7 @@ from rlgym_bridge.engines.desired_state import DesiredBody, desired_part
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
     GOAL_THRESHOLD_Y,
+    MOST_TEAM_SIZE,
     STANDING_LEAST_UP,
     STANDING_MOST_Z,
     SUPERSONIC_START_SPEED,
@@ -26,11 +27,10 @@ from rlgym_bridge.game import (
     TICK_SKIP,
     TICKS_PER_SECOND,
 )
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.rlgym_state import cars_by_agent, to_rlgym
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState, derive
 
-_MOST_AGENTS: Final = 8  # four a team
 _BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
 _GO_ON: Final = 1.0  # uu of slack
 
@@ -78,7 +78,7 @@ class SimEngine(BaseEngine):
     @property
     def max_num_agents(self) -> int:
         """Eight: four a team."""
-        return _MOST_AGENTS
+        return 2 * MOST_TEAM_SIZE
 
     @property
     def config(self) -> dict[str, Any]:
@@ -113,8 +113,7 @@ class SimEngine(BaseEngine):
         self._arenas.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
             fast
         ]
-        cars = desired_state.cars
-        self._agents = sorted(cars, key=lambda agent: cars[agent].team_num)
+        self._agents = list(cars_by_agent(desired_state))
         return self._show()
 
     def step(self, actions: dict[Hashable, np.ndarray], shared_info: dict[str, Any]) -> GameState[Any]:

@@ -17,13 +17,12 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BLUE,
-    BOOST_PER_SECOND,
+    BOOST_CONSUMPTION,
     DODGE_DEADZONE,
     GOAL_THRESHOLD_Y,
     GRAVITY,
     HITBOXES,
     PLAYING_PHASES,
-    RLGYM_BOOST_PER_SECOND,
     Phase,
 )
 from rlgym_bridge.packets.cars import CarCounters
@@ -253,7 +252,7 @@ def _boost_consumption(config: flat.MatchConfiguration | None) -> float:
     unlimited = flat.BoostAmountMutator.UnlimitedBoost
     if config is not None and config.mutators and config.mutators.boost_amount == unlimited:
         return 0.0
-    return BOOST_PER_SECOND / RLGYM_BOOST_PER_SECOND
+    return BOOST_CONSUMPTION
 
 
 def _ball_values(ball: flat.Physics) -> tuple[float, ...]:

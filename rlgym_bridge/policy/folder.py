@@ -19,7 +19,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
-from rlgym_bridge.game import HITBOXES, TICK_SKIP
+from rlgym_bridge.game import HITBOX_NAMES, TICK_SKIP
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
@@ -174,10 +174,9 @@ def load_policy(
 
 
 def _hitbox_number(name: str) -> int:
-    names = [hitbox.name for hitbox in HITBOXES]
-    if name not in names:
-        raise ValueError(f"hitbox is {name!r}, expected one of {', '.join(names)}")
-    return names.index(name)
+    if name not in HITBOX_NAMES:
+        raise ValueError(f"hitbox is {name!r}, expected one of {', '.join(HITBOX_NAMES)}")
+    return HITBOX_NAMES.index(name)
 
 
 def _versions() -> dict[str, str]:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from rlgym_bridge.components.spec import ComponentSpec
-from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.user_input.checking import check_values, expecting, one_of
 from rlgym_bridge.user_input.text_files import parse_json
 
@@ -82,7 +82,7 @@ class Manifest:
         obs_names: Their names for seat 0 of the first team sizes, where the builder has names.
         obs_normalisation: Mean, standard deviation and clip, or None.
         team_sizes: (blue, orange) of the matches it was trained for.
-        hitbox: Name of the car's hitbox, of `game.HITBOXES`.
+        hitbox: Name of the car's hitbox, of `game.HITBOX_NAMES`.
         probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
             `controls`, each a list of rows.
         versions: Version of each package it was saved with.
@@ -118,7 +118,7 @@ class Manifest:
         Meta(min_length=1),
         expecting("a list of [blue, orange], 0 to 4 cars each and one at least"),
     ]
-    hitbox: Annotated[str, one_of(*(hitbox.name for hitbox in HITBOXES))]
+    hitbox: Annotated[str, one_of(*HITBOX_NAMES)]
     probe: Annotated[
         Mapping[Literal["observations", "controls"], Sequence[Sequence[_Finite]]],
         Meta(min_length=2),

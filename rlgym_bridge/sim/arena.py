@@ -13,14 +13,13 @@ from pathlib import Path
 
 import RocketSim as rsim
 
-from rlgym_bridge.game import BLUE, ORANGE
+from rlgym_bridge.game import BLUE, MOST_TEAM_SIZE, ORANGE
 
 _WAKING_SPEED = 100.0  # uu/s: any that is not 0
 _KICKOFF_SEED = 0  # any fixed seed
 _PAD_SIDE = 100.0  # uu beside a big pad, whose reach is 208; two cars there do not touch
 _PAD_HEIGHT = 90.0  # uu: wheels do not reach the floor, and the pad reaches up to 95 [RocketSim, RLConst]
 _HIGH_UP = 1000.0  # uu, out of the way
-_TEAM_SIZE_MAX = 4
 _WARM_CARS = 120  # cars once held: enlarges the table. 3v3 pinned at once: 6 of 20 without, 19 with
 _ORDER_TRIES = 60  # about 0.2 ms each; where they fail, a new arena (about 20 ms) shuffles the heap
 _ARENA_TRIES = 20
@@ -172,8 +171,8 @@ def _check(teams: Sequence[int], hitboxes: Sequence[int]) -> None:
         raise ValueError(f"teams are {list(teams)}, expected 0 (blue) or 1 (orange) for each car")
     for team in (BLUE, ORANGE):
         size = list(teams).count(team)
-        if size > _TEAM_SIZE_MAX:
-            raise ValueError(f"team {team} has {size} cars, expected at most {_TEAM_SIZE_MAX}")
+        if size > MOST_TEAM_SIZE:
+            raise ValueError(f"team {team} has {size} cars, expected at most {MOST_TEAM_SIZE}")
     if len(hitboxes) != len(teams):
         raise ValueError(f"{len(hitboxes)} hitboxes for {len(teams)} cars, expected one for each")
     if any(not 0 <= box <= 5 for box in hitboxes):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE
 from rlgym_bridge.physics import Spread
 
 
@@ -24,7 +24,7 @@ def check_settings(
     """
     for name, number, least in (("matches", matches, 1), ("tick_skip", tick_skip, 1), ("seed", seed, 0)):
         check_whole(name, number, least)
-    if not _is_pair(team_sizes) or not 1 <= max(team_sizes) <= 4:
+    if not _is_pair(team_sizes) or not 1 <= max(team_sizes) <= MOST_TEAM_SIZE:
         raise ValueError(
             f"team_sizes is {team_sizes!r}, expected (blue, orange), 0 to 4 cars each and one at least"
         )
@@ -33,8 +33,8 @@ def check_settings(
         raise ValueError(
             f"action_delay is {action_delay!r}, expected ticks, 0 or more; or least and most of them"
         )
-    if not _is_whole(hitbox) or hitbox >= len(HITBOXES):
-        numbers = ", ".join(f"{number} {box.name}" for number, box in enumerate(HITBOXES))
+    if not _is_whole(hitbox) or hitbox >= len(HITBOX_NAMES):
+        numbers = ", ".join(f"{number} {name}" for number, name in enumerate(HITBOX_NAMES))
         raise ValueError(f"hitbox is {hitbox!r}, expected the number of one: {numbers}")
     spreads = list(constants.values()) if isinstance(constants, Mapping) else [constants]
     if constants is not None and not all(isinstance(spread, Spread) for spread in spreads):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rlgym_bridge.game import CONTROL_NAMES, HITBOXES
+from rlgym_bridge.game import CONTROL_NAMES, HITBOX_NAMES
 from rlgym_bridge.state import CAR_FIELDS
 
 _ROTATIONS: Final = {"euler": 3, "quaternion": 4, "matrix": 9}
@@ -16,7 +16,6 @@ _SCALARS: Final = tuple(
     one.name for one in CAR_FIELDS if not one.shape and one.name not in ("player_id", "team", "hitbox")
 )
 _TEAMS: Final = ("blue", "orange")
-_HITBOX_NAMES: Final = tuple(box.name for box in HITBOXES)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def body(values: Any, name: str, keys: tuple[str, ...]) -> Body:
     return Body(
         name, vectors, half_turn,
         _TEAMS.index(choice(values, "team", _TEAMS, "blue")),
-        _HITBOX_NAMES.index(choice(values, "hitbox", _HITBOX_NAMES, "octane")),
+        HITBOX_NAMES.index(choice(values, "hitbox", HITBOX_NAMES, "octane")),
         _named(values.get("state", {}), f"state in [{name}]", _SCALARS),
         _named(values.get("controls", {}), f"controls in [{name}]", CONTROL_NAMES),
     )  # fmt: skip
