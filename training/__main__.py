@@ -20,30 +20,32 @@ _DEFAULTS: Final = Path(__file__).with_name("config.toml")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Train a bot by self-play in RocketSim. Ctrl-C saves a checkpoint and ends."
+    """Add the description and the options of the command."""
+    parser.description = "Train a bot by self-play in RocketSim (PPO). Ctrl-C saves a checkpoint and ends."
     parser.add_argument(
         "config", nargs="*", type=Path, default=[_DEFAULTS], metavar="CONFIG",
-        help="TOML file of settings, keys that it lacks have their defaults (default: training/config.toml); "
-        "what stands in a later one counts, such as one of `rlgym-bridge compare --fit`",
+        help="settings in TOML; keys that are absent have their defaults (default: training/config.toml). Of "
+        "several files the last one counts, such as one that `rlgym-bridge compare --fit` wrote",
     )  # fmt: skip
-    parser.add_argument("--steps", type=int, metavar="N", help="agent steps in place of the file's")
-    parser.add_argument("--out", metavar="DIR", help="folder of the run in place of the file's")
     parser.add_argument(
-        "--start-from", metavar="DIR", help="policy folder, or folder of a run, whose policy is trained on"
+        "--steps", type=int, metavar="N", help="agent steps to train (default: what the settings say)"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder of the run (default: what the settings say)")
+    parser.add_argument(
+        "--start-from", metavar="DIR", help="begin with the policy of this policy folder or training run"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="go on from the newest checkpoint in the folder of the run"
+        "--resume", action="store_true", help="continue from the newest checkpoint in the folder of the run"
     )
     parser.add_argument(
         "--engine", choices=("local", "rllib"), default="local",
-        help="what plays and learns: processes of this machine, or Ray RLlib (default: local)",
+        help="local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: local)",
     )  # fmt: skip
     parser.add_argument(
         "--address", metavar="ADDRESS",
-        help="of the Ray cluster to train on, host:port or auto (default: one of this machine alone)",
+        help="Ray cluster to train on, host:port or auto (default: a new one on this machine)",
     )  # fmt: skip
-    parser.add_argument("--settings", action="store_true", help="print all settings in force and end")
+    parser.add_argument("--settings", action="store_true", help="print all settings and end")
     shared.add_output_options(parser)
 
 

@@ -71,17 +71,25 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "The mean of a run's newest checkpoints, as a policy."
+    """Add the description and the options of the command."""
+    parser.description = "Average the weights of a training run's newest checkpoints into one policy folder."
     parser.add_argument(
         "folders", metavar="RUN", type=Path, nargs="+",
         help="folder of a training run; or policy folders of one run, the newest last",
     )  # fmt: skip
     parser.add_argument(
-        "--newest", type=int, default=7, metavar="N", help="of a run's checkpoints (default: %(default)s)"
+        "--newest",
+        type=int,
+        default=7,
+        metavar="N",
+        help="average the N newest checkpoints of the run (default: %(default)s)",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="policy folder to write")
-    parser.add_argument("--selection", choices=SELECTIONS, help="of the actions (default: as it was)")
+    parser.add_argument(
+        "--selection",
+        choices=SELECTIONS,
+        help="sample actions, or play the most likely one (default: as the newest checkpoint)",
+    )
     shared.add_output_options(parser)
 
 

@@ -1,4 +1,4 @@
-"""Options that the commands have in common that let policies play."""
+"""Define the options of the commands that let policies play."""
 
 import argparse
 import itertools
@@ -18,21 +18,39 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         matches: How many when nothing is said.
         of: What they are, for the help.
     """
-    parser.add_argument("--matches", type=int, default=matches, help=f"{of} (default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="game time of a match (default: %(default)s)"
+        "--matches",
+        type=int,
+        default=matches,
+        metavar="N",
+        help=f"matches to play, {of} (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    parser.add_argument("--processes", type=int, default=2, metavar="N", help="default: 2")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="game time of a match in seconds (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="seed of kickoffs and sampled actions (default: 0)"
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=2,
+        metavar="N",
+        help="processes that play at the same time (default: 2)",
+    )
     parser.add_argument(
         "--allow-modules", action="append", default=[], metavar="M",
-        help="a module that policy folders may name; a run may name its own",
+        help="a Python module of yours that policy folders may import from; may be repeated",
     )  # fmt: skip
     shared.add_output_options(parser)
 
 
 def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
-    """Return what `evaluate` and its like are told of these options.
+    """Return the keyword arguments of `evaluate` that these options set.
 
     Args:
         options: Those of `add_options`.

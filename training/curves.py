@@ -1,4 +1,4 @@
-"""`python -m training.curves RUN [RUN...]`: how runs learned, in one picture and a few numbers.
+"""Plot the learning curves of training runs: `python -m training.curves RUN [RUN...]`.
 
 Read from each run's progress.csv. Touches and goals are those of all cars, snapshots included, as means over
 stretches of equally many steps.
@@ -97,13 +97,19 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "How runs learned, in a picture and a few numbers."
+    """Add the description and the options of the command."""
+    parser.description = "Plot how training runs learned (touches, goals, rating over agent steps) and "
+    "print their last values."
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="folder of a training run")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: curves.png in the first run")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="picture to write (default: curves.png in the first run's folder)",
+    )
     parser.add_argument(
         "--touches", type=float, default=5.0, metavar="N",
-        help="a car and minute, to say when a run reached them (default: %(default)g)",
+        help="also say when each run reached N touches for each car and minute (default: %(default)g)",
     )  # fmt: skip
     shared.add_output_options(parser)
 

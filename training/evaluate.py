@@ -1,4 +1,4 @@
-"""`python -m training.evaluate A B [--matches N]`: which policy is better, and how sure that is.
+"""Say which of two policies is better, with a confidence interval: `python -m training.evaluate A B`.
 
 Half of the matches are played from each side. A win is more goals, a draw half a win.
 """
@@ -45,7 +45,7 @@ class Evaluation:
 
     @property
     def matches(self) -> int:
-        """How many were played."""
+        """Number of matches."""
         return len(self.goals)
 
     @property
@@ -73,7 +73,7 @@ class Evaluation:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the win rate lies with 95 % (Wilson's interval; with draws it is wider than need be)."""
+        """Bounds of the win rate, 95 % confidence (Wilson's interval; too wide where matches are drawn)."""
         n, rate, z = self.matches, self.win_rate, _CONFIDENCE_Z
         middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
         reach = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
@@ -180,21 +180,28 @@ def _delays(text: str) -> list[int]:
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Which policy is better, and how sure that is."
-    parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
-    parser.add_argument("b", metavar="B", help="the same")
-    add_options(parser, 200, "half from each side")
-    parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: A's)")
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Let two policies play against each other and say which is better, with a 95 % interval. A win is "
+        "more goals; a draw counts half."
+    )
+    parser.add_argument(
+        "a", metavar="A", help="policy folder, training run (its newest checkpoint), or chaser"
+    )
+    parser.add_argument("b", metavar="B", help="its opponent, given the same way")
+    add_options(parser, 200, "half of them from each side")
+    parser.add_argument(
+        "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
+    )
     parser.add_argument(
         "--action-delay", type=_delays, metavar="TICKS[,TICKS]",
-        help="actions of both, or of A and of B, act so long after the state they were decided on (default: "
-        "the folders')",
+        help="delay between a decision's state and its action, of both or of A and of B (default: what the "
+        "policy folders say)",
     )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     for name, value, text in (
-        ("--deterministic", "argmax", "play the likeliest action"),
-        ("--sample", "sample", "draw actions"),
+        ("--deterministic", "argmax", "always play the most likely action"),
+        ("--sample", "sample", "sample actions"),
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
 

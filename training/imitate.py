@@ -1,4 +1,4 @@
-"""`python -m training.imitate RECORDING...`: a policy that does what recorded matches show."""
+"""Train a policy to imitate recorded matches: `python -m training.imitate RECORDING...`."""
 
 import argparse
 import itertools
@@ -14,26 +14,31 @@ from training.imitation import Imitation, imitate
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
-        "Clone what bots did in recorded matches: a policy that does in every state what the game applied "
-        "for them."
+        "Train a policy to imitate the bots of recorded matches (behaviour cloning): in each state it learns "
+        "the action that the game applied for them."
     )
     parser.add_argument(
-        "files", nargs="+", metavar="RECORDING", help="of rlgym-bridge match --record (.mcap)"
+        "files", nargs="+", metavar="RECORDING", help="recorded by rlgym-bridge match --record (.mcap)"
     )
-    parser.add_argument("--out", default="runs/imitation", metavar="DIR", help="default: %(default)s")
+    parser.add_argument(
+        "--out", default="runs/imitation", metavar="DIR", help="policy folder to write (default: %(default)s)"
+    )
     parser.add_argument(
         "--bot", action="append", metavar="ID",
         help="agent id of a bot to imitate, as `rlgym-bridge inspect` shows it; may be repeated (default: "
         "all that play policy folders)",
     )  # fmt: skip
     parser.add_argument(
-        "--commanded", action="store_true", help="learn what the policies chose, whatever the game applied"
+        "--commanded",
+        action="store_true",
+        help="learn the actions that the policies chose, also where the game applied another",
     )
     parser.add_argument(
         "--held-out", type=float, default=0.2, metavar="SHARE",
-        help="of the decisions, to try the policy on: two seconds here and there (default: %(default)s)",
+        help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
+        "%(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
@@ -46,18 +51,22 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="how often to learn from each decision (default: 20, or as often as 1,000 gradient steps take)",
     )
     parser.add_argument(
-        "--learning-rate", type=float, default=1e-3, metavar="RATE", help="of Adam (default: %(default)s)"
+        "--learning-rate",
+        type=float,
+        default=1e-3,
+        metavar="RATE",
+        help="learning rate of Adam (default: %(default)s)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="of network and batches (default: 0)"
+        "--seed", type=int, default=0, metavar="S", help="seed of network and batches (default: 0)"
     )
     parser.add_argument(
         "--run", action="append", default=[], metavar="RUN",
-        help="folder of a training run that recorded bots play: they may name its modules; may be repeated",
+        help="training run of a recorded bot, whose modules it may import; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--allow-modules", action="append", default=[], metavar="M",
-        help="a module that the recorded policies may name components of",
+        help="a Python module of yours that recorded policies may import from; may be repeated",
     )  # fmt: skip
     shared.add_output_options(parser)
 

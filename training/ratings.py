@@ -1,4 +1,4 @@
-"""`python -m training.ratings RUN`: how strong the checkpoints of a run are, on one scale.
+"""Rate the checkpoints of a run on one scale: `python -m training.ratings RUN`.
 
 Each plays its neighbours and Chaser; `openskill` (Plackett-Luce) makes ratings of the results. A rating is
 a mean and a deviation; what is sure is the mean less three deviations, as is usual.
@@ -24,7 +24,7 @@ from training.evaluate import evaluate
 
 @dataclass(frozen=True)
 class Rating:
-    """How strong a player is.
+    """The rating of one player.
 
     Attributes:
         name: The last part of its path, or `chaser`.
@@ -37,7 +37,7 @@ class Rating:
 
     @property
     def sure(self) -> float:
-        """What it is worth at least, with 99.9 %."""
+        """A lower bound of the rating: mean less three deviations, 99.9 % confidence."""
         return self.mean - 3 * self.deviation
 
 
@@ -104,14 +104,20 @@ def checkpoints(run: Path, most: int) -> list[str]:
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Rate the checkpoints of a run, beside Chaser."
+    """Add the description and the options of the command."""
+    parser.description = "Rate the checkpoints of a training run, and Chaser, on one scale (openskill)."
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of a training run")
-    add_options(parser, 20, "of each pair")
+    add_options(parser, 20, "for each pair of players")
     parser.add_argument(
-        "--most", type=int, default=10, metavar="N", help="checkpoints (default: %(default)s)"
+        "--most",
+        type=int,
+        default=10,
+        metavar="N",
+        help="rate at most N checkpoints, evenly spread (default: %(default)s)",
     )
-    parser.add_argument("--team-size", type=int, metavar="N", help="cars a team (default: the run's)")
+    parser.add_argument(
+        "--team-size", type=int, metavar="N", help="cars in a team (default: what the run trained)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

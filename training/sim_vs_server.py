@@ -1,4 +1,4 @@
-"""`python -m training.sim_vs_server A B`: does a policy play over the match server as it did in training?
+"""Check that a policy plays on the match server as in training: `python -m training.sim_vs_server A B`.
 
     A against B, half from each side -+-> batch arenas, as in training
                                       +-> match server in lockstep: TCP, a process for each bot
@@ -117,11 +117,17 @@ def _server_match(
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Whether a policy plays over the match server as it did in training, 1v1."
-    parser.add_argument("a", metavar="A", help="policy folder, run (its newest checkpoint), or chaser")
-    parser.add_argument("b", metavar="B", help="the same")
-    add_options(parser, 200, "half from each side")
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Check that a policy plays on the match server as it did in training: the same 1v1 is played in "
+        "both, "
+        "and goals and touches a minute are compared."
+    )
+    parser.add_argument(
+        "a", metavar="A", help="policy folder, training run (its newest checkpoint), or chaser"
+    )
+    parser.add_argument("b", metavar="B", help="its opponent, given the same way")
+    add_options(parser, 200, "half of them from each side")
 
 
 def run(options: argparse.Namespace) -> int:

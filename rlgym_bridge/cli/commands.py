@@ -1,4 +1,4 @@
-"""List the commands of `rlgym-bridge`, by what people want, and where each lies."""
+"""List the commands of `rlgym-bridge`, grouped by purpose, with the module of each."""
 
 from typing import Final, NamedTuple
 
@@ -13,20 +13,22 @@ class Command(NamedTuple):
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "play": {
         "match": Command(
-            "rlgym_bridge.cli.match_command", "play a match; who won, how fast the bots answered"
+            "rlgym_bridge.cli.match_command", "play a match between bots, with or without the game"
         ),
-        "server": Command("rlgym_bridge.cli.server_command", "take RLBotServer's place, without the game"),
-        "view": Command("rlgym_bridge.cli.view_command", "look at a recorded match in Rerun"),
+        "server": Command(
+            "rlgym_bridge.cli.server_command", "run a match server that bots connect to as to RLBotServer"
+        ),
+        "view": Command("rlgym_bridge.cli.view_command", "show a recorded match in the Rerun viewer"),
     },
     "train": {
         "train": Command("training.__main__", "train a bot by self-play in RocketSim"),
         "evaluate": Command(
-            "training.evaluate", "tell which of two policies is better, and how sure that is"
+            "training.evaluate", "let two policies play and say which is better, with an interval"
         ),
-        "ratings": Command("training.ratings", "rate the checkpoints of a run on one scale"),
-        "average": Command("training.average", "average a run's newest checkpoints into one policy"),
-        "curves": Command("training.curves", "draw how runs learned, as a picture and a few numbers"),
-        "imitate": Command("training.imitate", "train a policy to do what recorded matches show"),
+        "ratings": Command("training.ratings", "rate the checkpoints of a training run on one scale"),
+        "average": Command("training.average", "average the newest checkpoints of a run into one policy"),
+        "curves": Command("training.curves", "plot the learning curves of training runs"),
+        "imitate": Command("training.imitate", "train a policy to imitate recorded matches"),
     },
     "bring a bot": {
         "import": Command(
@@ -36,16 +38,20 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     "compare and check": {
         "inspect": Command("rlgym_bridge.cli.inspect_command", "show what a recording holds, or export it"),
         "compare": Command(
-            "rlgym_bridge.cli.compare_command", "measure where simulator and recorded game part"
+            "rlgym_bridge.cli.compare_command", "measure where simulator and recorded game differ"
         ),
         "parity": Command(
-            "rlgym_bridge.cli.parity_command", "check that a bot sees and does the same in both worlds"
+            "rlgym_bridge.cli.parity_command",
+            "check that a bot sees and does the same in simulator and match",
         ),
         "sim-vs-server": Command(
-            "training.sim_vs_server", "check that a policy plays over the match server as it did in training"
+            "training.sim_vs_server", "check that a policy plays on the match server as it did in training"
         ),
-        "timing": Command("rlgym_bridge.cli.timing_command", "measure how late inputs act and packets come"),
-        "probe": Command("rlgym_bridge.cli.probe_command", "find out which dialect a server speaks"),
+        "timing": Command("rlgym_bridge.cli.timing_command", "measure input latency and packet loss"),
+        "probe": Command(
+            "rlgym_bridge.cli.probe_command",
+            "find out how a server behaves where RLBot's documents are unclear",
+        ),
     },
 }
 """Groups of commands, in the order in which `--help` shows them."""

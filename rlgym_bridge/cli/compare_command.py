@@ -1,4 +1,4 @@
-"""`rlgym-bridge compare`: where simulator and recorded game part, and whether it is physics."""
+"""Measure where simulator and recorded game part, and why: `rlgym-bridge compare`."""
 
 import argparse
 from itertools import groupby
@@ -34,34 +34,37 @@ _LOOK = {
 }
 
 
-STATUS: Final = "0 they agree, 1 they do not, 2 bad usage or input"
+STATUS: Final = "0 they agree, 1 they differ, 2 bad usage or input"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
-        "Put RocketSim in the recorded state over and over, let it go with the recorded inputs, and "
-        "measure how far the two part. The clock, the input lag and the tick offset are fitted first. "
-        "With --against, see instead whether two sets of matches were played alike."
+        "Measure how far RocketSim and recorded matches differ. RocketSim is put into the recorded state at "
+        "many moments and driven with the recorded inputs. Clock scale, input lag and tick offset are fitted "
+        "first. With --against, test instead whether two sets of matches were played alike."
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help=".mcap, .replay, or tables with --columns"
     )
     parser.add_argument(
         "--against", type=Path, nargs="+", metavar="FILE",
-        help="matches of the same cars, of the same policy in another world or later: do they play alike?",
+        help="second set of matches (.mcap), such as the same bots in the real game: were they played alike?",
     )  # fmt: skip
     shared.add_columns_option(parser)
     parser.add_argument(
         "--windows", type=int, default=WINDOWS, metavar="N",
-        help="most windows of each body; fewer are quicker and say less (default: %(default)s)",
+        help="most windows to simulate for the ball and for each car; fewer are quicker and less certain "
+        "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--fit", type=Path, nargs="?", const=Path("fit.toml"), metavar="FILE.toml",
-        help="write constants and delays as the recordings have them, for `python -m training ... FILE.toml` "
-        "and `match --physics FILE.toml` (without a name: fit.toml)",
+        help="write the fitted physics constants and delays, for `rlgym-bridge train ... FILE.toml` and "
+        "`rlgym-bridge match --physics FILE.toml` (default name: fit.toml)",
     )  # fmt: skip
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots, one page")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page"
+    )
     shared.add_output_options(parser)
 
 
@@ -77,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     if options.against is not None:
         return _against(options, console)
     recordings = [open_recording(file, options.columns) for file in options.files]
-    with console.status(f"RocketSim goes where {plural(len(recordings), 'recording')} went ..."):
+    with console.status(f"simulating {plural(len(recordings), 'recording')} ..."):
         found = compare_recordings(*recordings, windows=options.windows)
     # Written before anything is printed: a reader of the output may leave.
     written = shared.write_json(options.json, found.as_json())

@@ -1,4 +1,4 @@
-"""`rlgym-bridge import`: a bot that was trained elsewhere becomes a policy folder."""
+"""Make a policy folder of a bot that was trained elsewhere: `rlgym-bridge import`."""
 
 import argparse
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _RESETS: Final = 16  # of the environment, to see its team sizes: mutators may d
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
         "Make a policy folder of a checkpoint of rlgym-ppo or rlgym-learn, a TorchScript file or "
         "a state_dict, and of the environment it was trained in. Layer sizes, team sizes, tick skip, delay "

@@ -1,4 +1,4 @@
-"""`rlgym-bridge inspect`: what a recording holds."""
+"""Show what a recording holds, or export it: `rlgym-bridge inspect`."""
 
 import argparse
 from pathlib import Path
@@ -16,16 +16,19 @@ from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecordi
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
 
-STATUS: Final = "0 read, 2 it cannot be read"
+STATUS: Final = "0 read, 2 the recording cannot be read"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Print what is in a recording: a match of ours (.mcap), a replay, or a table."
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Print what a recording holds: a match recorded by rlgym-bridge (.mcap), a replay of the game "
+        "(.replay), or a table of numbers. It can be exported as CSV or Parquet."
+    )
     parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
     shared.add_columns_option(parser)
-    parser.add_argument("--csv", type=Path, metavar="OUT", help="write every row and field as CSV")
-    parser.add_argument("--parquet", type=Path, metavar="OUT", help="write them as Parquet")
+    parser.add_argument("--csv", type=Path, metavar="OUT", help="export every row and field as CSV")
+    parser.add_argument("--parquet", type=Path, metavar="OUT", help="export them as Parquet")
     shared.add_output_options(parser)
 
 

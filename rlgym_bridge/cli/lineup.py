@@ -1,4 +1,4 @@
-"""Who plays: BOT arguments of the command line put into a match."""
+"""Put the BOT arguments of the command line into a match."""
 
 import shlex
 import subprocess

@@ -1,4 +1,4 @@
-"""`rlgym-bridge match`: play a match; who won, how fast the bots answered."""
+"""Play a match and print who won and how fast the bots answered: `rlgym-bridge match`."""
 
 import argparse
 import math
@@ -15,7 +15,7 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
-from rlgym_bridge.cli.outcome import find_refusal, print_result, summary, told_by
+from rlgym_bridge.cli.outcome import find_refusal, print_result, read_bot_report, summarise
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.dialect import Dialect
@@ -45,41 +45,52 @@ _PHASES = {
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Play a match between RLBot v5 bots, on the embedded server or in the real game."
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Play a match between RLBot v5 bots, on the embedded match server (RocketSim, no game needed) or in "
+        "Rocket League itself."
+    )
     parser.add_argument(
         "config", nargs="?", type=Path, help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg)"
     )
-    bots = "BOT: a policy folder, a bot.toml, or chaser; in the real game also human, psyonix:allstar"
-    parser.add_argument(
-        "--blue", nargs="+", metavar="BOT", help=f"blue's cars in place of the match file's. {bots}"
+    bots = (
+        "BOT is a policy folder, a training run, a bot.toml, or chaser; in the real game also human or "
+        "psyonix:allstar"
     )
-    parser.add_argument("--orange", nargs="+", metavar="BOT", help="orange's cars, likewise")
+    parser.add_argument(
+        "--blue",
+        nargs="+",
+        metavar="BOT",
+        help=f"bots of the blue team, in place of the match file's. {bots}",
+    )
+    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
     parser.add_argument(
         "--server",
         choices=("sim", "rlbot"),
         default="sim",
-        help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
+        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--allow-modules", nargs="+", default=[], metavar="MODULE",
-        help="modules of yours that policy folders given as BOT may import components from",
+        help="your own Python modules that a BOT's policy folder may import its components from",
     )  # fmt: skip
     shared.add_match_options(parser)
     shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
     parser.add_argument(
         "--record", type=Path, metavar="FILE",
-        help="write packets, inputs and decisions to FILE (.mcap); see inspect, compare and view",
+        help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
+        "and view",
     )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--deterministic", dest="selection", action="store_const", const="argmax",
-        help="policies take their most likely action",
+        help="policies always take their most likely action",
     )  # fmt: skip
     choice.add_argument(
         "--sample", dest="selection", action="store_const", const="sample",
-        help="policies draw their actions (default: as the policy folder says)",
+        help="policies sample their actions (default: what the policy folder says)",
     )  # fmt: skip
     shared.add_output_options(parser)
 
@@ -92,8 +103,8 @@ def run(options: argparse.Namespace) -> int:
     world = shared.world_of(options)
     if real_game and world != World():
         raise ConfigError(
-            "--latency, --jitter, --drop, --burst and --fps spoil the embedded server's world, expected "
-            "none of them with --server rlbot: the real game is as it is"
+            "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
+            "none of them with --server rlbot: the real game cannot be changed"
         )
     if real_game and options.physics is not None:
         raise ConfigError(
@@ -128,8 +139,8 @@ def run(options: argparse.Namespace) -> int:
             raise
         finally:
             recorded.finish()
-        told = [told_by(path) for path in reports]
-    written = shared.write_json(options.json, summary(result, told, recorded.file))
+        told = [read_bot_report(path) for path in reports]
+    written = shared.write_json(options.json, summarise(result, told, recorded.file))
     print_result(console, result, told)
     if recorded.failed is not None:
         print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
@@ -163,8 +174,9 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
 def _dialect_of(options: argparse.Namespace) -> Dialect:
     if options.dialect and options.server == "rlbot":
         raise ConfigError(
-            "--dialect tells the embedded server how to speak, but the match was to be played with --server "
-            "rlbot: the real game speaks as it does; leave out one of the two"
+            "--dialect changes the packets of the embedded server, but --server rlbot plays in the real "
+            "game, "
+            "whose packets cannot be changed: leave out one of the two"
         )
     return shared.dialect_of(options)
 

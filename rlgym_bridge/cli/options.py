@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Define the options that several commands share, and write their results."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ def port(text: str) -> int:
     """Return a TCP port, for argparse."""
     number = int(text)
     if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is no TCP port, expected 0 (any free one) to 65535")
+        raise argparse.ArgumentTypeError(f"{number} is not a TCP port, expected 0 (any free one) to 65535")
     return number
 
 
@@ -32,73 +32,85 @@ def seconds(text: str) -> float:
     value = float(text)
     if not 0 <= value <= LONGEST_SECONDS:
         raise argparse.ArgumentTypeError(
-            f"{text} is no time, expected seconds, 0 or more and {LONGEST_SECONDS:g} (a day) at most"
+            f"{text} is not a valid time, expected seconds from 0 to {LONGEST_SECONDS:g} (a day)"
         )
     return value
 
 
 def add_match_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says how a match is played."""
+    """Add the options that say how a match is played."""
     parser.add_argument(
         "--pace",
         choices=("realtime", "lockstep"),
         default="realtime",
-        help="120 ticks a second, or as fast as the bots answer (default: %(default)s)",
+        help="realtime: 120 ticks a second; lockstep: as fast as the bots answer (default: %(default)s)",
     )
     parser.add_argument(
         "--seconds",
         type=seconds,
         metavar="N",
-        help="playing time in game seconds (default: the match file's)",
+        help="length of the match in seconds of game time (default: what the match file says)",
     )
     parser.add_argument(
         "--max-overtime",
         type=seconds,
         default=300.0,
         metavar="N",
-        help="game seconds of overtime after which it is a draw (default: %(default)g)",
+        help="end overtime as a draw after N seconds of game time (default: %(default)g)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="of kickoffs, respawns and policies (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="seed of kickoffs, respawns and sampled actions (default: 0)",
     )
     add_world_options(parser)
 
 
 def add_world_options(parser: argparse.ArgumentParser) -> None:
-    """Add what the embedded server spoils."""
+    """Add the options that simulate latency, jitter and packet loss."""
     group = parser.add_argument_group(
-        "imperfect worlds", "what the embedded server spoils, drawn from the seed (default: nothing)"
+        "network and frame rate", "simulated by the embedded server, reproducible by the seed (default: none)"
     )
     group.add_argument(
-        "--latency", type=int, default=0, metavar="TICKS", help="every input acts this many ticks later"
+        "--latency",
+        type=int,
+        default=0,
+        metavar="TICKS",
+        help="delay every input by this many ticks (120 ticks are a second)",
     )
     group.add_argument(
         "--jitter",
         type=float,
         default=0.0,
         metavar="MS",
-        help="packets leave up to this many milliseconds late, in order; realtime pace only",
+        help="send packets up to this many milliseconds late, in order; realtime pace only",
     )
     group.add_argument(
         "--drop",
         type=float,
         default=0.0,
         metavar="PERCENT",
-        help="of the packets, for each client by itself, are not sent",
+        help="lose this share of the packets, for each client separately",
     )
     group.add_argument(
-        "--burst", type=int, default=0, metavar="N", help="packets are held back and sent N at a time"
+        "--burst", type=int, default=0, metavar="N", help="hold packets back and send them N at a time"
     )
     group.add_argument(
-        "--fps", type=int, default=0, metavar="N", help="the client renders N frames a second, 120 at most"
+        "--fps",
+        type=int,
+        default=0,
+        metavar="N",
+        help="send packets as a game that renders N frames a second does, at most 120",
     )
 
 
 def add_physics_option(parser: argparse.ArgumentParser) -> None:
-    """Add what says with which constants the embedded server plays."""
+    """Add the option that changes the physics constants of the embedded server."""
     parser.add_argument(
         "--physics", type=Path, metavar="FILE",
-        help="play with the constants in the table [physics] of a TOML file, such as compare --fit writes",
+        help="play with the constants in the table [physics] of a TOML file, as compare --fit writes it",
     )  # fmt: skip
 
 
@@ -131,19 +143,22 @@ def world_of(options: argparse.Namespace) -> World:
 
 
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:
-    """Add how packets speak, and a list of the points at the end of the help text."""
+    """Add the option that sets the packets' dialect, and list its points at the end of the help text."""
     parser.add_argument(
         "--dialect",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="how packets speak on a point where the documents disagree, listed below; may be repeated",
+        help="choose the behaviour of packets on a point that RLBot's documents leave open; see below; "
+        "may be "
+        "repeated",
     )
-    lines = ["dialect points, their values (the first when nothing is said), and what they are about:"]
+    lines = ["dialect points with their values (the first is the default) and meanings:"]
     for name, point in POINTS.items():
         lines += [f"  {name}={'|'.join(point.values)}"]
         lines += textwrap.wrap(point.meaning, 96, initial_indent=" " * 6, subsequent_indent=" " * 6)
     parser.epilog = "\n".join(lines)
+    parser.description = textwrap.fill(parser.description or "", 96)  # the formatter below wraps nothing
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
@@ -160,21 +175,24 @@ def dialect_of(options: argparse.Namespace) -> Dialect:
 
 
 def add_columns_option(parser: argparse.ArgumentParser) -> None:
-    """Add what says how a table is to be read."""
+    """Add the option that names the column map of a table."""
     parser.add_argument(
-        "--columns", type=Path, metavar="MAP.toml", help="what the columns of a table hold; see docs/columns"
+        "--columns",
+        type=Path,
+        metavar="MAP.toml",
+        help="which columns of a table hold what; for examples see docs/columns",
     )
 
 
 def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> None:
-    """Add what says how much is printed, and where to."""
+    """Add the options that say how much is printed, and where to."""
     if json:
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
 class _Console(Console):
-    """A console whose reader may leave: the work goes on, and its exit status stays what it is."""
+    """A console that keeps the command running when its reader leaves."""
 
     def on_broken_pipe(self) -> None:
         """Print nothing any more."""
@@ -183,12 +201,12 @@ class _Console(Console):
 
 
 def console_of(options: argparse.Namespace) -> Console:
-    """Return where a command with `add_output_options` prints."""
+    """Return the console that a command with `add_output_options` prints to."""
     return _Console(stderr=False, quiet=options.quiet, highlight=False)
 
 
 def printer(options: argparse.Namespace) -> Callable[[str], None]:
-    """Return what prints a line as it is; with `--quiet` it prints nothing."""
+    """Return a function that prints a line unchanged, or nothing with `--quiet`."""
     console = console_of(options)
     return lambda line: console.print(line, markup=False, soft_wrap=True)
 
@@ -207,8 +225,8 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     }
 
     def handle(number: int, _: object) -> None:
-        for one in before:
-            signal.signal(one, signal.SIG_DFL)
+        for ending in before:
+            signal.signal(ending, signal.SIG_DFL)
         stop()
 
     for number in before:
@@ -221,10 +239,10 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> None:
-    """Make sure, before the work is done, that its results can be written; no empty file is left.
+    """Check before the work that its results can be written; no empty file is left.
 
     Args:
-        paths: Where they are to be written, each to a file of its own; None for what is not wanted.
+        paths: Files to write, all different; None for an output that was not asked for.
         inputs: Files that are read, which no output may replace.
 
     Raises:
@@ -252,7 +270,7 @@ def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> No
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have errors say which file cannot be written: those of a full disk do not."""
+    """Add the name of the file to errors: those of a full disk lack it."""
     try:
         yield
     except OSError as error:
@@ -260,10 +278,10 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def write(path: Path | None, text: str) -> bool:
-    """Write a result to the file it was wanted in, if any.
+    """Write a result to a file, if one is given.
 
     Returns:
-        Whether all is well; an error has been printed otherwise.
+        Whether it was written, or no file was given; otherwise an error has been printed.
     """
     if path is None:
         return True

@@ -1,4 +1,4 @@
-"""What is said of a match that was played: printed, and as JSON."""
+"""Print the result of a match, and return it as JSON."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ from rlgym_bridge.user_input.text_files import parse_json, read_text
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a bot says of itself; only bots of this project do.
+class BotReport:
+    """The report that a bot of this project writes about itself.
 
     Attributes:
-        lost: Packets it never answered; None for a bot that does not say.
-        faults: What went wrong in it, by kind: how often.
-        dialect_file: The `dialect.toml` that it was told the server's dialect by, if any.
-        refused: Why it will not play this match, None where it does.
+        lost: Packets it never answered; None for a bot without a report.
+        faults: Number of faults of each kind.
+        dialect_file: The `dialect.toml` that it read, if any.
+        refused: Why it will not play this match; None if it plays.
     """
 
     lost: int | None = None
@@ -32,13 +32,13 @@ class Told:
     refused: str | None = None
 
 
-def told_by(report: Path) -> Told:
-    """Read a bot's report: written whenever play stops, and when it leaves."""
+def read_bot_report(report: Path) -> BotReport:
+    """Read a bot's report; an empty one if there is none."""
     try:
         data = parse_json(read_text(report))
-        return Told(int(data["lost"]), dict(data["faults"]), data["dialect_file"], data.get("refused"))
+        return BotReport(int(data["lost"]), dict(data["faults"]), data["dialect_file"], data.get("refused"))
     except (OSError, ValueError, KeyError, TypeError):
-        return Told()
+        return BotReport()
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
@@ -49,13 +49,13 @@ def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str
         reports: The file of each player's report.
     """
     for player, report in zip(match.player_configurations, reports, strict=True):
-        refused = told_by(report).refused
+        refused = read_bot_report(report).refused
         if refused is not None:
             return f"{getattr(player.variety, 'name', '')!r} {refused}"
     return None
 
 
-def summary(result: MatchResult, told: list[Told], recording: Path | None) -> dict[str, Any]:
+def summarise(result: MatchResult, told: list[BotReport], recording: Path | None) -> dict[str, Any]:
     """Return the result as other programs read it: the keys of `--json`."""
     return {
         "score": list(result.score),
@@ -96,7 +96,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 4)
 
 
-def print_result(console: Console, result: MatchResult, told: list[Told]) -> None:
+def print_result(console: Console, result: MatchResult, told: list[BotReport]) -> None:
     """Print a table of the bots, what went wrong in them, and the score."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("bot")
@@ -122,11 +122,11 @@ def print_result(console: Console, result: MatchResult, told: list[Told]) -> Non
     )
 
 
-def _print_remarks(console: Console, bot: BotResult, told: Told) -> None:
+def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
     name = escape(bot.name)
     if told.dialect_file:
         file = escape(told.dialect_file)
-        console.print(f"{name} was told the server's dialect by {file}", soft_wrap=True)
+        console.print(f"{name} read the server's dialect from {file}", soft_wrap=True)
     if told.faults:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""

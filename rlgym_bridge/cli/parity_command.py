@@ -1,4 +1,4 @@
-"""`rlgym-bridge parity`: does a bot see and do the same in the simulator and in a match?"""
+"""Check that a bot sees and does the same in the simulator and in a match: `rlgym-bridge parity`."""
 
 import argparse
 import sys
@@ -24,32 +24,48 @@ from rlgym_bridge.user_input.user_modules import add_module_folders
 _OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"
 
 
-STATUS: Final = "0 nothing differs, 1 something does, 2 bad usage"
+STATUS: Final = "0 everything is equal, 1 something differs, 2 bad usage"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
-        "Show the same match to the same components twice, as the simulator's state and as packets, "
-        "and compare every number they make of it; compare control rows on both ways out; and look "
-        "whether orange is shown what blue is."
+        "Check that a bot sees and does the same in training and in a match. The same match goes through "
+        "the same components twice, as the simulator's state and as RLBot packets. Every number of the "
+        "observations and every control is compared, and orange's view of the field with blue's."
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--policy", metavar="FOLDER", help="the components of a policy folder, or of a run")
-    what.add_argument("--env", metavar="MODULE:FUNCTION", help="those of the RLGym that it returns")
-    what.add_argument("--obs", metavar="MODULE:CLASS", help=f"observation builder (default: {_OBS})")
-    parser.add_argument("--parser", metavar="MODULE:CLASS", help=f"action parser (default: {_PARSER})")
-    parser.add_argument(
-        "--allow-modules", nargs="+", default=[], metavar="M", help="modules that the policy may name"
+    what.add_argument(
+        "--policy", metavar="FOLDER", help="check the components of a policy folder or training run"
     )
-    parser.add_argument("--team-size", type=int, default=1, choices=(1, 2, 3, 4), help="default: %(default)s")
-    parser.add_argument("--ticks", type=int, default=6000, metavar="N", help="of play (default: %(default)s)")
+    what.add_argument(
+        "--env",
+        metavar="MODULE:FUNCTION",
+        help="check those of the RLGym environment that this function returns",
+    )
+    what.add_argument("--obs", metavar="MODULE:CLASS", help=f"check an observation builder (default: {_OBS})")
+    parser.add_argument(
+        "--parser", metavar="MODULE:CLASS", help=f"with this action parser (default: {_PARSER})"
+    )
+    parser.add_argument(
+        "--allow-modules",
+        nargs="+",
+        default=[],
+        metavar="M",
+        help="your own Python modules that the policy may import",
+    )
+    parser.add_argument(
+        "--team-size", type=int, default=1, choices=(1, 2, 3, 4), help="cars in a team (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--ticks", type=int, default=6000, metavar="N", help="ticks of play to compare (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument(
         "--tick-skip",
         type=int,
         metavar="TICKS",
-        help="that an action has to last (default: the policy's)",
+        help="ticks of an action (default: the policy's)",
     )
     shared.add_output_options(parser)
 

@@ -1,4 +1,4 @@
-"""`rlgym-bridge probe`: which dialect a server speaks."""
+"""Find out which dialect a server speaks: `rlgym-bridge probe`."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -24,36 +24,38 @@ _GAME_SECONDS = 300.0  # likewise
 _SIM_PATIENCE = 20.0  # s for each step of the handshake
 
 
-STATUS: Final = "0 all is settled, 1 something is not, 2 bad usage or no server"
+STATUS: Final = "0 every point is settled, 1 one is not, 2 bad usage or no server"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
-        "Play about a minute with two cars of its own and read from the packets how the server speaks "
-        "where the documents of the protocol disagree."
+        "Find out how a server behaves on the points that RLBot's documents leave open (its dialect). The "
+        "probe plays about a minute with two cars of its own and reads the answers off the packets."
     )
     parser.add_argument(
         "--server",
         choices=("sim", "rlbot"),
         default="sim",
-        help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
+        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="write the dialect to FILE, what is settled of it; dialect.toml in a bot's folder is read by it",
+        help="write what was found to FILE; a bot reads it where it lies beside it as dialect.toml",
     )  # fmt: skip
     parser.add_argument(
         "--log", type=Path, metavar="FILE",
-        help="also write all messages of the server to FILE, raw: 2 bytes of length (big-endian), flatbuffer",
+        help="also write all messages of the server to FILE: 2 bytes of length (big-endian), then the "
+        "flatbuffer",
     )  # fmt: skip
     parser.add_argument(
         "--latency", type=int, default=0, metavar="TICKS",
-        help="of the embedded server: every input acts this many ticks later (default: %(default)s)",
+        help="have the embedded server delay every input by this many ticks (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--pace", choices=("realtime", "lockstep"), default="lockstep",
-        help="of the embedded server (default: %(default)s)",
+        help="pace of the embedded server (default: %(default)s)",
     )  # fmt: skip
     shared.add_dialect_option(parser)
     shared.add_output_options(parser)

@@ -1,4 +1,4 @@
-"""A match on an RLBotServer, which has the real game behind it: started, watched, stopped.
+"""Play a match in the real game, on an RLBotServer: start it, watch it, stop it.
 
 Nothing but what the packets say is known here: how late inputs act, or how fast a bot answers, a server
 like ours measures and RLBotServer does not.
@@ -35,7 +35,7 @@ _ASK_SECONDS = 1.0  # between two looks whether a bot will not play
 
 @dataclass
 class _Watched:
-    """What is counted of one car."""
+    """Counts of one car."""
 
     touches: int = 0
     touch_seconds: float = -1.0
@@ -84,7 +84,7 @@ def play_real_match(
     except TimeoutError as error:
         raise ServerError(
             f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
-            f"installed, and not held up by a window of its launcher?"
+            f"installed, and does no window of its launcher wait for an answer?"
         ) from error
     except (EOFError, OSError) as error:
         raise ServerError(

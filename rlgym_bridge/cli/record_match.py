@@ -1,4 +1,4 @@
-"""`rlgym-bridge match --record FILE`: the server and each bot write a file, and one is made of them."""
+"""Record a match: the server and each bot write a file, and these are merged into one."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 
 
 class RecordedMatch:
-    """Where a match is recorded, if it is: a file, and one for each bot beside it until the match is over.
+    """The recording of a match: its file, and until it is over one for each bot beside it.
 
     Args:
         file: The recording; None where there is to be none.
@@ -54,7 +54,7 @@ class RecordedMatch:
             )
 
     def environment(self, player: int) -> dict[str, str]:
-        """Return what tells a bot's process to record."""
+        """Return the environment variables that make a bot's process record."""
         return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
     def recorder(
@@ -80,7 +80,7 @@ class RecordedMatch:
         return self._recorder
 
     def finish(self) -> None:
-        """Make one file of all."""
+        """Merge all files into one."""
         if self.file is None:
             return
         if self._recorder is not None:

@@ -1,4 +1,4 @@
-"""`rlgym-bridge server`: RLBotServer's place, without the game."""
+"""Run a match server that takes the place of RLBotServer, without the game: `rlgym-bridge server`."""
 
 import argparse
 
@@ -7,10 +7,17 @@ from rlgym_bridge.server import MatchServer
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.description = "Speak RLBot v5 in front of RocketSim: match managers start matches, bots connect."
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Run a match server that speaks the RLBot v5 protocol and simulates the game with RocketSim. Match "
+        "managers and bots connect to it as to RLBotServer."
+    )
     parser.add_argument(
-        "port", nargs="?", type=shared.port, default=23234, help="TCP port (default: %(default)s)"
+        "port",
+        nargs="?",
+        type=shared.port,
+        default=23234,
+        help="TCP port to listen on (default: %(default)s)",
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"

@@ -1,4 +1,4 @@
-"""`rlgym-bridge timing`: how late inputs act and packets come, and which settings follow from that."""
+"""Measure input latency and packet loss, and say which settings fit: `rlgym-bridge timing`."""
 
 import argparse
 import time
@@ -22,25 +22,27 @@ _SILENCE: Final = 30.0  # s without a packet after which the server is given up
 _NEUTRAL: Final = flat.ControllerState()
 
 
-STATUS: Final = "0 measured, 1 the latency could not be told, 2 bad usage or no server"
+STATUS: Final = "0 measured, 1 the latency could not be measured, 2 bad usage or no server"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
-        "Play a while with a car whose inputs are numbered, and read off the packets when each of them acts."
+        "Measure how many ticks late inputs act and how packets arrive. One car plays with numbered inputs; "
+        "the packets show when each of them took effect. Settings for training and play follow from that."
     )
     parser.add_argument(
         "--server", choices=("sim", "rlbot"), default="sim",
-        help="the embedded server, or an RLBotServer with the real game (default: %(default)s)",
+        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
+        "%(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=shared.seconds, default=20.0, metavar="S",
-        help="game time to play (default: %(default)s)",
+        help="seconds of game time to play (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--pace", choices=("realtime", "lockstep"), default="realtime",
-        help="of the embedded server (default: %(default)s)",
+        help="pace of the embedded server (default: %(default)s)",
     )  # fmt: skip
     shared.add_world_options(parser)
     shared.add_output_options(parser)

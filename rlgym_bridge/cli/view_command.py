@@ -1,4 +1,4 @@
-"""`rlgym-bridge view`: a recording in Rerun's viewer."""
+"""Show a recording in Rerun's viewer: `rlgym-bridge view`."""
 
 import argparse
 import tempfile
@@ -17,32 +17,32 @@ from rlgym_bridge.recording.open import open_recording
 _WAIT_SECONDS = 0.2
 
 
-STATUS: Final = "0 shown or written, 2 it cannot be"
+STATUS: Final = "0 shown or written, 2 the recording cannot be read or shown"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the description and the options of the command."""
     parser.description = (
-        "Show a recording in Rerun: field, cars, ball, boost pads, what the policies chose, and "
-        "curves over time. It opens in Rerun's window, or where there is no display is served to "
-        "browsers on this machine; Ctrl-C ends it."
+        "Show a recording in the Rerun viewer: field, cars, ball, boost pads, the policies' actions, and "
+        "speed, boost and controls over time. Without a display it is served to browsers on this machine. "
+        "Ctrl-C ends it."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help=".mcap, .replay, or a table with --columns")
     shared.add_columns_option(parser)
     parser.add_argument(
         "--compare",
         action="store_true",
-        help="also show what RocketSim does from each second of the recording on, with the same inputs",
+        help="also show RocketSim, put into the recorded state every second and driven with the same inputs",
     )
     parser.add_argument(
         "--save",
         type=Path,
         metavar="FILE.rrd",
-        help="write Rerun's file; without --web or --window only that",
+        help="write a file for Rerun and show nothing, unless --web or --window is given",
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--web", action="store_true", help="show it in the browser")
-    where.add_argument("--window", action="store_true", help="show it in Rerun's window")
+    where.add_argument("--web", action="store_true", help="open it in the browser")
+    where.add_argument("--window", action="store_true", help="open it in Rerun's own window")
     shared.add_output_options(parser, json=False)
 
 
