@@ -1,4 +1,4 @@
-"""A match server for RLBot v5 bots: RocketSim behind the protocol of RLBotServer.
+"""Serve RLBot v5 bots with matches in RocketSim, over the protocol of RLBotServer.
 
     match file -> MatchServer -> HostedMatch -> Match (referee, simulation, packer)
                       |              |

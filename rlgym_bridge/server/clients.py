@@ -1,4 +1,4 @@
-"""The open connections: who comes, who speaks, who leaves."""
+"""Accept clients, dispatch their messages, and close their connections."""
 
 import errno
 import logging
@@ -244,8 +244,8 @@ class Clients:
             try:
                 handler(client, message)
             except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
-                _log.exception("%s sent a %s that cannot be dealt with", link.name, type(message).__name__)
-                self._lose(client, "its message could not be dealt with")
+                _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
+                self._lose(client, "its message failed")
                 return
         if link.broken:
             self._lose(client, "the connection was closed")

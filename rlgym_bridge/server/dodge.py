@@ -1,4 +1,4 @@
-"""`PlayerInfo.dodge_timeout`, of which no document says exactly what it is: one formula for each reading."""
+"""Compute `PlayerInfo.dodge_timeout`, which no document defines, with a formula for each dialect."""
 
 from collections.abc import Callable
 

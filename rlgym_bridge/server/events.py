@@ -1,4 +1,4 @@
-"""What happens in a physics tick, as RocketSim's callbacks tell it."""
+"""Collect the events of a physics tick from RocketSim's callbacks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import RocketSim as rsim
 
 @dataclass
 class TickEvents:
-    """What happened in one physics tick; cars are named by their slot.
+    """The events of one physics tick; cars are given by their index.
 
     Attributes:
         touches: Cars that touched the ball.

@@ -1,4 +1,4 @@
-"""Settings that all matches of a server are hosted with."""
+"""Settings for all matches of a server."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from rlgym_bridge.server.world import World
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """Settings of the matches of a server; see `MatchServer` for what each of them means.
+    """Settings for all matches of a server; `MatchServer` explains each.
 
     Raises:
         ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
@@ -39,7 +39,7 @@ class HostSettings:
     constants: Mapping[str, Spread]
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check the values."""
         if self.pace not in ("realtime", "lockstep"):
             raise ValueError(f"pace is {self.pace!r}, expected 'realtime' or 'lockstep'")
         for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):

@@ -1,4 +1,4 @@
-"""One match with its bots: launched, gathered, played, ended."""
+"""Host one match: launch its bots, wait for them, play, and end everything."""
 
 import logging
 import tempfile
@@ -34,7 +34,7 @@ _NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
 
 
 class HostedMatch:
-    """A match and everyone who takes part in it."""
+    """A match with its bot processes and clients."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class HostedMatch:
         configuration: flat.MatchConfiguration,
         address: tuple[str, int],
     ) -> None:
-        """Set the match up and offer its seats; nothing is launched yet.
+        """Set up the match and offer its seats; nothing is launched yet.
 
         Args:
-            lobby: The connections, and who sits where.
-            settings: The server's.
+            lobby: The connections and their seats.
+            settings: Settings of the server.
             configuration: The match.
             address: Address and port that bots are to connect to.
 
@@ -84,10 +84,10 @@ class HostedMatch:
         """Launch the bots and wait until all are ready, or until a client has an order.
 
         In lockstep a bot is launched when the one before it has taken its seat, so that equal
-        bots always sit in the same order.
+        bots always get the same cars.
 
         Args:
-            patient: Wait for ever, as RLBot's core does, instead of `connect_timeout`.
+            patient: Wait without limit, as RLBot's core does, instead of `connect_timeout`.
 
         Raises:
             MatchCalledOff: A bot did not connect or did not get ready in time.
@@ -133,7 +133,7 @@ class HostedMatch:
             self._lobby.clients.pump(_LOOK_SECONDS)
 
     def _why_not(self, seats: list[AgentSeat]) -> str:
-        """Say who is missing, with all that is known about it."""
+        """Describe which bots are missing, with all that is known about them."""
         timeout = self._settings.connect_timeout
         lines = []
         for seat in seats:
@@ -146,7 +146,7 @@ class HostedMatch:
             else:
                 lines.append(f"{seat.label} {what} within {timeout:g} s")
             if process is None:
-                lines.append("  it was to be started by hand: has it been, with this agent_id?")
+                lines.append("  you start this bot by hand: is it running, with this agent_id?")
                 continue
             lines.append(f"  started with {seat.run_command!r} in {seat.root_dir}")
             tail = process.log_tail or "(nothing)"
@@ -161,7 +161,7 @@ class HostedMatch:
     # --- during ------------------------------------------------------------------------------
 
     def run(self, forever: bool) -> None:
-        """Play, until the match has ended or a client has an order.
+        """Play until the match has ended or a client sends an order.
 
         Args:
             forever: Go on sending Ended, as RLBot's core does, until there is an order.
@@ -220,7 +220,7 @@ class HostedMatch:
     # --- after -------------------------------------------------------------------------------
 
     def end(self) -> MatchResult:
-        """Send the bots home, end their processes, and say how it was."""
+        """Disconnect the bots, end their processes, and return the result."""
         seconds = time.perf_counter() - self._began
         accounts = list(self._lobby.accounts)
         left_early = {one.seat.index for one in accounts if not one.ready}

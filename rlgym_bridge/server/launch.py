@@ -1,4 +1,4 @@
-"""Bot processes: started as RLBot starts them, watched, and ended with all their children."""
+"""Start bot processes as RLBot does, watch them, and end them with all their children."""
 
 import logging
 import os

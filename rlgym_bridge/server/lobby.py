@@ -1,6 +1,6 @@
-"""The seats of a match and who sits in them: handshake, inputs, orders.
+"""Give a match's seats to clients, and handle their messages: handshake, inputs, orders.
 
-What clients are sent and what happens to those that misbehave follows RLBot's core.
+Messages to clients, and the treatment of clients that misbehave, follow RLBot's core.
 """
 
 import logging
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Order:
-    """What a client has told the server to do.
+    """An order of a client to the server.
 
     Attributes:
         start: Match to play: a configuration, or the path of a file; None to stop.
@@ -36,7 +36,7 @@ class Order:
 
 
 class Lobby:
-    """The seats of the present match.
+    """The seats of the current match.
 
     Attributes:
         clients: The connections.
@@ -133,7 +133,7 @@ class Lobby:
             When it had been sent, on `time.perf_counter`'s clock.
         """
         if any(account.misses and account.ready for account in self.accounts):
-            self.clients.pump(0.0)  # an answer to an earlier packet is none to this one
+            self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
         self.awaited = 0
         now = time.perf_counter()
         if self._lines is not None:
@@ -199,7 +199,7 @@ class Lobby:
         index = message.player_index
         if index not in client.cars:
             name = client.link.name
-            self._warn_once(client, "%s drives car %d, which is not its own: ignored", name, index)
+            self._warn_once(client, "%s sent an input for car %d, which is not its own: ignored", name, index)
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
@@ -218,7 +218,9 @@ class Lobby:
             return
         name = client.link.name
         if not self._roster.configuration.enable_state_setting:
-            self._warn_once(client, "%s sets the state: ignored, the match has no enable_state_setting", name)
+            self._warn_once(
+                client, "%s sets the state: ignored, the match does not have enable_state_setting", name
+            )
         elif not self.take_state(message):
             self._warn_once(
                 client, "%s sets a state with a value that is not finite or beyond 1e6: nothing is set", name
@@ -291,7 +293,7 @@ class Lobby:
 
     def _on_gone(self, client: Client, reason: str) -> None:
         for account in self._driven(client):
-            _log.warning("nobody drives %s any more: %s", account.seat.label, reason)
+            _log.warning("no client controls %s any more: %s", account.seat.label, reason)
             account.dropped += client.link.dropped
             if account.pending and account.is_awaited:
                 self.awaited -= 1
@@ -320,7 +322,10 @@ class Lobby:
         if self.takes_matches:
             self.order = Order(start=match)
         else:
-            _log.warning("%s asks for another match: ignored, this one was begun here", client.link.name)
+            _log.warning(
+                "%s starts another match: ignored, this server plays only the match it was started with",
+                client.link.name,
+            )
 
     def _on_stop(self, _: Client, message: flat.StopCommand) -> None:
         self.order = Order(shut_down=message.shutdown_server)

@@ -1,4 +1,4 @@
-"""What the server writes into a recording: the match, its packets, the inputs it took."""
+"""Record a hosted match: its configuration, packets and accepted inputs."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,11 @@ TakeInput = Callable[[int, flat.ControllerState], bool]
 
 
 class MatchRecorder:
-    """Puts a match into a recording.
+    """Writes a match into a recording.
 
     Args:
-        recorder: Where it goes.
-        match: The match.
+        recorder: Writes the file.
+        match: The match to record.
     """
 
     def __init__(self, recorder: Recorder, match: Match) -> None:
@@ -26,27 +26,32 @@ class MatchRecorder:
         self._match = match
 
     def begin(self, configuration: flat.MatchConfiguration) -> None:
-        """Write down what every client is told first, but for how and where the bots are started."""
+        """Record field info and match configuration, without the commands and folders of bots."""
         self._put(FIELD_INFO, 0, framed(field_info())[2:], True)
-        told = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
-        assert isinstance(told, flat.MatchConfiguration)  # what was packed
-        for one in (*(player.variety for player in told.player_configurations), *told.script_configurations):
-            if isinstance(one, flat.CustomBot | flat.ScriptConfiguration):
-                one.environment, one.root_dir, one.run_command = [], "", ""
-        self._put(MATCH_CONFIGURATION, 0, framed(told)[2:], True)
+        copy = flat.CorePacket.unpack(flat.CorePacket(configuration).pack()).message
+        assert isinstance(copy, flat.MatchConfiguration)  # what was packed
+        for agent in (
+            *(player.variety for player in copy.player_configurations),
+            *copy.script_configurations,
+        ):
+            if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
+                agent.environment, agent.root_dir, agent.run_command = [], "", ""
+        self._put(MATCH_CONFIGURATION, 0, framed(copy)[2:], True)
 
     def packet(self, payload: bytes) -> None:
-        """Write down the packet of this frame."""
+        """Record the packet of this frame."""
         self._put(PACKETS, self._match.frame, payload)
 
     def inputs(self, take: TakeInput) -> TakeInput:
-        """Return what takes inputs as `take` does, and writes down those that are valid."""
+        """Return a function that passes inputs to `take`, and records the valid ones."""
 
         def noting(index: int, controls: flat.ControllerState) -> bool:
             if not take(index, controls):
                 return False
-            one = controls
-            row = (one.throttle, one.steer, one.pitch, one.yaw, one.roll, one.jump, one.boost, one.handbrake)
+            row = (
+                controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll,
+                controls.jump, controls.boost, controls.handbrake,
+            )  # fmt: skip
             self._put(INPUTS, self._match.frame, INPUT.pack(index, *row))
             return True
 

@@ -1,4 +1,4 @@
-"""The match server: plays one match, or takes RLBotServer's place."""
+"""Serve matches in RocketSim: one match with `play`, or in RLBotServer's place with `serve_forever`."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ from rlgym_bridge.server.world import World
 
 _log = logging.getLogger(__name__)
 
-_IDLE_SECONDS = 0.5  # between two looks around while there is no match
+_IDLE_SECONDS = 0.5  # between two checks for orders while there is no match
 
 
 class MatchServer:
-    """RLBot's v5 socket protocol in front of RocketSim.
+    """A server of RLBot's v5 protocol that plays matches in RocketSim.
 
     The server listens as soon as it is constructed, so bots may connect before their match begins. All
     work is done in the thread that calls `play` or `serve_forever`.
@@ -116,8 +116,7 @@ class MatchServer:
             match: The match, or the path of a match file.
 
         Returns:
-            How it went. A client that sends a StopCommand ends the match early, and so does
-            `stop`.
+            The score and what each bot did. A client's StopCommand or `stop` ends the match early.
 
         Raises:
             ConfigError: The match cannot be played here.
@@ -136,7 +135,7 @@ class MatchServer:
         return result
 
     def serve_forever(self) -> None:
-        """Take RLBotServer's place: play what clients ask for until one asks to shut down."""
+        """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
         lobby = self._lobby
         lobby.takes_matches = True
         while True:
@@ -147,18 +146,18 @@ class MatchServer:
                 return
             try:
                 self._serve(order)
-            except Exception:  # a mistake of ours costs a match, not the server: the traceback tells of it
-                _log.exception("the match was called off by an error that nobody expected")
+            except Exception:  # a bug here costs a match, not the server: the traceback is logged
+                _log.exception("the match was called off by an unexpected error")
 
     def _serve(self, order: Order) -> None:
-        """Play the match that is asked for, if any; errors are logged, clients are not told."""
+        """Play the match of an order, if any; errors are logged but not sent to clients."""
         match = order.start
         if match is None:
             return
         try:
             if isinstance(match, str):
                 match = read_match_file(match)
-            # Bots that came before their match are sent home, as RLBot's core does.
+            # Bots that connected before their match are disconnected, as RLBot's core does.
             self._lobby.close_match()
             hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         except (ValueError, OSError) as error:
@@ -178,7 +177,7 @@ class MatchServer:
         self._lobby.order = Order(shut_down=True)
 
     def close(self) -> None:
-        """Send everyone home and close the port."""
+        """Disconnect all clients and close the port."""
         self._lobby.clients.close()
 
     def __enter__(self) -> Self:

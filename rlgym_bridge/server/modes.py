@@ -1,4 +1,4 @@
-"""The game modes that the server plays, and in what they differ: ball, kickoff spots, boost.
+"""Define the game modes that the server plays: ball, kickoff spots, boost.
 
 Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of RocketSim 2.2.1.
 """

@@ -1,4 +1,4 @@
-"""When the next tick comes: by the clock, or as soon as every bot has answered."""
+"""Pace the ticks: by the clock, or as soon as every bot has answered."""
 
 import ctypes
 import gc

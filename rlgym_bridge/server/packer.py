@@ -1,4 +1,4 @@
-"""RocketSim's state and the match's bookkeeping as the packets of RLBot v5.
+"""Build RLBot v5 packets from RocketSim's state and the counts of a match.
 
 Every field is set: freshly built flatbuffers have defaults that mean something else
 (`demolished_timeout` 0 would be a demolished car). Sources of the conversions are named where

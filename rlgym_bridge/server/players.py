@@ -1,4 +1,4 @@
-"""What a packet says about one car. Sources are named as in `packer.py`."""
+"""Build the part of a packet about one car. Sources are named as in `packer.py`."""
 
 from typing import Final
 

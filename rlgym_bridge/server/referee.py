@@ -1,4 +1,4 @@
-"""The course of a match: phases, clock, score and end. Pure logic on whole ticks.
+"""Decide phases, clock, score and end of a match, as pure logic on whole ticks.
 
     Countdown 480 -> Kickoff until touched -> Active until a goal or the end of time
         ^                                        |
@@ -26,7 +26,7 @@ TEAM_NAMES = ("blue", "orange")
 
 @dataclass(frozen=True)
 class Course:
-    """How long a match goes on.
+    """The limits of a match: playing time, score, overtime, kickoff.
 
     Attributes:
         regulation: Playing time in seconds; None for no end, the clock then counts up.

@@ -1,4 +1,4 @@
-"""What a match was, and how well its bots kept up."""
+"""Results of a match, and how quickly its bots answered."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,27 +13,27 @@ _MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody w
 
 @dataclass(frozen=True)
 class BotResult:
-    """How one car did.
+    """The result of one car.
 
     Attributes:
         name: Name in the match.
         team: 0 blue, 1 orange.
-        index: Place in the packets.
-        agent_id: Its agent id.
-        connected: Whether it was there until the end.
+        index: Index of the car in packets.
+        agent_id: Agent id of the bot.
+        connected: Whether the bot stayed until the end.
         crashed: Whether it left before the end: its process died or its connection broke.
-        exit_code: Exit code of its process where that ended before the match did.
-        log_path: File with what it printed; None where this server did not start it.
+        exit_code: Exit code of its process, if that ended before the match did.
+        log_path: File with its output; None where this server did not start it.
         log_tail: The last lines of that file, for a bot that has crashed.
         touches: Contacts with the ball.
         goals: Goals scored.
         demolitions: Cars demolished.
         bumps: Cars bumped.
-        boost_used: Boost used, 100 a full tank.
+        boost_used: Boost used; a full tank is 100.
         replies: Packets answered.
-        late: Packets that the match went on from without an answer; one that was not sent is none.
+        late: Packets not answered before the next tick, of those that were sent.
         reply_p50_ms: Median time from sending a packet to reading its answer, NaN without any.
-        reply_p99_ms: 99th percentile of it.
+        reply_p99_ms: 99th percentile of that time, NaN without any.
         invalid_inputs: Inputs dropped because a value was not finite.
         dropped_messages: Messages not sent because the bot did not read.
     """
@@ -62,7 +62,7 @@ class BotResult:
 
 @dataclass(frozen=True)
 class MatchResult:
-    """How a match ended.
+    """The result of a match.
 
     Attributes:
         score: Goals of blue and orange.
@@ -70,13 +70,13 @@ class MatchResult:
         overtime: Whether it went to overtime.
         ended_by: "time", "overtime goal", "max score", "max overtime: draw", "kickoff not
             touched", "no bots left" or "stopped".
-        ticks: Ticks played, with that of the first packet; a packet each where the world sends all.
-        playing_ticks: Those of them that were played on: from GO to a goal or the end.
+        ticks: Ticks of the match with that of the first packet; each has a packet, unless `world` loses it.
+        playing_ticks: Ticks in play, from GO to a goal or the end.
         seed: Seed of kickoffs and respawns.
         server_late: Packets sent more than a quarter of a tick after they were due; only in
             real time.
-        seconds: Wall time of the match.
-        bots: One for each car, in packet order.
+        seconds: Wall time of the match, s.
+        bots: Results of the cars, in packet order.
     """
 
     score: tuple[int, int]
@@ -93,7 +93,7 @@ class MatchResult:
 
 @dataclass(frozen=True)
 class MatchStatus:
-    """Where a match stands, a few times a second.
+    """The progress of a match, reported a few times a second.
 
     Attributes:
         phase: One of `game.Phase`.
@@ -115,7 +115,7 @@ class MatchStatus:
 
 
 class BotAccount:
-    """What is counted for one car while the match goes on.
+    """Counts for one car during a match.
 
     Attributes:
         seat: The car.

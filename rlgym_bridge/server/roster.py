@@ -1,4 +1,4 @@
-"""Who plays: seats with their names and ids, made from a match configuration."""
+"""Assign seats, names and ids to the bots and scripts of a match configuration."""
 
 import zlib
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ class AgentSeat:
     """A car and the agent that drives it, or a script.
 
     Attributes:
-        index: Place in `GamePacket.players`; for a script its place among the scripts.
+        index: Index in `GamePacket.players`; for a script its index among the scripts.
         name: Name in the packet, unique in the match.
         team: 0 blue, 1 orange, 2 for scripts.
-        agent_id: What a client must announce to get this seat.
+        agent_id: Agent id that a client must send to get this seat.
         identifier: `player_id` of the car, or the script's id.
         hitbox: Hitbox number 0..5 (`game.HITBOXES`).
         hivemind: One process drives all cars of this agent id and team.

@@ -1,4 +1,4 @@
-"""From a match configuration to what this server plays, refusing by name what it cannot.
+"""Translate a match configuration into rules and physics, and refuse what cannot be played here.
 
 Effects of the mutators [RLBot wiki, "mutators"; RocketSim's `MutatorConfig`]. What RocketSim
 cannot do is refused rather than left out silently: a bot would be tried under other rules than

@@ -1,4 +1,4 @@
-"""Who touched, scored, assisted, saved and demolished: the scoreboard of a match."""
+"""Keep the scoreboard of a match: touches, goals, assists, saves, shots, demolitions, bumps."""
 
 from typing import Final
 
@@ -18,18 +18,18 @@ _SHOT_POINTS: Final = 10
 
 
 class Scoreboard:
-    """Counts per slot, and their `flat.ScoreInfo`, which are made anew only when they change.
+    """Counts of each car, and their `flat.ScoreInfo`, which are rebuilt only when they change.
 
     Attributes:
-        infos: `flat.ScoreInfo` of each slot.
-        touches: Ball touches of each slot; see `is_new_touch`.
+        infos: `flat.ScoreInfo` of each car.
+        touches: Ball touches of each car; see `is_new_touch`.
     """
 
     def __init__(self, teams: list[int]) -> None:
         """Start at zero.
 
         Args:
-            teams: Team of each slot.
+            teams: Team of each car, 0 blue, 1 orange.
         """
         cars = len(teams)
         self._teams = teams
@@ -51,13 +51,13 @@ class Scoreboard:
         self._last_touch = [-1] * len(self._teams)
         self._last_toucher = None
 
-    def touch(self, slot: int, frame: int) -> None:
+    def touch(self, car: int, frame: int) -> None:
         """Count a contact of a car with the ball, shown first by packet `frame`."""
-        last = self._last_touch[slot]
+        last = self._last_touch[car]
         if last < 0 or is_new_touch(frame - last):
-            self.touches[slot] += 1
-        self._last_touch[slot] = frame
-        self._last_toucher = slot
+            self.touches[car] += 1
+        self._last_touch[car] = frame
+        self._last_toucher = car
 
     def goal(self, team: int, frame: int) -> None:
         """Count a goal for `team` in packet `frame`, and find who scored it."""
@@ -69,45 +69,45 @@ class Scoreboard:
             self.own_goals[self._last_toucher] += 1
             self._renew(self._last_toucher)
 
-    def assist(self, slot: int) -> None:
+    def assist(self, car: int) -> None:
         """Count an assist, unless the same car has scored."""
-        if self._scorer is not None and slot != self._scorer:
-            self.assists[slot] += 1
-            self._renew(slot)
+        if self._scorer is not None and car != self._scorer:
+            self.assists[car] += 1
+            self._renew(car)
 
-    def shot(self, slot: int) -> None:
+    def shot(self, car: int) -> None:
         """Count a shot on goal."""
-        self.shots[slot] += 1
-        self._renew(slot)
+        self.shots[car] += 1
+        self._renew(car)
 
-    def save(self, slot: int) -> None:
+    def save(self, car: int) -> None:
         """Count a save."""
-        self.saves[slot] += 1
-        self._renew(slot)
+        self.saves[car] += 1
+        self._renew(car)
 
-    def demolition(self, slot: int) -> None:
+    def demolition(self, car: int) -> None:
         """Count a demolition made by a car."""
-        self.demolitions[slot] += 1
-        self._renew(slot)
+        self.demolitions[car] += 1
+        self._renew(car)
 
     def _find_scorer(self, team: int, frame: int) -> int | None:
         """Return the attacker to whom a goal belongs; None for an own goal."""
         last = self._last_toucher
         if last is None or self._teams[last] == team:
             return last
-        attackers = [slot for slot, its_team in enumerate(self._teams) if its_team == team]
+        attackers = [car for car, its_team in enumerate(self._teams) if its_team == team]
         if not attackers:
             return None
-        latest = max(attackers, key=lambda slot: self._last_touch[slot])
+        latest = max(attackers, key=lambda car: self._last_touch[car])
         touched = self._last_touch[latest]
         return latest if touched >= 0 and frame - touched <= _OWN_GOAL_TICKS else None
 
-    def _renew(self, slot: int) -> None:
+    def _renew(self, car: int) -> None:
         points = (
-            _GOAL_POINTS * self.goals[slot] + _ASSIST_POINTS * self.assists[slot]
-            + _SAVE_POINTS * self.saves[slot] + _SHOT_POINTS * self.shots[slot]
+            _GOAL_POINTS * self.goals[car] + _ASSIST_POINTS * self.assists[car]
+            + _SAVE_POINTS * self.saves[car] + _SHOT_POINTS * self.shots[car]
         )  # fmt: skip
-        self.infos[slot] = flat.ScoreInfo(
-            points, self.goals[slot], self.own_goals[slot], self.assists[slot],
-            self.saves[slot], self.shots[slot], self.demolitions[slot],
+        self.infos[car] = flat.ScoreInfo(
+            points, self.goals[car], self.own_goals[car], self.assists[car],
+            self.saves[car], self.shots[car], self.demolitions[car],
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What can go wrong in the match server, as exceptions that a caller may catch."""
+"""Exceptions of the match server that a caller may catch."""
 
 
 class ConfigError(ValueError):
@@ -6,7 +6,7 @@ class ConfigError(ValueError):
 
 
 class ServerError(OSError):
-    """The server cannot listen where it was told to."""
+    """The server cannot listen on its address and port."""
 
 
 class MatchCalledOff(RuntimeError):

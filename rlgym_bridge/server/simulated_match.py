@@ -1,4 +1,4 @@
-"""One match, tick by tick, without a network: controls in, packets out."""
+"""Play one match in RocketSim tick by tick, without a network."""
 
 import logging
 import math
@@ -24,16 +24,16 @@ _KICKOFF_TICKS = 2 * TICKS_PER_SECOND  # [flatbuffers, `MatchPhase.Kickoff`]
 
 
 class Match:
-    """A match.
+    """A match, from control inputs to packets.
 
-    The order of a tick: `packet` shows frame N, inputs come in by `hold`, `advance` goes on to
-    N + 1 with the inputs that are held then, and at last sets what came in by `set_state`.
+    The order of a tick: `packet` shows frame N, `hold` takes inputs, `advance` simulates frame N + 1 with
+    them and then sets the states given to `set_state`.
 
     Attributes:
         tick: Ticks since the first packet, of any phase.
         playing_ticks: Ticks from GO to a goal or the end.
-        frame: Number of the frame that `packet` shows. It is `tick`, unless the dialect has frames stand
-            still where no physics runs.
+        frame: Number of the frame that `packet` shows. It equals `tick`, unless frame numbers stand still in
+            the dialect where no physics runs.
         referee: Phase, clock, score, end.
         scores: The scoreboard.
         simulation: Arena, cars, ball.
@@ -48,16 +48,16 @@ class Match:
         on_kickoff: OnKickoff | None = None,
         dialect: Dialect | None = None,
     ) -> None:
-        """Line the cars up for the first countdown.
+        """Place the cars for the first countdown.
 
         Args:
             seats: The cars.
-            course: How long the match goes on; five minutes when None.
+            course: Limits of time and score; five minutes when None.
             physics: Game mode and mutators; standard soccar when None.
             seed: Decides kickoff and respawn spots.
-            on_kickoff: Called with the RocketSim arena and its cars (by slot) at every GO,
+            on_kickoff: Called with the RocketSim arena and its cars in packet order at every GO,
                 before the first Kickoff packet is built.
-            dialect: How packets speak where documents disagree; the standard where it says nothing.
+            dialect: Values where documents of the protocol disagree; the default where it has none.
         """
         dialect = (dialect or Dialect()).complete()
         teams = [seat.team for seat in seats]
@@ -85,20 +85,20 @@ class Match:
         return self.referee.clock / TICKS_PER_SECOND
 
     def packet(self) -> flat.GamePacket:
-        """Build the packet of the present frame; to be called once a frame."""
+        """Build the packet of the current frame; call it once a frame."""
         return self._packer.packet(self.frame, self._inputs)
 
-    def hold(self, slot: int, controls: flat.ControllerState) -> bool:
-        """Take an input: it acts from the next tick on, until another one comes.
+    def hold(self, car: int, controls: flat.ControllerState) -> bool:
+        """Hold an input from the next tick on, until another one comes.
 
         Args:
-            slot: The car.
-            controls: Clamped to -1..1; `use_item` is ignored.
+            car: Index of the car in packets.
+            controls: The input, clamped to -1..1; `use_item` is ignored.
 
         Returns:
-            False where a value is not finite; the input before is kept then.
+            False where a value is not finite; the last input is kept then.
         """
-        if controls is self._given[slot]:
+        if controls is self._given[car]:
             return True
         axes = (controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll)
         if not math.isfinite(sum(axes)):
@@ -106,29 +106,29 @@ class Match:
         if min(axes) < -1.0 or max(axes) > 1.0:
             throttle, steer, pitch, yaw, roll = (min(1.0, max(-1.0, value)) for value in axes)
             axes = (throttle, steer, pitch, yaw, roll)
-        self._given[slot] = controls
+        self._given[car] = controls
         buttons = (controls.jump, controls.boost, controls.handbrake)
-        self._inputs[slot] = flat.ControllerState(*axes, *buttons, False)
+        self._inputs[car] = flat.ControllerState(*axes, *buttons, False)
         # By name: the wheel takes boost before jump, whatever its stub file says (measured, 2.2.1).
         jump, boost, handbrake = buttons
         held = rsim.CarControls(*axes, jump=jump, boost=boost, handbrake=handbrake)
-        self.simulation.hold(slot, held)
+        self.simulation.hold(car, held)
         return True
 
-    def release(self, slot: int) -> None:
-        """Let go of all controls of a car that nobody drives any more."""
-        self.hold(slot, _NEUTRAL_INPUT)
+    def release(self, car: int) -> None:
+        """Hold neutral controls for a car whose client has left."""
+        self.hold(car, _NEUTRAL_INPUT)
 
     def set_state(self, desired: flat.DesiredGameState) -> bool:
-        """Take a state that a client wants: it is set after the next tick.
+        """Set a state that a client desires after the next tick.
 
-        So the next packet shows exactly this state, in any phase; the kickoff's GO keeps it. The first
-        ball and the cars there are can be set (`edit_car` says what becomes of the rest of a car's
-        state), and gravity, where 0 means the match's own. A demolished car stays as it is: in the real
-        game setting its state fails [RLBot pull request 394]. Any game speed but 1 is left out.
+        The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
+        ball, the cars (see `edit_car`) and gravity can be set; gravity 0 means the match's own. A
+        demolished car stays as it is: in the real game setting its state fails [RLBot pull request 394].
+        Any game speed but 1 is ignored.
 
         Args:
-            desired: Cars by slot. Null parts and components keep their values.
+            desired: The state, cars in packet order. Null parts and components keep their values.
 
         Returns:
             False where a value is not finite or beyond 1e6; nothing is set then.
@@ -173,7 +173,7 @@ class Match:
             _log.warning("game_speed is %g, expected 1, the only one here: ignored", info.game_speed)
 
     def advance(self) -> None:
-        """Go on by one tick."""
+        """Advance by one tick."""
         before = self.referee.phase
         self.tick += 1
         stands_still = self._repeats and before in _IDLE_PHASES
@@ -190,7 +190,7 @@ class Match:
             self.referee.advance(touched=False, goal_for=None, on_floor=False)
         if self.referee.phase != before:
             if stands_still and self.referee.phase not in _IDLE_PHASES:
-                self.frame += 1  # something new is shown, so it has a number of its own
+                self.frame += 1  # the packet differs from the last one, so it has a new number
             self._phase_changed(self.referee.phase)
         if self._desired:
             for desired in self._desired:
@@ -209,26 +209,26 @@ class Match:
         self.referee.advance(bool(events.touches), events.goal_for, floor)
 
     def _note_events(self, counted: bool) -> None:
-        """Book what happened in a tick.
+        """Count what happened in a tick.
 
         Args:
             counted: False after a goal, when touches do not count any more.
         """
         events = self.simulation.events
         if counted:
-            for slot in events.touches:
-                self.scores.touch(slot, self.frame)
-                self._packer.touched(slot, self.frame)
-            for slot in events.shots:
-                self.scores.shot(slot)
-            for slot in events.saves:
-                self.scores.save(slot)
-        for slot in events.assists:  # comes a tick after the goal
-            self.scores.assist(slot)
-        for slot in events.demolitions:
-            self.scores.demolition(slot)
-        for slot in events.bumps:
-            self.scores.bumps[slot] += 1
+            for car in events.touches:
+                self.scores.touch(car, self.frame)
+                self._packer.touched(car, self.frame)
+            for car in events.shots:
+                self.scores.shot(car)
+            for car in events.saves:
+                self.scores.save(car)
+        for car in events.assists:  # comes a tick after the goal
+            self.scores.assist(car)
+        for car in events.demolitions:
+            self.scores.demolition(car)
+        for car in events.bumps:
+            self.scores.bumps[car] += 1
         if events.pads:
             self._packer.pads_taken(events.pads)
 

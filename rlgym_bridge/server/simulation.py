@@ -1,4 +1,4 @@
-"""The match in RocketSim: kickoffs, controls, ticks, and what happened in each tick.
+"""Simulate a match in RocketSim: kickoffs, controls, ticks, and the events of each tick.
 
 RocketSim alone does not play the same match twice; here everything that is random is drawn from
 the match's seed, and cars are taken off and put on again at every kickoff, because used cars

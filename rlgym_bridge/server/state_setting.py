@@ -1,4 +1,4 @@
-"""State setting: what a `flat.DesiredGameState` asks for, as RocketSim's states.
+"""Apply a `flat.DesiredGameState` to RocketSim's states.
 
 Null parts and null components keep their values [flatbuffers]. What the real game does with the
 state that no message names is documented in two places only, both about RLBot v4:

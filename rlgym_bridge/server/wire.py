@@ -1,4 +1,4 @@
-"""Bytes to messages and back: one TCP connection of the RLBot v5 protocol.
+"""Send and receive the messages of one client over TCP.
 
 Every message is a length (two bytes, unsigned, big-endian) and that many bytes of flatbuffer.
 Sockets never block here, so a client that stops reading cannot hold up a match.

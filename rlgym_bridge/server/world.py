@@ -1,4 +1,4 @@
-"""Imperfect worlds: what may happen to packets and inputs between the game and a bot.
+"""Simulate latency, jitter and loss of packets and inputs between the game and a bot.
 
     packet - rendered? - lost? - held back for a burst - late - client - input - acts later - tick
              fps         drop    burst                   jitter                  latency
@@ -27,7 +27,7 @@ _NEVER: Final = math.inf
 
 @dataclass(frozen=True)
 class World:
-    """How imperfect a world is; 0 turns each of these off.
+    """Simulated imperfections of connection and server; 0 turns each of them off.
 
     Attributes:
         latency: Ticks by which every input acts later than it would, 0 or more.

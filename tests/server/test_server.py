@@ -189,7 +189,7 @@ def test_a_bot_that_never_gets_ready_is_named_after_the_timeout():
 def test_a_bot_to_be_started_by_hand_is_not_started():
     with (
         lockstep(connect_timeout=0.2) as server,
-        pytest.raises(MatchCalledOff, match="it was to be started by hand"),
+        pytest.raises(MatchCalledOff, match="you start this bot by hand"),
     ):
         server.play(match_of(player(0, run_command="")))
 

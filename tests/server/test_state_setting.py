@@ -280,7 +280,7 @@ def test_states_are_taken_only_where_the_match_allows_it(lobby, caplog, allowed)
     client.send(*[flat.DesiredGameState([LOFTED])] * 3)
     settle(lobby)
     assert len(taken) == (3 if allowed else 0)
-    assert caplog.text.count("has no enable_state_setting") == (0 if allowed else 1)
+    assert caplog.text.count("does not have enable_state_setting") == (0 if allowed else 1)
 
 
 def test_a_client_that_sets_what_is_not_finite_is_warned_of_once(lobby, caplog):
