@@ -38,7 +38,6 @@ LONG_FILES: Final = {
     "live.py": LONG_YET,
     "match_runner.py": LONG_YET,
     "lobby.py": LONG_YET,
-    "simulation.py": LONG_YET,
     "learner.py": LONG_YET,
     "hosting.py": LONG_YET,
 }

@@ -15,10 +15,10 @@ from rlbot import flat
 
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.modes import MODES, WHY_NOT
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.server.simulation import Physics
 
 _log = logging.getLogger(__name__)
 

@@ -7,78 +7,27 @@ carry state that cannot be set.
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 import RocketSim as rsim
 
 from rlgym_bridge.game import (
     BLUE,
-    BOOST_PER_SECOND,
-    GRAVITY,
-    KICKOFF_BOOST,
     ORANGE,
     TICK_SECONDS,
 )
 from rlgym_bridge.server.events import EventRecorder, TickEvents
-from rlgym_bridge.server.modes import SOCCAR, Mode
-from rlgym_bridge.sim.arena import make_arena, place_cars, scale_constants, set_mutators
+from rlgym_bridge.server.match_physics import Physics
+from rlgym_bridge.server.modes import SOCCAR
+from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
 _FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
 _BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
 
 OnKickoff = Callable[[rsim.Arena, list[rsim.Car]], None]
-
-
-@dataclass(frozen=True)
-class Physics:
-    """Game mode, and what mutators change in it, in RocketSim's own units.
-
-    Attributes:
-        mode: The game mode; `of` gives the values that go with it.
-        gravity_z: uu/s^2, negative is down.
-        boost_per_second: Boost used per second, of 100.
-        boost_strength: Factor on the acceleration of boost.
-        spawn_boost: Boost at kickoffs and respawns, 0..100.
-        ball_max_speed: uu/s.
-        respawn_seconds: From demolition to respawn.
-        demo_mode: One of RocketSim's `DemoMode`.
-        team_demos: Whether team mates can demolish each other.
-        factors: Multiples of RocketSim's constants that no packet tells of; see `physics.CONSTANTS`.
-    """
-
-    mode: Mode = SOCCAR
-    gravity_z: float = -GRAVITY
-    boost_per_second: float = BOOST_PER_SECOND
-    boost_strength: float = 1.0
-    spawn_boost: float = KICKOFF_BOOST
-    ball_max_speed: float = 6000.0
-    respawn_seconds: float = 3.0
-    demo_mode: int = rsim.DemoMode.NORMAL
-    team_demos: bool = False
-    factors: Mapping[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, mode: Mode) -> Self:
-        """Return a mode without mutators."""
-        return cls(mode, boost_per_second=mode.boost_per_second, spawn_boost=mode.spawn_boost)
-
-    def apply(self, arena: rsim.Arena) -> None:
-        """Change a new arena of the mode; what is not named here stays as the mode has it."""
-        config = arena.get_mutator_config()
-        config.gravity = rsim.Vec(0.0, 0.0, self.gravity_z)
-        config.boost_used_per_second = self.boost_per_second
-        config.boost_accel_air *= self.boost_strength
-        config.boost_accel_ground *= self.boost_strength
-        config.car_spawn_boost_amount = self.spawn_boost
-        config.ball_max_speed = self.ball_max_speed
-        config.respawn_delay = self.respawn_seconds
-        config.demo_mode = self.demo_mode
-        config.enable_team_demos = self.team_demos
-        scale_constants(config, self.factors)
-        set_mutators(arena, config)
 
 
 class Simulation:

@@ -10,6 +10,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.modes import (
     HEATSEEKER,
     HEATSEEKER_SPAWNS,
@@ -22,7 +23,6 @@ from rlgym_bridge.server.modes import (
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.rules import check_rules, physics_of
 from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.server.simulation import Physics
 from rlgym_bridge.sim.arena import _is_pinned, make_arena
 from tests.support.stepped_match import (
     as_received,

@@ -1,0 +1,60 @@
+"""Set the physics of a match: its game mode, and what mutators change in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import RocketSim as rsim
+
+from rlgym_bridge.game import BOOST_PER_SECOND, GRAVITY, KICKOFF_BOOST
+from rlgym_bridge.server.modes import SOCCAR, Mode
+from rlgym_bridge.sim.arena import scale_constants, set_mutators
+
+
+@dataclass(frozen=True)
+class Physics:
+    """Game mode, and what mutators change in it, in RocketSim's own units.
+
+    Attributes:
+        mode: The game mode; `of` gives the values that go with it.
+        gravity_z: uu/s^2, negative is down.
+        boost_per_second: Boost used per second, of 100.
+        boost_strength: Factor on the acceleration of boost.
+        spawn_boost: Boost at kickoffs and respawns, 0..100.
+        ball_max_speed: uu/s.
+        respawn_seconds: From demolition to respawn.
+        demo_mode: One of RocketSim's `DemoMode`.
+        team_demos: Whether team mates can demolish each other.
+        factors: Multiples of RocketSim's constants that no packet tells of; see `physics.CONSTANTS`.
+    """
+
+    mode: Mode = SOCCAR
+    gravity_z: float = -GRAVITY
+    boost_per_second: float = BOOST_PER_SECOND
+    boost_strength: float = 1.0
+    spawn_boost: float = KICKOFF_BOOST
+    ball_max_speed: float = 6000.0
+    respawn_seconds: float = 3.0
+    demo_mode: int = rsim.DemoMode.NORMAL
+    team_demos: bool = False
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, mode: Mode) -> Self:
+        """Return a mode without mutators."""
+        return cls(mode, boost_per_second=mode.boost_per_second, spawn_boost=mode.spawn_boost)
+
+    def apply(self, arena: rsim.Arena) -> None:
+        """Change a new arena of the mode; what is not named here stays as the mode has it."""
+        config = arena.get_mutator_config()
+        config.gravity = rsim.Vec(0.0, 0.0, self.gravity_z)
+        config.boost_used_per_second = self.boost_per_second
+        config.boost_accel_air *= self.boost_strength
+        config.boost_accel_ground *= self.boost_strength
+        config.car_spawn_boost_amount = self.spawn_boost
+        config.ball_max_speed = self.ball_max_speed
+        config.respawn_delay = self.respawn_seconds
+        config.demo_mode = self.demo_mode
+        config.enable_team_demos = self.team_demos
+        scale_constants(config, self.factors)
+        set_mutators(arena, config)
