@@ -14,7 +14,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from rlgym_bridge.cli.commands import COMMANDS, overview
+from rlgym_bridge.cli.commands import COMMANDS, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.user_modules import leave_out_current_folder
@@ -76,6 +76,11 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
             stream=sys.stderr,
         )
         return _guarded(command, options)
+    except ModuleNotFoundError as error:
+        if (missing := explain_missing(error.name)) is None:
+            raise
+        print(f"error: {name}: {missing}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt as error:
         print(": ".join(["stopped", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 1
@@ -88,5 +93,7 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
     except (Exception, SystemExit) as error:  # whatever components of one's own raise
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
         ours = is_ours(error)
-        print(f"error: {str(error).strip() if ours else describe_error(error)}{notes}", file=sys.stderr)
+        missing = explain_missing(error.name) if isinstance(error, ModuleNotFoundError) else None
+        text = missing or (str(error).strip() if ours else describe_error(error))
+        print(f"error: {text}{notes}", file=sys.stderr)
         return 1 if ours and isinstance(error, RuntimeError) else 2

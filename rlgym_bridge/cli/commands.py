@@ -59,6 +59,28 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
+_EXTRAS: Final = {
+    "train": ("torch", "tensorboard", "openskill", "matplotlib"),
+    "view": ("rerun", "rerun_sdk", "pyarrow"),
+    "rllib": ("ray", "gymnasium", "msgpack_numpy"),
+    "replay": ("subtr_actor",),
+}
+"""Packages that each extra installs, by the names that are imported."""
+
+
+def explain_missing(package: str | None) -> str | None:
+    """Return which extra installs a package that is missing; None where none does.
+
+    Args:
+        package: Name of the module that could not be imported.
+    """
+    root = (package or "").partition(".")[0]
+    for extra, packages in _EXTRAS.items():
+        if root in packages:
+            return f'{root} is not installed, expected the extra {extra}: pip install "rlgym-bridge[{extra}]"'
+    return None
+
+
 def overview() -> str:
     """Return the help of the whole program."""
     lines = [

@@ -94,16 +94,20 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
 
 def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     name = "Chaser" if policy == CHASER else _name_of(Path(policy))
-    command = [sys.executable, "-P", "-m", "rlgym_bridge.live", policy, *allow_modules]
-    joined = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
     bot = flat.CustomBot(
         name=name,
         root_dir=str(Path.cwd()),
-        run_command=joined,
+        run_command=command_of(policy, allow_modules),
         agent_id=f"rlgym_bridge/{name.replace(' ', '-')}-{zlib.crc32(policy.encode()):08x}",
         loadout=_car_of(policy),
     )
     return flat.PlayerConfiguration(bot, team)
+
+
+def command_of(policy: str, allow_modules: Sequence[str] = ()) -> str:
+    """Return the command that plays a policy with this Python, without the current folder's modules."""
+    command = [sys.executable, "-P", "-m", "rlgym_bridge.live", policy, *allow_modules]
+    return subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
 
 
 def _name_of(folder: Path) -> str:

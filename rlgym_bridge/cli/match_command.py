@@ -18,6 +18,7 @@ from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.outcome import find_refusal, print_result, read_bot_report, summarise
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
+from rlgym_bridge.cli.shipped import MATCH_FILE, read_shipped_match
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
@@ -51,7 +52,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Rocket League itself."
     )
     parser.add_argument(
-        "config", nargs="?", type=Path, help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg)"
+        "config",
+        nargs="?",
+        type=Path,
+        help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg in the "
+        "current folder, or else the shipped bot against Chaser)",
     )
     bots = (
         "BOT is a policy folder, a training run, a bot.toml, or chaser; in the real game also human or "
@@ -159,11 +164,9 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
     if path is None:
         if options.blue or options.orange:
             return empty_match()
-        path = Path("rlbot.cfg")
+        path = Path(MATCH_FILE)
         if not path.is_file():
-            raise ConfigError(
-                f"there is no rlbot.cfg in {Path.cwd()}; name a match file, or give --blue and --orange"
-            )
+            return read_shipped_match()
     if options.server == "rlbot" and path.suffix == ".toml":
         parsed(Source(path))
         with catch_rlbot_errors(path):

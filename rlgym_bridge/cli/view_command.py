@@ -76,9 +76,7 @@ def _writer() -> Any:
     try:
         import rerun  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            "looking at a recording needs Rerun: pip install -c constraints.txt -e '.[view]'"
-        ) from error
+        raise ImportError('looking at a recording needs Rerun: pip install "rlgym-bridge[view]"') from error
     from rlgym_bridge.view.write import write_rrd
 
     return write_rrd

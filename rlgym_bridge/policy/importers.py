@@ -137,8 +137,7 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None]:
         import torch
     except ImportError as error:
         raise ImportError(
-            "reading torch's files needs torch (playing does not): "
-            "pip install -c constraints.txt -e '.[train]'"
+            'reading torch\'s files needs torch (playing does not): pip install "rlgym-bridge[train]"'
         ) from error
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)

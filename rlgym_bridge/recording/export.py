@@ -75,7 +75,7 @@ def write_parquet(recording: Recording, path: Path) -> None:
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(
-            "Parquet needs pyarrow: pip install -c constraints.txt -e '.[view]'; --csv does without"
+            'Parquet needs pyarrow: pip install "rlgym-bridge[view]"; --csv does without'
         ) from error
     table = pyarrow.table({name: np.ascontiguousarray(one) for name, one in columns_of(recording).items()})
     with path.open("wb") as file:  # by its name pyarrow would remove what it cannot write to

@@ -18,7 +18,7 @@ try:
     import torch  # noqa: F401
 except ImportError as missing:
     raise ImportError(
-        f'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]" ({missing})'
+        f'this needs Ray RLlib: pip install "rlgym-bridge[train,rllib]" ({missing})'
     ) from missing
 
 from rlgym_bridge.rllib.correct_actions import correct_applied_actions

@@ -19,7 +19,7 @@ from training.settings import TrainingSettings
 try:
     from torch.utils.tensorboard import SummaryWriter
 except ImportError as missing:
-    raise ImportError('training needs tensorboard: pip install -e ".[train]"') from missing
+    raise ImportError('training needs tensorboard: pip install "rlgym-bridge[train]"') from missing
 
 _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of

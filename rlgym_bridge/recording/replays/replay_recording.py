@@ -78,7 +78,7 @@ def _parse(path: Path) -> dict[str, Any]:
         import subtr_actor
     except ImportError as error:
         raise ImportError(
-            "reading replays needs subtr-actor-py: pip install -c constraints.txt -e '.[replay]'"
+            'reading replays needs subtr-actor-py: pip install "rlgym-bridge[replay]"'
         ) from error
     content = path.read_bytes()
     try:

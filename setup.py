@@ -1,0 +1,37 @@
+"""Build step: the wheel carries the shipped bot and its match inside the package."""
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+SHIPPED = [Path("rlbot.cfg"), *sorted(path.relative_to(ROOT) for path in (ROOT / "bot").rglob("*"))]
+
+
+class BuildWithShippedBot(build_py):
+    """Copy `bot/` and `rlbot.cfg` to `rlgym_bridge/shipped/`; an editable install does without."""
+
+    def run(self):
+        """Build the packages, then copy."""
+        super().run()
+        if not self.editable_mode:
+            for source, target in self._copies().items():
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+
+    def get_outputs(self, include_bytecode=True):
+        """Return all files that are built."""
+        copied = [] if self.editable_mode else list(self._copies().values())
+        return [*super().get_outputs(include_bytecode), *copied]
+
+    def _copies(self):
+        """Return the targets of the copies by their sources."""
+        files = [path for path in SHIPPED if (ROOT / path).is_file() and "__pycache__" not in path.parts]
+        return {
+            str(ROOT / path): str(Path(self.build_lib, "rlgym_bridge", "shipped", path)) for path in files
+        }
+
+
+setup(cmdclass={"build_py": BuildWithShippedBot})
