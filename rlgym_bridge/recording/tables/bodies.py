@@ -1,6 +1,5 @@
 """Where a ball or a car stands in a table: the parts of a map that `column_map.py` reads."""
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from typing import Any, Final
 
 from rlgym_bridge.game import CONTROL_NAMES, HITBOX_NAMES
 from rlgym_bridge.state import CAR_FIELDS
+from rlgym_bridge.user_input.nearest_key import nearest_key
 
 _ROTATIONS: Final = {"euler": 3, "quaternion": 4, "matrix": 9}
 BALL_KEYS: Final = ("position", "velocity", "angular_velocity", "forward_speed", *_ROTATIONS, "half_turn")
@@ -133,7 +133,7 @@ def known(values: Any, where: str, names: tuple[str, ...]) -> None:
         raise ValueError(f"{where} is {values!r}, expected a table of {', '.join(names)}")
     for name in values:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1, 0)[0]
+            near = nearest_key(name, names)
             raise ValueError(f"{where} has a key {name}, which means nothing; the nearest is {near}")
 
 
