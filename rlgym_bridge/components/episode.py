@@ -69,7 +69,8 @@ class ComponentCalls:
     def game(self) -> GameState[Any]:
         """The state of the latest `reset` or `step` in RLGym's form, made when it is first needed."""
         if self._game is None:
-            self._game = to_rlgym(self._present())
+            assert self._state is not None  # set by reset
+            self._game = to_rlgym(self._state)
         return self._game
 
     def renew_shared_info(self) -> None:
@@ -108,7 +109,8 @@ class ComponentCalls:
         if builder is None:
             return None
         game = None if self._obs_is_ours else self.game
-        return observe(builder, self._cars, self._present(), game, self.shared_info)
+        assert self._state is not None  # set by reset
+        return observe(builder, self._cars, self._state, game, self.shared_info)
 
     def parse(self, actions: np.ndarray) -> list[np.ndarray]:
         """Return the parser's rows for each car, unchecked: `(8,)` or `(ticks, 8)`.
@@ -120,7 +122,8 @@ class ComponentCalls:
             Exception: Whatever the parser raises.
         """
         game = None if self._parser_is_ours else self.game
-        return control_rows(self.parts.parser, actions, self._cars, self._present(), game, self.shared_info)
+        assert self._state is not None  # set by reset
+        return control_rows(self.parts.parser, actions, self._cars, self._state, game, self.shared_info)
 
     def judge(self) -> StepJudgement:
         """Ask conditions and rewards about the latest step.
@@ -128,15 +131,16 @@ class ComponentCalls:
         Raises:
             Exception: Whatever they raise.
         """
-        agents, parts = self.agents, self.parts
-        nobody: dict[Any, bool] = dict.fromkeys(agents, False)
-        ends, cuts = parts.termination_cond, parts.truncation_cond
-        terminated = nobody if ends is None else ends.is_done(agents, self.game, self.shared_info)
-        truncated = nobody if cuts is None else cuts.is_done(agents, self.game, self.shared_info)
-        rewards: dict[Any, Any] = {}
-        if parts.reward_fn is not None:
-            rewards = parts.reward_fn.get_rewards(agents, self.game, terminated, truncated, self.shared_info)
-        return StepJudgement({} if ends is None else terminated, {} if cuts is None else truncated, rewards)
+        parts, agents = self.parts, self.agents
+        ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
+        terminated = {} if ends is None else ends.is_done(agents, self.game, self.shared_info)
+        truncated = {} if cuts is None else cuts.is_done(agents, self.game, self.shared_info)
+        if reward is None:
+            return StepJudgement(terminated, truncated, {})
+        nobody = dict.fromkeys(agents, False)
+        flags = (nobody if ends is None else terminated, nobody if cuts is None else truncated)
+        rewards = reward.get_rewards(agents, self.game, *flags, self.shared_info)
+        return StepJudgement(terminated, truncated, rewards)
 
     def render(self) -> None:
         """Show the latest state to the renderer, where there is one."""
@@ -147,11 +151,6 @@ class ComponentCalls:
         """Close the renderer, where there is one."""
         if self.parts.renderer is not None:
             self.parts.renderer.close()
-
-    def _present(self) -> MatchState:
-        if self._state is None:
-            raise RuntimeError("the components have no episode yet, expected reset first")
-        return self._state
 
 
 @dataclass
