@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TRAIN := $(VENV)/.training
+DOCS := $(VENV)/.docs
 
-.PHONY: install match train test test-slow bench parity check clean
+.PHONY: install match train test test-slow bench parity docs check clean
 
 install: $(STAMP)
 
@@ -18,6 +19,10 @@ $(TRAIN): $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,replay,rllib]"
 	touch $@
 
+$(DOCS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $@
+
 match: $(STAMP)
 	mkdir -p logs
 	$(BIN)/rlgym-bridge match rlbot.cfg --pace lockstep --record logs/match-$$(date +%Y%m%d-%H%M%S).mcap
@@ -28,14 +33,17 @@ train: $(TRAIN)
 test: $(TRAIN)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: $(TRAIN)
+test-slow: $(TRAIN) $(DOCS)
 	$(BIN)/python -m pytest -m slow
 
 bench: $(TRAIN)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
-	$(BIN)/python -m tests.parity --write docs/parity.md
+	$(BIN)/python -m tests.parity --write docs/measured/parity.md
+
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 check: $(TRAIN)
 	$(BIN)/ruff check .

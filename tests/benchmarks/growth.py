@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.growth`: how stepping grows with arenas, processes and team size.
 
-Writes docs/performance.md and its plot.
+Writes docs/measured/performance.md and its plot.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default: 2)")
     parser.add_argument("--rounds", type=int, default=3, help="medians of so many (default: 3)")
-    parser.add_argument("--folder", type=Path, default=Path("docs"))
+    parser.add_argument("--folder", type=Path, default=Path("docs/measured"))
     options = parser.parse_args()
     guard()
     found = measure(options.seconds, options.rounds)

@@ -1,6 +1,6 @@
 """What RLlib's `MultiAgentEpisode.set_actions` does: as documented, and where ray 2.60.0 does something else.
 
-The second half fails when ray changes, so that the table in `docs/rllib.md` stays true.
+The second half fails when ray changes, so that the table in `docs/train/rllib.md` stays true.
 """
 
 import numpy as np

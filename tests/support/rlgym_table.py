@@ -1,4 +1,4 @@
-"""`python -m tests.support.rlgym_table`: checks each member of `rlgym.api`, writes docs/rlgym.md."""
+"""`python -m tests.support.rlgym_table`: check all of `rlgym.api`, and write docs/measured/rlgym.md."""
 
 import datetime
 import platform
@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.rlgym_members import CHECKS, members
 from tests.support.rlgym_worlds import WORLDS, world_of
 
-FILE = Path(__file__).parents[2] / "docs" / "rlgym.md"
+FILE = Path(__file__).parents[2] / "docs" / "measured" / "rlgym.md"
 Results = Mapping[tuple[str, str], bool]
 
 

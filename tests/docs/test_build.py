@@ -1,0 +1,50 @@
+"""The pages build without a warning and fetch nothing from elsewhere."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli.commands import COMMANDS
+from tests.support.documentation import ROOT
+from tests.support.processes import run_to_end
+
+pytest.importorskip("mkdocs", reason="the pages are built with the extra docs")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = run_to_end(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)], cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_every_command_has_a_page_with_its_options_and_exit_status(site: Path) -> None:
+    for name in COMMANDS:
+        page = (site / "reference" / "commands" / f"{name}.html").read_text(encoding="utf-8")
+        assert "--quiet" in page and "Exit status" in page and f"rlgym-bridge {name}" in page
+
+
+@pytest.mark.slow
+def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r"<(?:script|img|iframe)[^>]+src=\"?https?:[^>]*>", text), page
+        assert not re.findall(r"<link[^>]+stylesheet[^>]+https?:[^>]*>", text), page
+
+
+@pytest.mark.slow
+def test_what_the_code_knows_stands_in_the_pages(site: Path) -> None:
+    expected = {
+        "reference/units.html": "ball_known", "reference/dialect.html": "pad_timer", "design/map.html": "imports from",
+        "train/settings.html": "gae_lambda", "reference/api.html": "compare_recordings",
+    }  # fmt: skip
+    for page, word in expected.items():
+        text = (site / page).read_text(encoding="utf-8")
+        assert word in text and not re.search(r"<!-- (settings|dialect|rooms|fields: \w+) -->", text)

@@ -1,0 +1,70 @@
+"""A bot with modules of its own goes through all commands, as the pages on training say."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.policy.files import policy_path
+from tests.support.documentation_folders import FEW, run_command
+
+MATCH = "match --orange chaser --pace lockstep --max-overtime 0"
+SHORT = "--seconds 5 --matches 2 --processes 1"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"evaluate runs/mine chaser {SHORT}",
+        f"evaluate chaser runs/mine/checkpoints/latest {SHORT}",
+        f"sim-vs-server runs/mine chaser {SHORT}",
+        f"ratings runs/mine --most 2 {SHORT}",
+        "curves runs/mine",
+        "average runs/mine --out average",
+        "parity --policy runs/mine --ticks 2000",
+    ],
+    ids=lambda words: " ".join(words.split()[:2]),
+)
+def test_commands_take_a_run_with_modules_of_its_own(words: str, own: Path) -> None:
+    run_command(own, words)
+
+
+@pytest.mark.slow  # Ray
+def test_imitate_takes_a_run_with_modules_of_its_own(own: Path) -> None:
+    run_command(own, "imitate match.mcap --run runs/mine --epochs 1 --layers 8 --out runs/clone")
+
+
+@pytest.mark.slow  # Ray
+def test_episodes_are_made_of_what_a_run_has_played(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rlgym_bridge.policy.run_modules import run_modules
+    from rlgym_bridge.rllib import episodes_from_recording
+
+    monkeypatch.syspath_prepend(own)
+    assert episodes_from_recording(own / "match.mcap", allow_modules=run_modules(own / "runs" / "mine"))
+    with pytest.raises(ValueError, match="importing it would run code of my_parts"):
+        episodes_from_recording(own / "match.mcap")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (f"evaluate bare chaser {SHORT}", 2),
+        (f"{MATCH} --blue bare --seconds 2", 1),
+        ("parity --policy bare", 2),
+        pytest.param("imitate match.mcap --out clone", 2, marks=pytest.mark.slow),  # Ray
+    ],
+    ids=lambda words: str(words).partition(" ")[0],
+)
+def test_a_policy_folder_by_itself_needs_its_modules_named(words: str, code: int, own: Path) -> None:
+    run = own / "runs" / "mine"
+    shutil.copytree(policy_path(str(run)), own / "bare", dirs_exist_ok=True)
+    shutil.copy(run / "run.toml", own / "bare")  # a policy folder is no run, whatever lies in it
+    assert "--allow-modules my_parts" in run_command(own, words, code)
+
+
+def test_training_begins_at_recorded_states(reader: Path, tmp_path: Path) -> None:
+    for name in ("recorded_bot.py", "match.mcap"):
+        shutil.copy(reader / name, tmp_path)
+    settings = (reader / "recorded.toml").read_text(encoding="utf-8")
+    (tmp_path / "recorded.toml").write_text(FEW.replace("300", "200") + settings, encoding="utf-8")
+    run_command(tmp_path, "train recorded.toml --out run -q")

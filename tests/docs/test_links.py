@@ -1,0 +1,86 @@
+"""What the documentation names is there: pages, pictures, files, modules, tests."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.documentation import PAGES, ROOT, prose
+
+TO_COME = {"bot/dialect.toml"}
+"""Files that users make."""
+ROOMS = ("rlgym_bridge", "training", "tests", "bot", "docs")
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as mkdocs and GitHub make them of plain words."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def is_module(word: str) -> bool:
+    path = ROOT / word.replace(".", "/")
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def is_name(word: str) -> bool:
+    """Return whether a module defines or imports a name; nothing is imported, for that takes Ray seconds."""
+    module, _, name = word.rpartition(".")
+    path = ROOT / module.replace(".", "/")
+    files = [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+    return any(re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")) for file in files)
+
+
+@pages
+def test_links_and_pictures_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose(page)):
+        path, _, anchor = link.partition("#")
+        target = page if not path else (page.parent / path).resolve()
+        if "reference/commands/" in target.as_posix():  # made from the parsers
+            continue
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pages
+def test_paths_modules_and_tests_in_prose_exist(page: Path) -> None:
+    for word in re.findall(r"`([\w./-]+)`", page.read_text(encoding="utf-8")):
+        if word.startswith(tuple(f"{room}/" for room in ROOMS)) and "NUMBER" not in word:
+            assert word in TO_COME or (ROOT / word).exists(), word
+        elif re.fullmatch(r"(rlgym_bridge|training|tests)(\.\w+)+", word) and not word.endswith(".py"):
+            assert is_module(word) or is_name(word), word
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    written = [path.relative_to(ROOT / "docs").as_posix() for path in PAGES if ROOT / "docs" in path.parents]
+    assert not [path for path in written if f": {path}\n" not in listed]
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    shown = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pictures = [path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}")]
+    assert pictures and not [path.name for path in pictures if path.name not in shown]
+
+
+def test_the_readme_is_an_entrance() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150 and len(text.split()) <= 1300
+    first_screen = text.splitlines()[:45]
+    for word in ("py -3.11 -m venv", "make match", "## Your bot in Rocket League", "RLBot v5"):
+        assert any(word in line for line in first_screen), word
+
+
+def test_rooms_of_the_package_are_on_the_map() -> None:
+    said = (ROOT / "docs" / "design" / "map.md").read_text(encoding="utf-8")
+    rooms = [path.parent.name for path in (ROOT / "rlgym_bridge").glob("*/__init__.py")]
+    modules = [path.name for path in (ROOT / "rlgym_bridge").glob("*.py") if path.name != "__init__.py"]
+    assert not [room for room in rooms if f"`rlgym_bridge/{room}/" not in said]
+    assert not [module for module in modules if f"`rlgym_bridge/{module}`" not in said]
+
+
+def test_each_word_of_the_glossary_stands_there_once() -> None:
+    said = (ROOT / "docs" / "design" / "glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| ([^|]+) \|", said, re.MULTILINE)[2:]
+    assert len(words) > 15 and len(set(words)) == len(words) and words == sorted(words, key=str.lower)
