@@ -24,7 +24,7 @@ from rlgym_bridge.policy.shape import PolicyShape
 from training.runs.stopping import ENDING
 from training.selfplay.matches import SelfPlayMatches
 from training.selfplay.policy_rows import unpack
-from training.selfplay.sides import learned_seats, seats_of, snapshot_sides
+from training.selfplay.sides import cars_of_sides, learned_cars, snapshot_sides
 from training.settings import TrainingSettings
 from training.shared import Layout, SharedArrays, rollout_layout
 
@@ -194,8 +194,8 @@ class _Collector:
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
         self._env = SelfPlayMatches(settings)
-        self._snapshot = seats_of(snapshot_sides(settings), settings)
-        self._learned = learned_seats(settings)
+        self._snapshot = cars_of_sides(snapshot_sides(settings), settings)
+        self._learned = learned_cars(settings)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
 

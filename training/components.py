@@ -1,4 +1,4 @@
-"""What is trained: what a bot sees and can do, what it is rewarded for, how matches begin and end.
+"""Define what is trained: observation, actions, rewards, and how episodes begin and end.
 
 For a bot of one's own `components = "my_bot"` in its config.toml names a module that begins with
 `from training.components import *` and has one or more of these functions anew.

@@ -1,4 +1,4 @@
-"""What is trained: the task that the setting `components` or `env` names, and the matches made of it.
+"""Make the matches of a run from the components that its settings name.
 
 `components` is a module with the functions that `FUNCTIONS` lists, as `training.components`: each may be
 one's own, the others taken by `from training.components import *`. `env` is a function that returns the
@@ -23,7 +23,7 @@ FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 
 
 class Task:
-    """What a run trains.
+    """The task that a run trains.
 
     Args:
         settings: Of the run.

@@ -1,4 +1,4 @@
-"""A policy that does what recorded matches show: behaviour cloning with RLlib.
+"""Clone the behaviour of recorded bots with RLlib.
 
 recordings -> episodes -> what the game applied in place of what was commanded -> Parquet
 -> behaviour cloning with RLlib -> policy folder, and how often it is right on what it never saw
@@ -34,7 +34,7 @@ _UPDATES: Final = 1000  # gradient steps at least, where nobody says how many
 
 @dataclass(frozen=True)
 class Imitation:
-    """How an imitation went.
+    """The result of an imitation.
 
     Attributes:
         bots: Agent ids of those imitated.

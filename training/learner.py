@@ -24,7 +24,7 @@ from training.runs.checkpoints import Checkpoints
 from training.runs.restore import STATE_FILE, load_start, load_state
 from training.selfplay.policy_rows import pack
 from training.selfplay.rivals import Rival
-from training.selfplay.sides import learned_seats, rival_sides
+from training.selfplay.sides import learned_cars, rival_sides
 from training.selfplay.snapshots import Snapshots
 from training.settings import SettingsError, TrainingSettings, hitbox_number
 
@@ -93,7 +93,7 @@ class PPOLearner:
         self.critic = Critic(self.shape.obs_size, settings.critic_layers).to(self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
-        self.learned = learned_seats(settings)
+        self.learned = learned_cars(settings)
         self.modules = self._task.modules()
         if settings.rival:  # can it be played?
             Rival(settings, self._task, rival_sides(settings))

@@ -1,4 +1,4 @@
-"""Whole matches between two policies, many at once: RocketSim without a server.
+"""Play whole matches between two policies, many at once, in RocketSim without a server.
 
 A match is a stretch of game time; a goal is followed by the next kickoff at once. Policies see and act
 as in training: their own observations and parsers, a decision every `tick_skip` ticks.
@@ -27,7 +27,7 @@ from rlgym_bridge.state import MatchState, derive
 
 @dataclass
 class MatchTotals:
-    """What some matches came to.
+    """Goals and touches of some matches.
 
     Attributes:
         goals: `(matches, 2)` int64, of blue and orange.

@@ -86,7 +86,7 @@ class Local:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one iteration learns from.
+    """The batch that one iteration learns from.
 
     Attributes:
         shown: `(K * (T + 1) * L, S)` float32, observations as the networks see them.

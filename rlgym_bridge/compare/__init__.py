@@ -1,1 +1,1 @@
-"""How far the two worlds differ: timing, parity, and where RocketSim and a recording part."""
+"""Measure how far simulator and game differ, in timing, physics and play."""

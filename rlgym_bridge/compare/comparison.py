@@ -1,4 +1,4 @@
-"""One comparison from beginning to end: fit the time, then the lag, then measure, then judge.
+"""Compare recordings with RocketSim: fit the time, then the lag, then measure, then judge.
 
 Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> verdicts
 """
@@ -32,7 +32,7 @@ _BODIES = ("ball", "car")  # rows of all situations of a body together
 
 @dataclass
 class Fit:
-    """What was fitted of one recording before anything was measured.
+    """The fitted clock, tick offset and input lag of one recording.
 
     Attributes:
         source: Its name.
@@ -64,7 +64,7 @@ class Fit:
 
 @dataclass
 class Comparison:
-    """Where RocketSim and recordings part.
+    """The differences between RocketSim and recordings.
 
     Attributes:
         fits: The time and the lag of each recording.
@@ -106,18 +106,18 @@ class Comparison:
 
     @property
     def lag_is_unsure(self) -> bool:
-        """Whether inputs of a recording tell of a lag, and not of which."""
+        """True if an input lag was fitted and is not certain."""
         return any(fit.lag.windows and fit.lag.sure < SURE for fit in self.fits)
 
     @property
     def inputs_are_off(self) -> bool:
-        """Whether inputs are lacking, wrong, or act nobody knows when: cars then tell no constant."""
+        """True if inputs are missing, wrong or of uncertain latency: no constants are fitted to cars then."""
         lacking = any(one.shown or one.said for one in self.missing)
         return self.lag_is_unsure or lacking or any(one.wrong for one in self.worth)
 
     @property
     def agrees(self) -> bool:
-        """Whether all that differs is a matter of time: no gap of the physics, no input missing."""
+        """True if nothing but timing differs: no physics gap, and no input missing."""
         kinds = {gap.kind for gap in self.gaps} | {row.verdict for row in self.situations}
         return not kinds & {GapVerdict.PHYSICS, GapVerdict.MISSING}
 
@@ -135,7 +135,7 @@ class Comparison:
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether no situation has enough windows to judge."""
+        """True if no situation has enough windows to judge."""
         return all(row.verdict is GapVerdict.FEW for row in self.situations)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How late actions act in a recording, as training takes it: a range for episodes, noise for decisions."""
+"""Estimate the action delay of a recording, as training's settings take it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _LEAST: Final = 8  # inputs of a stretch of play that tell its latency
 
 @dataclass(frozen=True)
 class ActionDelay:
-    """How late actions act, in ticks.
+    """The action delay of a recording, in ticks.
 
     Attributes:
         low, high: Range over stretches of play, for training's `action_delay`: the soonest that an action can
@@ -42,7 +42,7 @@ class ActionDelay:
 
 
 class _Stretch(NamedTuple):
-    """What a car shows in a stretch of play: ticks that inputs act late, and that decisions wait for one."""
+    """Input latencies, and waits of decisions for an input, of one car in a stretch, `(n,)` ticks each."""
 
     late: np.ndarray
     waits: np.ndarray

@@ -1,4 +1,4 @@
-"""How far RocketSim and a recording part: errors of many windows, for each horizon and situation.
+"""Measure the errors of many windows, for each horizon and situation.
 
 The noise floor is measured in the same way, on a recording of RocketSim itself: it is let go some way before
 each window, and what it then does is taken for the recording, seen at the moments at which that shows rows.

@@ -1,4 +1,4 @@
-"""How a match was played, in pieces of ten seconds: what two sets of matches are compared by.
+"""Describe how a match was played by features of ten-second pieces.
 
 MatchRecording -> pieces of play -> features of each car
 """
@@ -25,7 +25,7 @@ _PRESSED: Final = 0.5
 
 @dataclass
 class Pieces:
-    """What some pieces of play have in numbers.
+    """The features of some pieces of play.
 
     Attributes:
         means: By name: `(pieces,)`, one number a piece.

@@ -1,4 +1,4 @@
-"""The gaps of a comparison as sentences: what was found, how large, and how sure that is."""
+"""Describe the gaps of a comparison, with sizes and intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

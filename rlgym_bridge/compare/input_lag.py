@@ -1,4 +1,4 @@
-"""How late inputs act: the simulation is driven with each lag, and the one that fits is taken.
+"""Fit the input lag: drive the simulation with each lag, and take the one that fits best.
 
 A game that hiccups may take inputs a tick sooner or later from there on [seen in a real recording]: then
 the recording has pieces, each with a lag of its own.
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class LagFit:
-    """How late inputs act.
+    """The fitted input lag, in ticks.
 
     Attributes:
         ticks: With lag L the controls of a row drive the tick that begins L ticks after it; where a recording

@@ -1,4 +1,4 @@
-"""A match seen from the other side."""
+"""Turn a match around, so that the teams change sides."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Which inputs a recording seems to lack: what the cars do that the recorded controls do not explain.
+"""Find controls that a recording lacks: what cars do that the recorded controls do not explain.
 
 A control that is 0 throughout may have been left out, or left alone. So it is tried: where the simulation is
 far off over a short window, the window is simulated again with the control held, and where that makes up for
@@ -57,14 +57,14 @@ class Missing:
 
     @property
     def shown(self) -> bool:
-        """Whether the recording itself shows that the control was used."""
+        """True if the cars' motion shows that the control was used."""
         share = _EXPLAINED if self.doubtful else _SHARE
         return self.explained >= _LEAST and self.explained >= share * self.far_off
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What a recorded control explains.
+    """The share of windows that a recorded control explains.
 
     Attributes:
         car: Row of the car.
@@ -81,7 +81,7 @@ class Worth:
 
     @property
     def wrong(self) -> bool:
-        """Whether the recording is better explained without it."""
+        """True if the simulation is nearer to the recording without it."""
         return self.helps < 0.5
 
 

@@ -1,4 +1,4 @@
-"""Whether bodies are where a field is, and move and turn as they say: else a column or a unit is another.
+"""Check that bodies are on the field and move as their velocities say, to find wrong columns or units.
 
 A table in metres agrees with itself, and a simulation that begins outside of the field says nothing about the
 game; so what cannot be is refused before anything is fitted.

@@ -1,4 +1,4 @@
-"""Plots of a comparison as SVG, to stand in a page without anything else."""
+"""Draw plots of a comparison as SVG."""
 
 from collections.abc import Mapping, Sequence
 from html import escape

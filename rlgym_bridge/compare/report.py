@@ -1,4 +1,4 @@
-"""A comparison as one HTML page that needs nothing else."""
+"""Write a comparison as one self-contained HTML page."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""RocketSim put where a recording is, and rolled forward over the recorded inputs.
+"""Put RocketSim into a recorded state, and roll it forward with the recorded inputs.
 
 `set_state` does not restore what is hidden: wheel forces, contacts, ramps, timers. So the simulation follows
 the recording for a while before a window starts: set, step, set, step, ... set; what a step leaves hidden
@@ -42,7 +42,7 @@ _FAR: Final = (0.0, 0.0, 1500.0)  # where a ball that takes no part hangs
 
 @dataclass(frozen=True)
 class Path:
-    """What the simulation did from the start of a window on.
+    """The simulated bodies from the start of a window on.
 
     Attributes:
         values: `(ticks + 1, bodies, 18)`, row 0 being the start.

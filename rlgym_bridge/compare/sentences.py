@@ -1,4 +1,4 @@
-"""What was fitted, in a sentence."""
+"""Describe fits and gaps in sentences."""
 
 import math
 from typing import TYPE_CHECKING

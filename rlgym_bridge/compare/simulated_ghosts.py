@@ -1,4 +1,4 @@
-"""What RocketSim does from each second of a recording on, row by row, to be seen beside it."""
+"""Simulate a recording anew from each of its seconds on, to be drawn beside it."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How large a gap of a constant is: gravity, drag, boost, each fitted to what the simulation is off.
+"""Fit physics constants (gravity, drag, boost, jumps) to the simulation's errors.
 
 The simulation runs once more with each constant changed a little. That shows what such a change does to every
 window; least squares then says how much of each change the recording has. What the clock would do is fitted
@@ -68,7 +68,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Size:
-    """What a constant is in the recording, as a multiple of RocketSim's.
+    """The value of a constant in the recording, as a multiple of RocketSim's.
 
     Attributes:
         name: Of the constant.

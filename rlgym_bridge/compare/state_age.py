@@ -1,4 +1,4 @@
-"""How old what the frames of a replay show is: each body's state comes from some tick before.
+"""Estimate how many ticks old each body's state is in a replay frame.
 
 Positions tell it, as they tell the time: between two frames a body moves by its velocity times the ticks
 that went by.
@@ -23,7 +23,7 @@ _AGEING: Final = 1e-4  # uu per tick: where nothing else tells, a state is as ol
 
 @dataclass(frozen=True)
 class OffsetFit:
-    """How old what a replay's frame shows is.
+    """The ages of the states in a replay's frames.
 
     Attributes:
         ticks: Ticks before the frame's time, median over all bodies shown; 0 where rows say their tick.

@@ -43,7 +43,7 @@ class TimedRecording:
 
     @property
     def driven(self) -> bool:
-        """Whether there are inputs, so that cars can be simulated."""
+        """True if there are inputs, so that cars can be simulated."""
         return self.recording.inputs is not Inputs.NONE and bool(self.recording.inputs_recorded.any())
 
     @property

@@ -1,4 +1,4 @@
-"""When each row of a recording was, in ticks: the scale of its clock.
+"""Fit the time of each row of a recording, in ticks, and the scale of its clock.
 
 Positions tell the time: between two rows a body moves by its velocity times the time that went by. No
 constant of the physics is in that, so a gap in the physics cannot be taken for one of the clock.
@@ -27,7 +27,7 @@ _TOGETHER: Final = 16  # steps of such a clock that are measured together
 
 @dataclass(frozen=True)
 class ClockFit:
-    """How fast the recording's clock runs.
+    """The fitted scale of the recording's clock.
 
     Attributes:
         scale: Seconds of the game in a second of the recording, median over stretches.
@@ -48,7 +48,7 @@ class ClockFit:
 
 @dataclass(frozen=True)
 class Timeline:
-    """When the rows were.
+    """The times of the rows, in ticks.
 
     Attributes:
         times: `(rows, cars + 1)` float64 ticks, of each car and last of the ball.
@@ -162,7 +162,7 @@ def _wavers(ratios: np.ndarray) -> bool:
 
 
 class _Ways(NamedTuple):
-    """How far bodies should have moved, and how far they did, `(n,)` uu each; whether the clock wavers."""
+    """Expected and recorded distances of bodies, `(n,)` uu each, and whether the clock wavers."""
 
     said: np.ndarray
     found: np.ndarray

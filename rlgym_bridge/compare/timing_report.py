@@ -1,4 +1,4 @@
-"""When inputs act and when packets come, told by a car whose every input is numbered.
+"""Measure input latency and packet loss with a car whose inputs are numbered.
 
 With latency L the input that answers packet N drives N + L to N + L + 1: packet N + L + 1 shows it first.
 """
@@ -43,7 +43,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class TimingReport:
-    """What a session shows.
+    """The measured timing of a session.
 
     Attributes:
         packets: Packets in play.

@@ -1,4 +1,4 @@
-"""How far RocketSim may be off a recording before it is called a gap: the one table of it.
+"""Tolerances: the largest errors against a recording that are not called a gap.
 
 Each number is a median position error in uu, at 1, 12, 60, 120 and 240 ticks. Below the noise floor, which
 every comparison measures for itself, nothing is called a gap either.

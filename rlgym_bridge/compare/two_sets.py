@@ -1,4 +1,4 @@
-"""Are two sets of matches played alike? Feature by feature, with distances, intervals and a correction.
+"""Test whether two sets of matches were played alike, feature by feature (permutation test).
 
 Pieces of play are what is drawn at random: ticks of a piece hang together. For every feature a distance
 between the sets is set beside the distances of the same pieces dealt out at random; the largest of all
@@ -65,7 +65,7 @@ class Against:
 
     @property
     def alike(self) -> bool:
-        """Whether no feature differs."""
+        """True if no feature differs."""
         return not any(one.differs for one in self.differences)
 
     def as_json(self) -> dict[str, Any]:

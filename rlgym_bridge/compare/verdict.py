@@ -1,4 +1,4 @@
-"""What a median error means: agreement, a gap of physics or timing, something hidden or missing."""
+"""Judge median errors: agreement, a physics or timing gap, hidden state or missing inputs."""
 
 import enum
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from rlgym_bridge.compare.windows import (
 
 
 class GapVerdict(enum.Enum):
-    """What an error is put down to."""
+    """The explanation of an error."""
 
     AGREES = "agrees"
     PHYSICS = "physics gap"
@@ -35,7 +35,7 @@ class GapVerdict(enum.Enum):
 
 
 class Doubts(NamedTuple):
-    """What nobody knows of the recordings.
+    """Unknowns of the recordings that can explain an error.
 
     Attributes:
         lag: How late inputs act, to the tick.

@@ -1,4 +1,4 @@
-"""Where windows of a comparison start, how far they reach, and what situation each is in."""
+"""Choose the windows of a comparison, and name the situation of each."""
 
 from typing import Final, TypeVar
 

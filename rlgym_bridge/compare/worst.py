@@ -1,4 +1,4 @@
-"""The windows in which simulator and recording part most: where to look."""
+"""Find the windows in which simulator and recording differ most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

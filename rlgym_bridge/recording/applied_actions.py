@@ -1,4 +1,4 @@
-"""Which action the game applied: from the controls of its packets back to the policy's own choices.
+"""Find the action that the game applied, from the controls that its packets show.
 
 A policy chooses on the state of tick k. In training its action then drives the ticks k+d -> k+d+1 and so on,
 d being the action delay, until the next one takes over. In a match inputs come late or are lost, and the game
@@ -24,7 +24,7 @@ _BACK: Final = 16  # decisions that an action may be late and is still told from
 
 
 class ActionFinder:
-    """Knows what controls each action of a car makes.
+    """The controls that each action of a car makes, to look actions up by them.
 
     Args:
         parser: The action parser, as the car has it.

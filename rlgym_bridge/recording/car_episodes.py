@@ -1,4 +1,4 @@
-"""A recorded match as what each of our cars saw, chose, and what the game applied: episode after episode."""
+"""Turn a recorded match into episodes: what each car saw, chose, and what the game applied."""
 
 import json
 import logging
@@ -59,7 +59,7 @@ class Played:
 
     @property
     def differs(self) -> np.ndarray:
-        """Where the game applied another action than was chosen, `(n,)` bool."""
+        """Decisions for which the game applied another action than was chosen, `(n,)` bool."""
         meant = self.chosen.clip(-1, 1) if self.space[0] == "gaussian" else self.chosen
         found: np.ndarray = (self.applied != meant).reshape(len(meant), -1).any(1)
         return found

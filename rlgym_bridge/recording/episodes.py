@@ -1,4 +1,4 @@
-"""Where the episodes of a recorded match begin and end."""
+"""Find where the episodes of a recorded match begin and end."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""A recording as a table of numbers: CSV and Parquet."""
+"""Export a recording as a table of numbers: CSV or Parquet."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Episodes that begin where recorded matches were."""
+"""Begin episodes in states of recorded matches."""
 
 from collections.abc import Sequence
 from pathlib import Path

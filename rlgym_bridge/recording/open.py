@@ -1,4 +1,4 @@
-"""One function for every kind of recording."""
+"""Open any kind of recording."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a recording holds, wherever it comes from: a match of ours, a table of somebody else's, a replay.
+"""A recording of any source as arrays: a match, a table of numbers, or a replay.
 
 MCAP file -> mcap/    ->|
 CSV, JSON -> tables/  ->| Recording -> compare, inspect, view, training
@@ -16,7 +16,7 @@ from rlgym_bridge.state import MatchState
 
 
 class TimeBase(enum.Enum):
-    """What the times of a recording can be trusted for."""
+    """The source of a recording's times, which says how exact they are."""
 
     TICKS = "ticks"
     """`tick` is the game's own count: exact."""
@@ -27,7 +27,7 @@ class TimeBase(enum.Enum):
 
 
 class Inputs(enum.Enum):
-    """What the controls in a recording's states are."""
+    """The meaning of the controls in a recording's states."""
 
     APPLIED = "applied"
     """Row k holds what drove the tick that ended in row k."""

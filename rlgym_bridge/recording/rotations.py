@@ -1,4 +1,4 @@
-"""Rotations as tables and replays write them, to the matrices that a state holds.
+"""Convert Euler angles and quaternions to the rotation matrices of a state, and back.
 
 All matrices have the columns forward, right, up in world axes; right of +x is +y, as in the game.
 """

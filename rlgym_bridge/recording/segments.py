@@ -1,4 +1,4 @@
-"""Where the rows of somebody else's recording do not follow each other."""
+"""Find the rows of a recording that do not follow from the row before."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""RLlib episodes made of whole arrays, in place of step after step."""
+"""Make RLlib episodes of whole arrays, not step by step."""
 
 from collections.abc import Mapping
 from typing import Any

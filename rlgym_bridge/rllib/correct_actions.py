@@ -1,4 +1,4 @@
-"""The actions that a game applied, written into RLlib's episodes over those that a policy commanded.
+"""Replace the actions that a policy commanded by those that the game applied, in RLlib's episodes.
 
 An input that was late, lost or held makes them differ. A learner that reads what was commanded learns from
 actions that never happened, so they are overwritten before it does, and their probabilities with them.
@@ -27,7 +27,7 @@ class _Part(NamedTuple):
 
 
 class _Write(NamedTuple):
-    """What is written for one agent."""
+    """New actions and log-probabilities of one agent."""
 
     actions: _Part | None  # None where none changes
     logp: _Part | None  # None where the episode has none

@@ -1,4 +1,4 @@
-"""The probability of actions that were written over others, as RLlib's learners read it."""
+"""Compute the log-probabilities of replaced actions, as RLlib's learners read them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Learning from episodes in files: Parquet that RLlib's offline algorithms read, and behaviour cloning.
+"""Write episodes as Parquet for RLlib's offline algorithms, and clone behaviour from them.
 
 RLlib reads episodes of single agents alone, so each agent's part is a row of its own.
 """

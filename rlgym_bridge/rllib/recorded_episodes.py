@@ -1,4 +1,4 @@
-"""Recorded matches as RLlib's episodes."""
+"""Turn recorded matches into RLlib's episodes."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path

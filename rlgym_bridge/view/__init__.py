@@ -1,1 +1,1 @@
-"""Recordings as pictures: a file for Rerun's viewer, and the viewer."""
+"""Show recordings: write files for the Rerun viewer, and start it."""

@@ -1,4 +1,4 @@
-"""How the viewer opens: the field from all sides and from the stand, curves below."""
+"""Lay out the viewer: the field from all sides and from the stand, curves below."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""RocketSim's ghosts as wire frames beside the recorded bodies, and how far apart the two are."""
+"""Log RocketSim's bodies as wire frames beside the recorded ones, and the distance between them."""
 
 from typing import Final
 

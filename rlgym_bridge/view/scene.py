@@ -1,4 +1,4 @@
-"""What moves on the field, and the field, as Rerun draws it in three dimensions.
+"""Log the field, ball, cars and boost pads for Rerun's three-dimensional view.
 
 /match          the game's coordinates, uu, mirrored as a whole
 /match/field    meshes, lines, goals, floor      static

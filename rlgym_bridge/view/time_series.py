@@ -1,4 +1,4 @@
-"""What is drawn over time and what is told in words.
+"""Log curves over time, the scoreboard and events.
 
     entity        what
     /speed/*      uu/s, of the ball and each car

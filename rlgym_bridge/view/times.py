@@ -1,4 +1,4 @@
-"""When the rows of a recording are drawn, and in which of them a body is."""
+"""Work out when the rows of a recording are drawn, and which bodies each of them shows."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Rerun's viewer, in its window or in the browser; whatever is served is served on this machine alone.
+"""Start Rerun's viewer in its window or the browser; it is served on this machine alone.
 
 Rerun's Python functions serve to the whole network, its program does so where it is told to.
 """

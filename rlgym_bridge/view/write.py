@@ -1,4 +1,4 @@
-"""A recording written as a file of Rerun's."""
+"""Write a recording as a file for Rerun."""
 
 from pathlib import Path
 from uuid import uuid4

@@ -21,7 +21,7 @@ from training.runs.lock import Locked
 from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
 from training.selfplay.rivals import Rival
-from training.selfplay.sides import learned_seats, rival_sides, seats_of, snapshot_sides
+from training.selfplay.sides import cars_of_sides, learned_cars, rival_sides, snapshot_sides
 from training.settings import SettingsError, TrainingSettings, check_settings
 
 SMALL = {
@@ -297,7 +297,7 @@ def test_a_collector_that_vanishes_is_named_with_its_exit_code(
 
 def test_snapshots_play_a_share_of_the_matches_from_both_sides(tmp_path: Path) -> None:
     small = settings(tmp_path, team_sizes=[2, 1], matches=10, snapshot_share=0.4)
-    seats = seats_of(snapshot_sides(small), small)
+    seats = cars_of_sides(snapshot_sides(small), small)
     assert seats[:4].tolist() == [[True, True, False], [False, False, True]] * 2
     assert not seats[4:].any()
 
@@ -305,7 +305,7 @@ def test_snapshots_play_a_share_of_the_matches_from_both_sides(tmp_path: Path) -
 def test_a_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None:
     small = settings(tmp_path, matches=10, snapshot_share=0.2, rival="chaser", rival_share=0.4)
     assert rival_sides(small).tolist() == [0, 0, 1, -1, 1, -1, 0, 0, 0, 0]
-    assert learned_seats(small).sum() == 20 - 2 - 4
+    assert learned_cars(small).sum() == 20 - 2 - 4
     run = {"components": "training.components", "rival": "chaser", "rival_share": 0.5, "steps": 1000}
     out = tmp_path / "run"
     assert main(settings(out, **run), quiet=True).steps >= 1000

@@ -1,4 +1,4 @@
-"""Env runners of self-play: who sits where is as in the collectors of a single machine."""
+"""Run self-play matches as RLlib's env runner, with opponents as in training on one machine."""
 
 import logging
 import traceback
@@ -12,7 +12,7 @@ from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
 from rlgym_bridge.rllib.match_runner import NOBODY, MatchRunner
 from training.returns import RunningScale
 from training.selfplay.matches import SelfPlayMatches
-from training.selfplay.sides import rival_sides, seats_of, snapshot_sides
+from training.selfplay.sides import cars_of_sides, rival_sides, snapshot_sides
 
 MAIN: Final = "main"
 SNAPSHOT: Final = "snapshot"
@@ -31,8 +31,8 @@ class SelfPlayRunner(MatchRunner):
         """Return the matches of a run."""
         settings = self.config.env_config["settings"]
         seats = np.full((matches, settings.cars), MAIN, object)
-        seats[seats_of(snapshot_sides(settings), settings)] = SNAPSHOT
-        seats[seats_of(rival_sides(settings), settings)] = NOBODY
+        seats[cars_of_sides(snapshot_sides(settings), settings)] = SNAPSHOT
+        seats[cars_of_sides(rival_sides(settings), settings)] = NOBODY
         self._seats: list[list[str]] = seats.tolist()
         self._steps = settings.rollout_steps * int((seats == MAIN).sum())
         if self.worker_index:  # its errors are told by who trains

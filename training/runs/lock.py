@@ -1,4 +1,4 @@
-"""One training to a folder: two would write over each other's checkpoints."""
+"""Lock the folder of a run: two trainings would overwrite each other's checkpoints."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a run goes: a table in the terminal, `progress.csv` and TensorBoard in the run's folder."""
+"""Show and log the progress of a run: terminal, `progress.csv` and TensorBoard."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""progress.csv, kept fit to be gone on with: after a crash it holds more than the checkpoint knows of."""
+"""Trim progress.csv to the checkpoint that a run is resumed from, and read it."""
 
 import csv
 import io

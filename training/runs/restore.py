@@ -1,4 +1,4 @@
-"""What a training goes on from, the state in a checkpoint or a policy alone, if it fits what is trained."""
+"""Load the checkpoint or policy that training continues from, and check that it fits."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -22,7 +22,7 @@ from training.settings import SettingsError, TrainingSettings
 
 @dataclass(frozen=True)
 class Iteration:
-    """What an engine did.
+    """The result of one iteration of an engine.
 
     Attributes:
         steps: Agent steps learned from.
@@ -36,7 +36,7 @@ class Iteration:
 
 
 class Engine(Protocol):
-    """What plays and learns; a context manager made of a learner.
+    """An engine that plays and learns; a context manager made of a learner.
 
     Attributes:
         count: Collectors, or env runners.
@@ -66,7 +66,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes:
         steps: Agent steps trained, those before a resume included.

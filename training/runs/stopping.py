@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish that is granted at the end of an iteration, so that nothing half done is saved."""
+"""Finish the iteration and save a checkpoint on SIGINT."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""How strong the policy in training is: an openskill rating, from goals against its older versions.
+"""Rate the policy in training (openskill), by goals against its older versions.
 
     goals in the matches against a snapshot -> Plackett-Luce -> rating
 

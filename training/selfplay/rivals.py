@@ -13,7 +13,7 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.state import MatchState
 from training.environment import Task
-from training.selfplay.sides import seats_of
+from training.selfplay.sides import cars_of_sides
 from training.settings import SettingsError, TrainingSettings
 
 _PROBED = 1000  # actions at most whose rows are compared
@@ -60,7 +60,7 @@ class Rival:
                 f'rival is "{name}", whose observation {type(self._obs).__name__} has no build_batch'
             )
         self.reads: Sequence[str] = () if self._obs is None else getattr(self._obs, "reads", ())
-        self.delays = np.where(seats_of(sides, settings), player_spec.timing.action_delay, -1)
+        self.delays = np.where(cars_of_sides(sides, settings), player_spec.timing.action_delay, -1)
         blue, cars = settings.team_sizes[0], settings.cars
         self._places = [
             (player_spec.policy(), np.flatnonzero(sides == side), list(seats))
@@ -83,7 +83,7 @@ class Rival:
 
 
 def _same_actions(ours: Any, theirs: Any) -> bool:
-    """Whether two parsers make the same rows of the same actions."""
+    """Tell whether two parsers make the same control rows of the same actions."""
     space = ours.get_action_space("")
     if type(ours) is not type(theirs) or space != theirs.get_action_space(""):
         return False

@@ -1,4 +1,4 @@
-"""Who plays where in the matches of a collector: the policy in training, its older versions, a rival.
+"""Assign the cars of a collector's matches to the policy, its older versions and a rival.
 
 The first matches have a snapshot on one side, the next ones the rival; in all others the policy plays itself.
 All collectors are alike.
@@ -15,20 +15,20 @@ def snapshot_sides(settings: TrainingSettings) -> np.ndarray:
 
 
 def rival_sides(settings: TrainingSettings) -> np.ndarray:
-    """Return the same of the rival."""
+    """Return which team the rival plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
     first = _count(settings, settings.snapshot_share)
     return _sides(settings, first, _count(settings, settings.rival_share))
 
 
-def seats_of(sides: np.ndarray, settings: TrainingSettings) -> np.ndarray:
-    """Return the seats of some sides, `(matches, cars)` bool."""
-    seats: np.ndarray = sides[:, None] == np.repeat((1, -1), settings.team_sizes)
-    return seats
+def cars_of_sides(sides: np.ndarray, settings: TrainingSettings) -> np.ndarray:
+    """Return the cars of some sides, `(matches, cars)` bool."""
+    cars: np.ndarray = sides[:, None] == np.repeat((1, -1), settings.team_sizes)
+    return cars
 
 
-def learned_seats(settings: TrainingSettings) -> np.ndarray:
-    """Return the seats that are learned from, `(matches, cars)` bool: those of the policy in training."""
-    return ~seats_of(snapshot_sides(settings) + rival_sides(settings), settings)
+def learned_cars(settings: TrainingSettings) -> np.ndarray:
+    """Return the cars that are learned from, `(matches, cars)` bool: those of the policy in training."""
+    return ~cars_of_sides(snapshot_sides(settings) + rival_sides(settings), settings)
 
 
 def _count(settings: TrainingSettings, share: float) -> int:

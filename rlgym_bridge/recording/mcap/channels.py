@@ -1,4 +1,4 @@
-"""What lies where in a recording: an MCAP file, so that other programs can open it.
+"""Define the topics and messages of a recording: an MCAP file, which other programs can open.
 
     topic                    encoding                what
     /field_info              rlbot.flat.CorePacket   once, as it came
@@ -53,7 +53,7 @@ by car; NaN for what was not asked. An episode's last step has no action."""
 
 
 class Decision(NamedTuple):
-    """What an agent saw and did on one decision tick.
+    """The observations and actions of an agent on one decision tick.
 
     Attributes:
         frame: The tick.

@@ -1,4 +1,4 @@
-"""A little of every match as JSON, ten times a second: Foxglove and its like draw it without our schemas."""
+"""Write ball and cars as JSON ten times a second, so that Foxglove can draw a recording."""
 
 import json
 from typing import Any, Final

@@ -55,7 +55,7 @@ class InputTrack:
 
 @dataclass
 class AgentTrack:
-    """What one agent recorded.
+    """The recording of one agent.
 
     Attributes:
         agent_id: RLBot's.

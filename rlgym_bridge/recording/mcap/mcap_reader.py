@@ -1,4 +1,4 @@
-"""What an MCAP file holds, message by message, as far as it can be read."""
+"""Read the messages of an MCAP file, as far as it is whole."""
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -130,7 +130,7 @@ def _records(file: BinaryIO, size: int, damage: list[str], notes: list[str]) -> 
 
 
 class _BrokenOff(Exception):
-    """It cannot be told where the next record begins, or the end is missing."""
+    """The start of the next record cannot be found, or the end is missing."""
 
 
 def _framed(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:

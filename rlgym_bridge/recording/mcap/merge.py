@@ -1,4 +1,4 @@
-"""The server's recording of a match and those of its agents become one file."""
+"""Merge the server's recording of a match and those of its agents into one file."""
 
 import glob
 import heapq

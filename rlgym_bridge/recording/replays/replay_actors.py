@@ -1,4 +1,4 @@
-"""Who is who in a replay: its network frames name bodies, players and parts of cars by numbers.
+"""Follow the numbered actors of a replay: bodies, players and parts of cars.
 
 Players' names serve to tell players apart while a replay is read, and are not kept.
 """
@@ -31,7 +31,7 @@ _FULL: Final = 255.0  # a full tank of boost
 
 @dataclass
 class ReplayCar:
-    """A player's car, as far as frames have told.
+    """A player's car with all that the frames so far say of it.
 
     Attributes:
         team: 0 blue, 1 orange.

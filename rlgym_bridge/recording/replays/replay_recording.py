@@ -1,4 +1,4 @@
-"""Replays of the game, to recordings: what the server told its clients, frame by frame.
+"""Read replays of the game: what its server told the clients, frame by frame.
 
 Nothing is filled in between: a body is shown where a frame has it. The parser is subtr-actor's, which reads
 what boxcars reads.
@@ -124,7 +124,7 @@ _MIRRORED: Final = bytes(_mirrored(byte, 8) for byte in range(256))
 
 
 class _Row(NamedTuple):
-    """What is known after a frame; cars in the order in which seats were taken."""
+    """The state after a frame; cars in the order of their first appearance."""
 
     seconds: float
     cut: bool

@@ -1,4 +1,4 @@
-"""Where a ball or a car stands in a table: the parts of a map that `column_map.py` reads."""
+"""Read which columns of a table hold a ball or a car: parts of the map that `column_map.py` reads."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Body:
-    """Where a ball or a car stands in a table.
+    """The columns of a table that hold a ball or a car.
 
     Attributes:
         name: `ball`, or `car` and its number in the map, for errors.

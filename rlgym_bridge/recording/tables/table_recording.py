@@ -1,4 +1,4 @@
-"""Tables of numbers that others recorded, to recordings.
+"""Read tables of numbers as recordings.
 
 table -> cells.py -------|
                          |-> to_state.py -> Recording

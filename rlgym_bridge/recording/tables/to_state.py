@@ -1,4 +1,4 @@
-"""A table's columns into the fields of a state, in its units and its frames."""
+"""Write a table's columns into the fields of a state, in the state's units and axes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Tables with one trial a row: each becomes a stretch of its own.
+"""Read tables with one trial in each row; each trial becomes a stretch of its own.
 
     [trial]
     ticks = 2                           # from the start to the end
