@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import rlgym_bridge
 from rlgym_bridge.cli.commands import COMMANDS
 from tests.support.documentation import ROOT
 from tests.support.processes import run_to_end
@@ -29,6 +30,13 @@ def test_every_command_has_a_page_with_its_options_and_exit_status(site: Path) -
     for name in COMMANDS:
         page = (site / "reference" / "commands" / f"{name}.html").read_text(encoding="utf-8")
         assert "--quiet" in page and "Exit status" in page and f"rlgym-bridge {name}" in page
+
+
+@pytest.mark.slow
+def test_every_public_name_is_on_the_page_of_the_api(site: Path) -> None:
+    page = (site / "reference" / "api.html").read_text(encoding="utf-8")
+    for name in rlgym_bridge.__all__:
+        assert f'id="rlgym_bridge.{name}"' in page or f'id="rlgym_bridge.components.{name}.' in page, name
 
 
 @pytest.mark.slow
