@@ -1,25 +1,24 @@
 """Examples that need a game around them do what their pages say."""
 
-import logging
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-import rlgym_bridge
+from rlgym_bridge import load_policy, open_recording
 from rlgym_bridge.game import Phase
-from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import LivePlayer
-from rlgym_bridge.policy.folder import load_policy
-from rlgym_bridge.server.packer import field_info
-from tests.support.documentation_folders import run_program
+from tests.support.documentation_folders import run_command, run_program
 from tests.support.documentation import ROOT, blocks
-from tests.live.test_agent import CONFIG, Always, at, brain, sent
-from tests.live.test_decoder import player
 from tests.support.recorded_matches import record
 from tests.support.stepped_match import go_on, kicked_off, place_of
+
+BEHIND_THE_BALL = 1
+BESIDE_THE_BALL = 0
+"""Seeds of matches that begin so for blue."""
 
 
 def example(word: str) -> str:
@@ -41,17 +40,17 @@ def test_the_state_setting_message_sets_ball_and_car() -> None:
     assert go_on(match, 30).balls[0].physics.location.z < 990
 
 
-def test_the_override_drives_the_kickoffs_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    played: dict[str, Any] = {}
-    monkeypatch.setattr(rlgym_bridge, "play", lambda policy, **more: played.update(more))
-    exec(example("def kickoff"), {})
-    for x, forward in ((0.0, [1.0, 0, 0, 0, 0, 0, 1, 0]), (256.0, [0.0] * 8)):
-        car = player()
-        car.physics.location.x = x
-        faults = Faults(logging.getLogger("tests"))
-        driver = LivePlayer(brain(Always()), field_info(), CONFIG, [7], faults, played["override"])
-        assert sent(driver, at(1, Phase.KICKOFF, car))[0][1] == forward
-        assert not faults.counts
+@pytest.mark.parametrize(("seed", "from_behind"), [(BEHIND_THE_BALL, True), (BESIDE_THE_BALL, False)])
+def test_the_override_drives_the_kickoffs_it_names(seed: int, from_behind: bool, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "bot", tmp_path / "bot")
+    (tmp_path / "bot" / "bot.py").write_text(example("def kickoff"), encoding="utf-8")
+    play = f"match --blue bot/bot.toml --orange chaser --pace lockstep --max-overtime 0 --seed {seed}"
+    run_command(tmp_path, f"{play} --seconds 1 --record match.mcap")
+    match = open_recording(tmp_path / "match.mcap")
+    rows = np.flatnonzero(match.state.phase == Phase.KICKOFF)[10:40]  # the first answers are under way
+    assert (np.abs(match.state.car_position[rows[0], 0, 0]) < 1) == from_behind
+    driven = (match.state.car_controls[rows, 0] == [1, 0, 0, 0, 0, 0, 1, 0]).all(axis=-1)
+    assert driven.all() == from_behind
 
 
 @pytest.mark.slow
