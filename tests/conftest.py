@@ -1,8 +1,11 @@
 """What holds for every test."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
 
 from tests.support.processes import guard
 from tests.support.watched_matches import watching

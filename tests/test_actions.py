@@ -44,7 +44,7 @@ def test_the_table_is_rlgyms_row_by_row():
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (1, 1), (5, 1)])
-def test_the_lookup_table_gives_rlgyms_rows_for_every_shape_rlgym_takes(shape):
+def test_the_lookup_table_gives_rlgyms_rows_for_every_shape(shape):
     action = np.random.default_rng(1).integers(0, 90, shape)
     ours = parse(LookupTableAction(), {"blue-0": action})["blue-0"]
     theirs = parse(RLGymLookupTableAction(), {"blue-0": action})["blue-0"]
@@ -80,7 +80,7 @@ def test_every_row_is_a_legal_control_row(kind):
 
 
 @pytest.mark.parametrize("kind", PARSERS)
-def test_each_is_an_rlgym_parser_and_reset_takes_rlgyms_arguments(kind):
+def test_each_is_an_rlgym_parser(kind):
     parser = RepeatAction(kind())
     assert isinstance(parser, ActionParser)
     assert isinstance(parser.parser, ActionParser)
@@ -95,13 +95,13 @@ def test_action_spaces_are_rlgyms_pairs():
 
 
 @given(arrays.arrays(np.float32, (8,), elements=st.floats(-10, 10, width=32)))
-def test_continuous_sticks_are_clipped_and_buttons_are_pressed_above_zero(action):
+def test_continuous_sticks_are_clipped_and_buttons_rounded(action):
     row = parse(ContinuousAction(), {"a": action})["a"]
     np.testing.assert_array_equal(row[:5], np.clip(action[:5], -1, 1))
     np.testing.assert_array_equal(row[5:], (action[5:] > 0).astype(np.float32))
 
 
-def test_the_choices_of_multi_discrete_stand_for_minus_one_to_one():
+def test_multi_discrete_choices_mean_minus_one_to_one():
     low = parse(MultiDiscreteAction(), {"a": np.zeros(8, int)})["a"]
     high = parse(MultiDiscreteAction(), {"a": np.array(SIZES) - 1})["a"]
     np.testing.assert_array_equal(low, [-1] * 5 + [0] * 3)

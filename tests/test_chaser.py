@@ -94,7 +94,7 @@ def test_it_beats_the_simple_bots_in_100_matches(opponent: type) -> None:
 
 
 @pytest.mark.parametrize("matches", [2, pytest.param(30, marks=pytest.mark.slow)])
-def test_whole_matches_between_two_of_them_have_touches_and_goals(matches: int) -> None:
+def test_whole_matches_have_touches_and_goals(matches: int) -> None:
     results = [play_match(Chaser(), Chaser(), FIRST_SEED + n, 300, 300) for n in range(matches)]
     for number, result in enumerate(results):
         a_minute = [60 * touches / result.seconds for touches in result.touches]
@@ -218,7 +218,7 @@ def test_a_car_on_its_roof_gets_up() -> None:
     assert match.state.car_rotation[0, 0, 2, 2] > 0.9
 
 
-def test_it_fetches_a_big_pad_when_it_is_empty_and_the_ball_is_far() -> None:
+def test_it_fetches_a_big_pad_when_empty_and_far_away() -> None:
     match = Match((Chaser(), StandStill()), 1, 0)
     match.kickoff()
     x, y = PAD_POSITIONS[15]

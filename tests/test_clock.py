@@ -50,11 +50,11 @@ def test_input_latency_is_made_up_for_by_answering_earlier(latency: int) -> None
     assert driven[:60] == without
 
 
-def test_without_action_delay_the_answer_to_the_first_packet_is_the_decision() -> None:
+def test_without_delay_the_first_answer_is_the_decision() -> None:
     assert drive(Clock(Timing(action_delay=0)), PLAY)[:9] == [(1, tick) for tick in range(8)] + [(2, 0)]
 
 
-def test_a_latency_above_the_action_delay_is_reported_and_the_missed_rows_are_skipped() -> None:
+def test_a_latency_above_the_delay_is_reported_and_skips_rows() -> None:
     timing = Timing(action_delay=1, input_latency=3)
     assert timing.unreachable_ticks == 2
     assert drive(Clock(timing), PLAY)[:2] == [(1, 2), (1, 3)]
@@ -85,7 +85,7 @@ def test_play_after_a_pause_goes_on_on_the_same_grid() -> None:
     assert clock.see(164, Phase.ACTIVE) is Event.DECIDE
 
 
-def test_joining_in_the_middle_of_play_resets_on_the_first_packet() -> None:
+def test_joining_in_play_resets_on_the_first_packet() -> None:
     clock = Clock()
     assert clock.see(5000, Phase.ACTIVE) is Event.RESET
 
@@ -104,7 +104,7 @@ def test_a_repeated_frame_gets_the_same_row_and_no_decision() -> None:
     assert sent[::2] == sent[1::2] == rlgym_rows(60)
 
 
-def test_a_decision_that_comes_late_skips_its_rows_and_the_next_stays_on_the_grid() -> None:
+def test_a_late_decision_skips_rows_and_the_grid_stays() -> None:
     clock = Clock()
     frames = [100, 101, 105, 107, 111, 112, 115, 116]
     sent = drive(clock, [(frame, Phase.ACTIVE) for frame in frames])
@@ -150,7 +150,7 @@ def test_negative_delays_are_refused() -> None:
     latency=st.integers(0, 4),
     ticks=st.integers(1, 12),
 )
-def test_whatever_is_lost_no_row_is_ever_sent_for_another_tick_than_its_own(
+def test_no_row_is_sent_for_another_tick_than_its_own(
     drops: set[int], delay: int, latency: int, ticks: int
 ) -> None:
     clock = Clock(Timing(delay, latency))
@@ -190,7 +190,7 @@ _FRAMES = st.lists(
 @given(steps=_FRAMES, delay=st.integers(0, 3), latency=st.integers(0, 3), ticks=st.integers(1, 9))
 @example(steps=[(0, Phase.ACTIVE), (5, Phase.ACTIVE)], delay=1, latency=0, ticks=2)  # a decision comes late
 @settings(max_examples=400)
-def test_an_answer_given_before_thinking_is_the_one_that_comes_of_it(
+def test_an_answer_before_thinking_is_the_one_after_it(
     steps: list[tuple[int, int]], delay: int, latency: int, ticks: int
 ) -> None:
     clock = Clock(Timing(delay, latency))
@@ -205,7 +205,7 @@ def test_an_answer_given_before_thinking_is_the_one_that_comes_of_it(
             assert [row.tolist() for row in foreseen] == [row.tolist() for row in clock.row()]
 
 
-def test_with_an_action_delay_every_answer_but_an_episodes_first_is_known_before_thinking() -> None:
+def test_with_delay_answers_are_known_before_thinking() -> None:
     clock = Clock(Timing(1, 0))
     foreseen = []
     for frame, phase in PLAY:

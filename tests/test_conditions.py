@@ -174,7 +174,7 @@ class BlueIsDone(DoneCondition):
         return {agent: agent.startswith("blue") for agent in agents}
 
 
-def test_a_foreign_condition_works_in_the_dict_form_alone_and_may_tell_agents_apart():
+def test_a_foreign_condition_may_tell_agents_apart():
     states = sequence([(0, 0, False, True), (60, 0, False, False), (120, 0, False, False)])
     games = [to_rlgym(state) for state in states]
     foreign = BlueIsDone()
@@ -193,7 +193,7 @@ def test_a_foreign_condition_works_in_the_dict_form_alone_and_may_tell_agents_ap
             call()
 
 
-def test_a_subclass_that_overrides_only_the_dict_form_has_no_batch_form():
+def test_overriding_the_dict_form_alone_ends_the_batch_form():
     class Mine(GoalCondition):
         def is_done(self, agents, state, shared_info):
             return dict.fromkeys(agents, True)

@@ -20,7 +20,7 @@ def test_rows_for_each_tick_are_played_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (7,), (0, 8), (2, 9), (1, 2, 8)])
-def test_another_shape_is_refused_with_the_shape_that_is_expected(shape: tuple[int, ...]) -> None:
+def test_another_shape_is_refused_with_the_expected_one(shape: tuple[int, ...]) -> None:
     with pytest.raises(
         ControlsError, match=r"parser gave an array of shape .* expected \(8,\) or \(ticks, 8\)"
     ):
@@ -51,7 +51,7 @@ def test_what_is_no_number_is_refused() -> None:
         checked_rows(["a"] * 8, 8, "parser")
 
 
-def test_the_controls_have_the_order_in_which_rlgyms_engine_reads_them() -> None:
+def test_controls_have_the_order_of_rlgyms_engine() -> None:
     from rlgym.rocket_league.sim import RocketSimEngine
     from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 

@@ -7,7 +7,7 @@ import pytest
 from rlgym_bridge.dialect import POINTS, Dialect, read_input_latency
 
 
-def test_a_complete_dialect_has_the_first_value_of_every_point_not_given() -> None:
+def test_a_complete_dialect_has_first_values_where_not_given() -> None:
     dialect = Dialect.parse(["pad_timer=remaining"])
     assert dialect.open == tuple(name for name in POINTS if name != "pad_timer")
     complete = dialect.complete()
@@ -24,7 +24,7 @@ def test_a_complete_dialect_has_the_first_value_of_every_point_not_given() -> No
         (["clock=whole", "clock=fraction"], "clock is given twice"),
     ],
 )
-def test_unknown_points_and_values_are_refused_with_those_there_are(words: list[str], message: str) -> None:
+def test_unknown_points_are_refused_with_those_there_are(words: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Dialect.parse(words)
 
@@ -68,7 +68,7 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, text: str, m
     assert Dialect.read(path) == {"clock": "whole"}
 
 
-def test_a_file_of_a_windows_editor_is_read_and_one_in_utf_16_named(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_read_and_utf_16_named(tmp_path: Path) -> None:
     path = tmp_path / "dialect.toml"
     path.write_text("[dialect]\nclock = 'whole'\n[timing]\ninput_latency = 2\n", encoding="utf-8-sig")
     assert Dialect.read(path) == {"clock": "whole"} and read_input_latency(path) == 2

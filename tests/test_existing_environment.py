@@ -113,7 +113,7 @@ def test_in_packets_they_make_what_they_make_in_the_simulator(here: Path) -> Non
         ({"components": "mine"}, r'env is "tools_env:build" and components "mine", expected one of them'),
     ],
 )
-def test_an_environment_that_does_not_fit_is_refused_before_anything_is_trained(
+def test_an_unfit_environment_is_refused_before_training(
     here: Path, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingsError, match=message):
@@ -121,7 +121,7 @@ def test_an_environment_that_does_not_fit_is_refused_before_anything_is_trained(
     assert not (here / "run" / "checkpoints").exists()
 
 
-def test_its_bot_plays_with_the_delay_of_its_engine_though_it_is_trained_with_others(here: Path) -> None:
+def test_its_bot_plays_with_the_delay_of_its_engine(here: Path) -> None:
     learner = PPOLearner(settings(here, action_delay=[1, 9]))
     assert read_files(learner.save(Checkpoints(here / "run", 1)))[0].action_delay == 1
 

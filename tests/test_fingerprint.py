@@ -10,7 +10,7 @@ from rlgym_bridge.policy.fingerprint import fingerprint
 from rlgym_bridge.policy.fingerprint_states import probe_states
 
 
-def test_probe_states_show_every_situation_and_are_the_same_for_ever():
+def test_fingerprint_states_show_all_and_never_change():
     states = probe_states(2, 2, 0)
     for name in (
         "is_demoed",
@@ -32,7 +32,7 @@ def test_probe_states_show_every_situation_and_are_the_same_for_ever():
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (3, 3), (1, 2)])
-def test_no_two_elements_could_be_exchanged_and_none_turned_unnoticed(sizes):
+def test_no_exchanged_or_turned_element_is_unnoticed(sizes):
     components = Components(DefaultObs(None), LookupTableAction())
     rows = np.array(fingerprint(components, [sizes], 0).observations)
     assert (np.abs(rows).max(0) > 1e-3).all()

@@ -27,7 +27,7 @@ from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import MatchState, derive
-from tests.test_observations import mirrored
+from tests.support.states import mirrored
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.
 
@@ -220,7 +220,7 @@ def test_no_spot_is_taken_twice_in_a_team_and_all_come_up_alike(blue, orange):
             np.testing.assert_allclose(np.bincount(car, minlength=5) / 4000, 0.2, atol=0.03)
 
 
-def test_both_teams_have_the_same_spots_turned_and_face_the_other_way():
+def test_both_teams_have_the_same_spots_turned():
     state = filled(KickoffMutator(), 4, 4, 50)
     np.testing.assert_array_equal(state.car_position[:, 4:], state.car_position[:, :4] * TURN)
     np.testing.assert_array_equal(state.car_rotation[:, 4:], state.car_rotation[:, :4] * TURN[:, None])
@@ -262,7 +262,7 @@ def test_random_things_are_clear_of_walls_goals_and_each_other():
 
 
 @pytest.mark.parametrize("hitbox", range(6), ids=[box.name for box in HITBOXES])
-def test_random_cars_on_the_ground_stand_on_their_wheels_and_drive_forwards(hitbox):
+def test_random_grounded_cars_stand_and_drive_forwards(hitbox):
     state = filled(RandomStateMutator(ground_share=1), hitbox=hitbox)
     assert state.car_on_ground.all()
     np.testing.assert_allclose(state.car_position[..., 2], SETTLED[hitbox][0], rtol=1e-6)
@@ -280,7 +280,7 @@ def test_the_share_on_the_ground_is_what_was_asked_for():
         assert (state.ball_position[:, 2] < 94).mean() == pytest.approx(share, abs=0.04)
 
 
-def test_random_states_reach_all_of_the_field_all_speeds_and_all_directions():
+def test_random_states_reach_all_places_speeds_directions():
     state = filled(RandomStateMutator(), matches=3000)
     for sign in (1, -1):
         assert (state.car_position * sign)[..., 0].max() > 3700

@@ -33,7 +33,7 @@ def test_the_network_is_a_perceptron_with_relu_between_layers():
 
 
 @pytest.mark.parametrize("distribution", KINDS)
-def test_equal_seeds_and_seats_give_equal_episodes_and_others_do_not(distribution):
+def test_equal_seeds_and_seats_alone_give_equal_episodes(distribution):
     _, sizes, outputs = KINDS[distribution]
     obs = np.repeat(observations(1), 30, 0)
 
@@ -65,7 +65,7 @@ def test_sampled_choices_come_as_often_as_their_probability(rows):
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-def test_the_largest_draw_never_picks_a_column_without_probability(rows):
+def test_the_largest_draw_never_picks_the_impossible(rows):
     class Largest:
         def random(self, size=None):
             last = 1 - 2.0**-53
@@ -77,7 +77,7 @@ def test_the_largest_draw_never_picks_a_column_without_probability(rows):
         assert (categorical(logits, Largest()) == 6).all()
 
 
-def test_multi_categorical_picks_each_choice_from_its_own_logits():
+def test_multi_categorical_picks_each_from_its_own_logits():
     weights = {
         "layers.0.weight": np.zeros((5, 4), np.float32),
         "layers.0.bias": np.array([0, 9, 0, -9, 9], np.float32),
@@ -87,7 +87,7 @@ def test_multi_categorical_picks_each_choice_from_its_own_logits():
 
 
 @pytest.mark.parametrize("own_tensor", [True, False])
-def test_gaussian_actions_have_the_mean_and_deviation_of_the_network(own_tensor):
+def test_gaussian_actions_have_the_networks_mean_and_spread(own_tensor):
     mean, log_std = np.array([0.5, -3.0]), np.array([-1.0, 0.5])
     bias = mean if own_tensor else np.concatenate([mean, log_std])
     weights = {

@@ -22,6 +22,7 @@ from rlgym_bridge.policy.folder import Normalisation, PolicyMismatch, load_polic
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.rlgym_state import to_rlgym
 from tests.support.policy_folders import (
+    COUNTING_ENV,
     KINDS,
     OBS_1V1,
     make_module,
@@ -101,7 +102,7 @@ def test_one_padded_policy_may_know_several_team_sizes(tmp_path):
         save(tmp_path, team_sizes=[(1, 1), (2, 2)])
 
 
-def test_saving_over_a_policy_replaces_it_and_leaves_nothing_else(tmp_path):
+def test_saving_over_a_policy_replaces_all_of_it(tmp_path):
     save(tmp_path, seed=1)
     save(tmp_path, seed=2, weights=random_weights(OBS_1V1, 90, seed=5))
     assert load_policy(tmp_path).manifest.seed == 2
@@ -121,7 +122,7 @@ def test_a_failed_save_leaves_the_old_policy_playable(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_weights_turned_or_in_double_precision_are_saved_as_they_are_meant(tmp_path):
+def test_transposed_or_double_weights_are_saved_as_meant(tmp_path):
     weights = random_weights(OBS_1V1, 90)
     turned = weights | {"layers.0.weight": np.asfortranarray(weights["layers.0.weight"].astype(np.float64))}
     save(tmp_path / "a", weights=weights)
@@ -159,7 +160,7 @@ def test_foreign_builders_and_parsers_are_saved_and_played(tmp_path, builder):
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (3, 2)])
-def test_one_call_observes_through_our_builders_and_rlgyms_alike(sizes):
+def test_one_call_observes_through_any_builder(sizes):
     for state in probe_states(*sizes, 0):
         seats = range(sum(sizes))
         np.testing.assert_allclose(
@@ -174,7 +175,7 @@ def test_one_call_parses_through_our_parsers_and_rlgyms_alike():
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_subclass_that_overrides_the_dict_form_alone_is_called_by_it():
+def test_a_subclass_of_the_dict_form_alone_is_called_by_it():
     class Doubled(DefaultObs):
         def build_obs(self, agents, state, shared_info):
             return {agent: 2 * row for agent, row in super().build_obs(agents, state, shared_info).items()}
@@ -190,7 +191,7 @@ def test_a_subclass_that_overrides_the_dict_form_alone_is_called_by_it():
     assert not control_rows(RepeatAction(Still()), np.array([[5]]), [0], state)[0].any()
 
 
-def test_a_foreign_builder_takes_one_match_at_a_time_and_vectors_of_one_length():
+def test_a_foreign_builder_takes_one_match_at_a_time():
     class Ragged(RLGymDefaultObs):
         def build_obs(self, agents, state, shared_info):
             return {agent: np.zeros(3 + i) for i, agent in enumerate(agents)}
@@ -203,44 +204,9 @@ def test_a_foreign_builder_takes_one_match_at_a_time_and_vectors_of_one_length()
         observe(Ragged(), [0], two)
 
 
-ENV = """
-from rlgym.api import RLGym
-from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
-from rlgym.rocket_league.done_conditions import GoalCondition
-from rlgym.rocket_league.obs_builders import DefaultObs
-from rlgym.rocket_league.reward_functions import GoalReward
-from rlgym.rocket_league.sim import RocketSimEngine
-from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
-from rlgym.api import SharedInfoProvider
-
-DELAY = {delay}
-
-class Counter(SharedInfoProvider):
-    def create(self, shared_info):
-        return {{"steps": 0}}
-    def set_state(self, agents, initial_state, shared_info):
-        return shared_info
-    def step(self, agents, state, shared_info):
-        shared_info["steps"] += 1
-        return shared_info
-
-class Counted(DefaultObs):
-    def build_obs(self, agents, state, shared_info):
-        obs = super().build_obs(agents, state, shared_info)
-        return {{agent: [*row[:-1], shared_info["steps"]] for agent, row in obs.items()}}
-
-def make():
-    return RLGym(
-        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), Counted(None),
-        RepeatAction(LookupTableAction(), 6), GoalReward(), RocketSimEngine(rlbot_delay=DELAY),
-        GoalCondition(), shared_info_provider=Counter(),
-    )
-"""
-
-
 @pytest.mark.parametrize("delay", [True, False])
-def test_a_whole_environment_gives_builder_parser_provider_tick_skip_and_delay(tmp_path, monkeypatch, delay):
-    make_module(tmp_path, monkeypatch, "my_env", ENV.format(delay=delay))
+def test_an_environment_gives_components_tick_skip_and_delay(tmp_path, monkeypatch, delay):
+    make_module(tmp_path, monkeypatch, "my_env", COUNTING_ENV.format(delay=delay))
     manifest = save(tmp_path / "p", obs=None, parser=None, env="my_env:make")
     assert (manifest.tick_skip, manifest.action_delay) == (6, int(delay))
     assert manifest.obs is manifest.parser is None
@@ -276,7 +242,7 @@ def test_a_whole_environment_gives_builder_parser_provider_tick_skip_and_delay(t
         "policy/fingerprint_states",
     ],
 )
-def test_playing_needs_neither_torch_nor_pickle_nor_either_world(name):
+def test_playing_needs_no_torch_pickle_or_world(name):
     tree = ast.parse((Path(rlgym_bridge.__file__).parent / f"{name}.py").read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}

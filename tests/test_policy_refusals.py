@@ -45,9 +45,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "p"
 
 
-def test_a_builder_that_scales_otherwise_is_refused_with_the_elements_that_differ(
-    tmp_path, monkeypatch, folder
-):
+def test_a_builder_of_another_scale_is_refused_by_element(tmp_path, monkeypatch, folder):
     scaled = "reads = ()\n    def __init__(self, **a):\n        super().__init__(**a, pos_coef=1 / 2301)"
     rewritten(tmp_path, monkeypatch, obs=scaled)
     with pytest.raises(
@@ -58,7 +56,7 @@ def test_a_builder_that_scales_otherwise_is_refused_with_the_elements_that_diffe
     assert "car 0" in str(e.value)
 
 
-def test_a_builder_with_other_elements_is_refused_with_their_names(tmp_path, monkeypatch, folder):
+def test_a_builder_of_other_elements_is_refused_by_name(tmp_path, monkeypatch, folder):
     more = (
         "def build_batch(self, state, seats=None):\n"
         "        return np.pad(super().build_batch(state, seats), ((0, 0), (0, 0), (0, 1)))\n"
@@ -69,7 +67,7 @@ def test_a_builder_with_other_elements_is_refused_with_their_names(tmp_path, mon
         load_policy(folder, ["my_bot"])
 
 
-def test_a_builder_with_its_elements_in_another_order_is_refused(tmp_path, monkeypatch, folder):
+def test_a_builder_of_another_order_is_refused(tmp_path, monkeypatch, folder):
     swapped = "def names(self, *a):\n        n = super().names(*a)\n        return (n[1], n[0], *n[2:])"
     rewritten(tmp_path, monkeypatch, obs=swapped)
     with pytest.raises(PolicyMismatch, match=r"number 0 was ball/position/x and is ball/position/y"):
@@ -241,7 +239,7 @@ def test_garbled_weights_are_refused(tmp_path, data):
         ),
     ],
 )
-def test_weights_that_do_not_fit_are_refused_when_loaded_and_when_saved(tmp_path, change, reason):
+def test_unfit_weights_are_refused_when_loaded_or_saved(tmp_path, change, reason):
     weights = random_weights(OBS_1V1, 32, 90)
     save(tmp_path / "p", weights=weights)
     with_weights(tmp_path / "p", safetensors.numpy.save(weights | change))

@@ -67,7 +67,7 @@ def left() -> list[str]:
 
 
 @pytest.mark.parametrize("layout", MODULES)
-def test_a_bot_of_rlgym_ppos_usual_layout_is_imported_and_plays_without_it(
+def test_a_bot_of_rlgym_ppo_is_imported_and_plays(
     layout: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_module(here, monkeypatch, "their_env", MODULES[layout])
@@ -99,9 +99,7 @@ def test_an_installed_rlgym_ppo_is_the_one_that_is_used(here: Path, monkeypatch:
             del sys.modules[name]
 
 
-def test_what_stands_for_rlgym_ppo_is_gone_when_a_function_fails(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_stand_in_is_gone_when_a_function_fails(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_module(
         here, monkeypatch, "their_env", "def build():\n    import rlgym_ppo\n    raise KeyError('boost')\n"
     )

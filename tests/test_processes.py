@@ -73,9 +73,7 @@ def test_a_program_that_ends_has_its_exit_code_and_its_words() -> None:
 
 
 @pytest.mark.parametrize("code", [ASLEEP, PARENT])
-def test_a_run_ends_with_its_time_also_where_one_that_it_started_holds_its_output(
-    code: str, started: Started
-) -> None:
+def test_a_run_ends_in_time_though_its_output_is_held(code: str, started: Started) -> None:
     with pytest.raises(subprocess.TimeoutExpired, match=r"timed out after 1\.5 seconds"):
         run_to_end([sys.executable, "-c", code], seconds=1.5)
     assert not started()
@@ -98,7 +96,7 @@ if __name__ == "__main__":
 """
 
 
-def test_what_an_owner_has_started_ends_with_it_when_it_is_killed(tmp_path: Path) -> None:
+def test_a_killed_owners_processes_end_with_it(tmp_path: Path) -> None:
     (tmp_path / "owner.py").write_text(OWNER)
     search = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, tmp_path / "owner.py"]
@@ -134,9 +132,7 @@ BENCHMARKS = {{
 
 
 @pytest.mark.timeout(60)
-def test_a_benchmark_that_fails_beside_its_server_ends_and_so_does_the_server(
-    started: Started, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_benchmark_ends_with_its_server(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> float:
         raise ZeroDivisionError("a benchmark's mistake")
 
@@ -146,7 +142,7 @@ def test_a_benchmark_that_fails_beside_its_server_ends_and_so_does_the_server(
     assert not started()
 
 
-def test_of_benchmarks_that_fail_or_hang_each_is_named_and_the_others_go_on(
+def test_failed_benchmarks_are_named_and_others_go_on(
     tmp_path: Path, started: Started, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "odd_benchmarks.py").write_text(ODD)

@@ -109,7 +109,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_documented_continuous_action_and_conditions_train_and_play(here: Path) -> None:
+def test_the_documented_components_train_and_play(here: Path) -> None:
     changes = {"components": "published_bot", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16]}  # fmt: skip
     checkpoint = train(check_settings(changes), quiet=True).checkpoint
@@ -121,9 +121,7 @@ ROWS_ALONE = BOT.replace("ComponentSpec.of(RepeatAction, ComponentSpec.of(Contin
                          "ComponentSpec.of(ContinuousAction)")  # fmt: skip
 
 
-def test_its_rows_without_ticks_train_and_play_held_for_the_tick_skip(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_rows_are_held_for_the_tick_skip(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_module(here, monkeypatch, "published_alone", ROWS_ALONE)
     changes = {"components": "published_alone", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16],
@@ -194,7 +192,7 @@ def test_a_space_that_is_neither_is_refused(space: Any) -> None:
         action_space(space)
 
 
-def test_real_numbers_beyond_the_stick_reach_a_foreign_parser_clipped(here: Path) -> None:
+def test_numbers_beyond_the_stick_reach_a_parser_clipped(here: Path) -> None:
     from rlgym_bridge.components.batching import control_rows
     from rlgym_bridge.policy.fingerprint_states import probe_states
 

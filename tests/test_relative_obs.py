@@ -8,7 +8,7 @@ from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.game import GOAL_BACK_Y, GOAL_CENTRE_Z
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
-from tests.test_observations import TEAM_SIZES, random_state
+from tests.support.states import TEAM_SIZES, random_state
 
 
 def one_by_one(state: MatchState, match: int, seat: int, places: int | None) -> list[float]:
@@ -41,7 +41,7 @@ def one_by_one(state: MatchState, match: int, seat: int, places: int | None) -> 
 
 @pytest.mark.parametrize(("blue", "orange"), TEAM_SIZES)
 @pytest.mark.parametrize("places", [None, 3])
-def test_it_is_default_obs_and_the_surroundings_in_the_cars_frame(
+def test_it_is_default_obs_and_surroundings_in_the_cars_frame(
     blue: int, orange: int, places: int | None
 ) -> None:
     state = random_state(blue, orange, seed=1, matches=4)

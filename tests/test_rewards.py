@@ -40,7 +40,7 @@ from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
-from tests.test_observations import mirrored, random_state
+from tests.support.states import mirrored, random_state
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.
 
@@ -132,7 +132,7 @@ def test_teams_and_goals_exchanged_exchange_the_rewards(reward, blue, orange):
 
 @every_reward
 @every_size
-def test_there_is_one_finite_float32_for_every_car_and_the_states_stay_as_they_are(reward, blue, orange):
+def test_every_car_gets_one_finite_float32(reward, blue, orange):
     before, after = random_step(blue, orange, 4)
     copies = before.copy(), after.copy()
     rewards = judge(reward, before, after)
@@ -187,7 +187,7 @@ def test_the_dict_form_gives_what_the_batch_form_gives(sizes, seed):
 
 
 @every_reward
-def test_the_dict_form_answers_for_the_agents_asked_whatever_the_order_of_the_cars(reward):
+def test_the_dict_form_answers_for_the_agents_asked(reward):
     before, after = random_step(2, 2, 8, matches=1)
     expected = dict(zip(after.agents, judge(reward, before, after)[0], strict=True))
     games = [to_rlgym(state) for state in (before, after)]
@@ -210,7 +210,7 @@ def test_a_demolished_car_gets_nothing_for_how_it_lies_there(name):
     assert not judge(EACH[name], before, after).any()
 
 
-def test_the_dict_form_needs_a_reset_and_the_same_cars_until_the_next():
+def test_the_dict_form_needs_a_reset_and_the_same_cars():
     one, two = to_rlgym(at()), to_rlgym(at(2, 2))
     with pytest.raises(RuntimeError, match=r"GoalReward.get_rewards needs the state before: call reset"):
         GoalReward().get_rewards(["blue-0"], one, {}, {}, {})
@@ -228,7 +228,7 @@ def test_the_dict_form_needs_a_reset_and_the_same_cars_until_the_next():
 @pytest.mark.parametrize(
     ("y", "expected"), [(5300, [1, 1, -1, -1]), (-5300, [-1, -1, 1, 1]), (5200, [0] * 4)]
 )
-def test_a_goal_is_worth_one_to_the_team_that_aimed_there_and_costs_the_other_one(y, expected):
+def test_a_goal_is_worth_one_and_costs_the_other_team_one(y, expected):
     before, after = at(2, 2), at(2, 2)
     after.ball_position[0, 1] = y
     derive(after)
@@ -254,7 +254,7 @@ def test_goals_and_touches_are_rlgyms_on_the_step_they_happen():
             np.testing.assert_array_equal(ours[match], list(given_out.values()))
 
 
-def test_a_strong_touch_is_the_balls_change_of_velocity_as_a_share_of_6000():
+def test_a_strong_touch_is_a_share_of_6000():
     before, after = at(), at()
     before.ball_linear_velocity[0] = (0, -900, 0)
     after.ball_linear_velocity[0] = (1200, 700, 0)  # a change of 1200, 1600: 2000
@@ -300,7 +300,7 @@ def test_a_car_in_the_balls_very_centre_gets_nothing_and_no_nan():
         assert judge(reward, state, state)[0, 0] == 0
 
 
-def test_the_balls_speed_towards_the_opponents_net_is_a_share_of_6000():
+def test_the_balls_speed_to_the_net_is_a_share_of_6000():
     state = at(2, 1)
     state.ball_position[0] = (0, 0, 321.3875)
     state.ball_linear_velocity[0] = (1000, 3000, 0)
@@ -357,7 +357,7 @@ def save_of(shot: Any, then: Any, touches: Any = (1, 0), seconds: float = 2.0) -
 AWAY = ((0, -3000, 300), (500, 1500, 200))
 
 
-def test_a_touch_that_turns_a_shot_away_is_a_save_of_the_team_whose_goal_it_was():
+def test_a_touch_that_turns_a_shot_away_is_a_save():
     assert save_of(SHOT, AWAY) == [1, 0]
     assert save_of(SHOT, AWAY, touches=(2, 1)) == [1, 0]
     turn = np.array([-1, -1, 1])
@@ -412,7 +412,7 @@ def test_shots_are_judged_up_to_the_edge_of_goal_and_time():
         (((0, -5300, 300), (0, 900, 0)), (1, 0)),  # it was in and comes out
     ],
 )
-def test_a_shot_that_was_not_turned_away_by_a_defender_is_no_save(then, touches):
+def test_a_shot_not_turned_by_a_defender_is_no_save(then, touches):
     assert save_of(SHOT, then, touches) == [0, 0]
 
 
@@ -443,7 +443,7 @@ def test_who_demolishes_gains_what_the_victim_loses():
     assert demolition({0: 2, 1: 2}, {2: 2.95}, {}) == [0.5, 0.5, -1, 0]
 
 
-def test_bumps_old_demolitions_and_those_of_team_mates_count_for_nobody():
+def test_bumps_and_old_or_friendly_demolitions_do_not_count():
     assert demolition({0: 2}, {}, {}) == [0] * 4  # a bump
     assert demolition({0: 2}, {2: 2.8}, {2: 2.9}) == [0] * 4  # demolished before
     assert demolition({0: 2}, {}, {2: 0.01}) == [0] * 4  # it respawned
@@ -451,7 +451,7 @@ def test_bumps_old_demolitions_and_those_of_team_mates_count_for_nobody():
     assert demolition({3: 2}, {2: 2.95}, {}) == [0] * 4
 
 
-def test_a_car_demolished_again_within_the_step_of_its_respawn_counts():
+def test_a_car_demolished_in_its_respawns_step_counts():
     assert demolition({1: 3}, {3: 2.97}, {3: 0.01}) == [0, 1, 0, -1]
 
 
@@ -553,7 +553,7 @@ def test_a_foreign_part_works_in_the_dict_form_alone():
     assert foreign.asked == [["orange-0"], ["orange-0"]]
 
 
-def test_a_foreign_part_is_asked_about_all_cars_where_teams_share():
+def test_a_shared_foreign_part_is_asked_about_all_cars():
     foreign, game = Foreign(), to_rlgym(at(2, 2))
     reward = WeightedSum([(foreign, 1)], team_spirit=1, zero_sum=True)
     reward.reset(["blue-0"], game, {})
@@ -574,7 +574,7 @@ def test_a_foreign_sum_equals_rlgyms():
     assert results[0] == results[1]
 
 
-def test_a_subclass_that_overrides_only_the_dict_form_has_no_batch_form():
+def test_overriding_the_dict_form_alone_ends_the_batch_form():
     class Mine(TouchReward):
         def get_rewards(self, agents, state, is_terminated, is_truncated, shared_info):
             return dict.fromkeys(agents, 5.0)
@@ -609,7 +609,7 @@ def test_sums_of_nonsense_are_refused(arguments, error, message):
 # --- numbers that are not finite -------------------------------------------------------------------
 
 
-def test_a_reward_that_is_not_finite_is_named_with_its_car_and_match():
+def test_a_reward_of_nan_is_named_with_its_car_and_match():
     before, after = random_step(2, 2, 13)
     reward = WeightedSum([(GoalReward(), 1), (TouchReward(strength=True), 2)], 0.5, zero_sum=True)
     assert name_of_bad(reward, judge(reward, before, after), after.agents) is None
@@ -622,7 +622,7 @@ def test_a_reward_that_is_not_finite_is_named_with_its_car_and_match():
     assert name_of_bad(outer, judge(outer, before, after), after.agents) == expected + "3"
 
 
-def test_a_bad_number_of_a_foreign_part_a_lone_reward_or_the_sum_itself_is_named_too():
+def test_nan_of_a_part_alone_or_of_the_sum_is_named_too():
     state = at(1, 1)
     lone = Given(1, math.inf)
     found = name_of_bad(lone, judge(lone, state, state), state.agents)

@@ -30,7 +30,7 @@ def test_whatever_is_named_of_a_run_is_trusted_with_its_modules(name: str, run: 
     assert run_modules(run / name) == run_modules(str(run / name)) == ("my_bot", "my_parts")
 
 
-def test_a_policy_folder_is_trusted_with_nothing_whatever_lies_in_it_or_beside_it(run: Path) -> None:
+def test_a_policy_folder_is_trusted_with_nothing(run: Path) -> None:
     policy = run.parent / "policy"
     shutil.copytree(run / "checkpoints" / "5", policy)
     assert run_modules(policy) == ()
@@ -46,7 +46,7 @@ def test_what_is_no_run_is_trusted_with_nothing(name: str, run: Path) -> None:
     assert run_modules(run.parent / name) == ()
 
 
-def test_a_run_of_before_the_file_was_written_is_trusted_with_nothing(run: Path) -> None:
+def test_an_older_run_is_trusted_with_nothing(run: Path) -> None:
     (run / RUN_FILE).unlink()
     assert run_modules(run) == ()
 
@@ -81,9 +81,7 @@ def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
     assert f"my_parts (for {stranger}) cannot be imported" in done.stderr
 
 
-def test_a_run_names_the_modules_of_its_settings_and_of_what_its_policies_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_names_the_modules_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "named_parts.py").write_text(
         "from rlgym_bridge import LookupTableAction\n\n\nclass Mine(LookupTableAction):\n    pass\n"
@@ -98,9 +96,7 @@ def test_a_run_names_the_modules_of_its_settings_and_of_what_its_policies_name(
     assert Task(check_settings({})).modules() == ["training.components"]
 
 
-def test_a_module_that_would_come_from_the_run_itself_is_refused(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_out_of_the_run_itself_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run / "evil.py").write_text("raise SystemExit('it was run')")
     write_run_modules(run, [f"{run.name}.evil"])
     monkeypatch.chdir(run.parent)
@@ -109,6 +105,6 @@ def test_a_module_that_would_come_from_the_run_itself_is_refused(
         run_modules(run)
 
 
-def test_a_link_to_nothing_in_place_of_a_manifest_makes_no_run_of_a_policy_folder(run: Path) -> None:
+def test_a_dangling_link_makes_no_run_of_a_policy_folder(run: Path) -> None:
     (run / "policy.json").symlink_to(run / "nowhere")
     assert run_modules(run) == ()

@@ -14,7 +14,7 @@ def tags(name: str) -> set[str]:
     return set(details["tags"])
 
 
-def test_the_tags_of_the_trained_bot_are_the_team_sizes_that_its_policy_plays() -> None:
+def test_the_trained_bots_tags_are_its_team_sizes() -> None:
     sizes = read_files(BOT / "policy")[0].team_sizes
     expected = {"1v1" if max(pair) == 1 else "teamplay" for pair in sizes}
     assert tags("bot.toml") == expected

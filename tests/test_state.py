@@ -85,7 +85,7 @@ def test_every_field_is_a_view_into_the_one_buffer() -> None:
         assert view.shape == (3, 3, *field.shape) and np.shares_memory(view, state.buffer)
 
 
-def test_columns_and_the_struct_format_name_the_same_places_as_the_views() -> None:
+def test_columns_and_struct_name_the_places_of_the_views() -> None:
     state = MatchState(1, 2)
     layout = state.layout
     values: list[float] = list(range(layout.size))

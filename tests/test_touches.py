@@ -71,7 +71,7 @@ def test_contacts_thirty_ticks_apart_are_two_touches_for_all(apart: int, touches
     assert of_comparison(contacts) == of_real_game(contacts) == touches
 
 
-def test_contacts_that_each_follow_the_last_one_soon_are_one_touch_for_all() -> None:
+def test_contacts_soon_after_each_other_are_one_touch() -> None:
     contacts = range(1100, 1300, 29)  # the comparison cuts pieces of 1200 ticks
     assert of_server(contacts) == of_simulator(contacts) == of_comparison(contacts) == 1
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from rlgym_bridge.components.user_errors import describe_error
 
 
-def test_an_error_in_pythons_library_names_the_users_line_that_led_there(tmp_path: Path) -> None:
+def test_an_error_in_a_library_names_the_users_line(tmp_path: Path) -> None:
     try:
         (tmp_path / "weights.json").read_text()
     except OSError as error:

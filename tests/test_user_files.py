@@ -51,9 +51,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("spoilt", SPOILT)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_file_that_is_no_toml_of_ours_is_named_with_what_is_wrong(
-    reader: str, spoilt: str, tmp_path: Path
-) -> None:
+def test_a_wrong_toml_file_is_named_with_what_is_wrong(reader: str, spoilt: str, tmp_path: Path) -> None:
     text, problem = SPOILT[spoilt]
     (tmp_path / "given.toml").write_text(text)
     with pytest.raises(ValueError, match=rf"given\.toml.*{problem}"):
@@ -79,7 +77,7 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
         read_text(tmp_path / "pipe.toml")
 
 
-def test_a_name_that_no_file_can_have_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+def test_impossible_and_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"cannot be read: embedded null"):
         read_text(Path("a\0.toml"))
     with pytest.raises(FileNotFoundError, match=r"none\.toml"):
@@ -104,7 +102,7 @@ def test_json_that_is_nested_too_deeply_is_a_value_error(text: str, tmp_path: Pa
         ("[match]\ngame_mode = 3", "rlbot", "rlbot cannot read it: AttributeError: "),
     ],
 )
-def test_the_match_command_says_in_one_line_what_is_wrong_with_a_match_file(
+def test_a_wrong_match_file_takes_one_line_to_say(
     text: str, server: str, problem: str, tmp_path: Path
 ) -> None:
     (tmp_path / "given.toml").write_text(text)

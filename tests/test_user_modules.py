@@ -74,7 +74,7 @@ def test_nothing_in_the_folder_of_a_strangers_policy_runs(stranger: Path) -> Non
     assert not (stranger / "was_run").exists()
 
 
-def test_a_policy_folder_is_not_searched_for_modules_that_are_allowed(stranger: Path) -> None:
+def test_a_policy_folder_is_not_searched_for_modules(stranger: Path) -> None:
     run(stranger, "parity", "--obs", "my_parts:Mine", code=2)
     assert not (stranger / "was_run").exists()
 

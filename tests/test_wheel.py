@@ -69,9 +69,7 @@ def test_nothing_but_the_two_packages_is_in_the_wheel(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_installed_wheel_plays_the_shipped_bot_from_an_empty_folder(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_an_installed_wheel_plays_the_shipped_bot(installed: Path, tmp_path: Path) -> None:
     words = ["match", "--pace", "lockstep", "--seconds", "2", "--max-overtime", "0"]
     program = installed.with_name("rlgym-bridge" + (".exe" if os.name == "nt" else ""))
     done = run_to_end([str(program), *words], cwd=tmp_path, seconds=120)

@@ -40,11 +40,11 @@ def whole_match(seed: int, seconds: float) -> Match:
                 match.hold(slot, flat.ControllerState(*sticks, *buttons, False))
         match.advance()
     for live_player in live_players:
-        assert not live_player._faults.counts
+        assert not live_player.faults.counts
     return match
 
 
-def test_a_minute_of_chaser_against_chaser_ends_and_both_touch_the_ball() -> None:
+def test_a_minute_of_chasers_ends_and_both_touch_the_ball() -> None:
     match = whole_match(seed=3, seconds=60.0)
     assert match.referee.ended_by is not None
     assert min(match.scores.touches) >= 1
@@ -52,7 +52,7 @@ def test_a_minute_of_chaser_against_chaser_ends_and_both_touch_the_ball() -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_thirty_matches_of_chaser_against_chaser_all_end_with_touches_and_goals() -> None:
+def test_thirty_matches_of_chasers_have_touches_and_goals() -> None:
     with_goal = 0
     for seed in range(30):
         match = whole_match(seed, seconds=300.0)

@@ -137,7 +137,7 @@ class _Trial:
                 continue
             window = (track, start, end)
             shares.append([self._explains(window, drive, control, without, off) for control in absent])
-        explained = _one_by_one(np.array(shares).reshape(len(shares), len(absent)) > _EXPLAINED)
+        explained = explain_one_by_one(np.array(shares).reshape(len(shares), len(absent)) > _EXPLAINED)
         worth = [
             Worth(
                 self._car, CONTROL_NAMES[control], float(self._used[control]),
@@ -177,7 +177,7 @@ class _Trial:
         return between(path.values[:, 0], after)
 
 
-def _one_by_one(explains: np.ndarray) -> list[int]:
+def explain_one_by_one(explains: np.ndarray) -> list[int]:
     """Return how many windows, `(windows, controls)` bool, each control explains that no better one does.
 
     The control that explains most counts first; what it explains needs no other.

@@ -73,7 +73,7 @@ class LivePlayer:
         self._cars: list[int] = []  # places of our cars in the state
         self._indices: list[int] = []  # of our cars in the newest packet
         self._players: list[tuple[int, int]] | None = None  # of the decoder, for which `_cars` holds
-        self._faults = faults
+        self.faults = faults
         self._override: Callable[..., Any] | None = override
         self._override_takes_car = override is not None and _takes_car(override)
         self._override_rows: dict[int, tuple[int, np.ndarray]] = {}  # by car: tick of the first, rows
@@ -121,7 +121,7 @@ class LivePlayer:
         try:
             self._see(packet)
         except Exception as error:
-            self._faults.add("packet failed", f"neutral controls: {error}", error)
+            self.faults.add("packet failed", f"neutral controls: {error}", error)
             self._answer_neutrally(packet)
 
     def inputs(self) -> list[tuple[int, np.ndarray]]:
@@ -137,7 +137,7 @@ class LivePlayer:
         try:
             self.episode.close()
         except Exception as error:
-            self._faults.add("renderer not closed", str(error), error)
+            self.faults.add("renderer not closed", str(error), error)
 
     def _see(self, packet: flat.GamePacket) -> None:
         state = self.decoder.update(packet)
@@ -186,7 +186,7 @@ class LivePlayer:
         car_of = {packet.players[index].player_id: car for car, index in enumerate(indices)}
         missing = [identifier for identifier in self._ids if identifier not in car_of]
         if missing:
-            self._faults.add("car missing", f"no player with player_id {missing} in the packet")
+            self.faults.add("car missing", f"no player with player_id {missing} in the packet")
         self._cars = [car_of[identifier] for identifier in self._ids if identifier in car_of]
         self._indices = [indices[car] for car in self._cars]
         self._override_rows.clear()
@@ -220,9 +220,9 @@ class LivePlayer:
                 self.decisions += 1
                 self._report_decision(acted=True)
         except ControlsError as error:
-            self._faults.add("bad controls", f"neutral controls for this decision: {error}")
+            self.faults.add("bad controls", f"neutral controls for this decision: {error}")
         except Exception as error:
-            self._faults.add("decision failed", f"neutral controls: {error}", error)
+            self.faults.add("decision failed", f"neutral controls: {error}", error)
         self.decoder.clear_touches()
         self.clock.submit(rows)
 
@@ -235,7 +235,7 @@ class LivePlayer:
         try:
             self.episode.judge()
         except Exception as error:
-            self._faults.add("judgement failed", f"conditions and rewards are left out: {error}", error)
+            self.faults.add("judgement failed", f"conditions and rewards are left out: {error}", error)
 
     def _idle_rows(self) -> list[np.ndarray]:
         return [NEUTRAL[None].repeat(self._tick_skip, axis=0) for _ in self._ids]
@@ -253,7 +253,7 @@ class LivePlayer:
             self._judge()
             self._report_decision(acted=False)
         except Exception as error:
-            self._faults.add("last step failed", str(error), error)
+            self.faults.add("last step failed", str(error), error)
         self.decoder.clear_touches()
 
     def _call_override(self, state: MatchState) -> list[np.ndarray | None]:
@@ -276,7 +276,7 @@ class LivePlayer:
                     return None
                 first, rows = frame, checked_rows(returned, 1, "override")
             except Exception as error:
-                self._faults.add("override failed", f"the policy plays on: {error}", error)
+                self.faults.add("override failed", f"the policy plays on: {error}", error)
                 return None
             self._override_rows[car] = first, rows
         row: np.ndarray = rows[

@@ -32,6 +32,7 @@ class Network:
 
     Attributes:
         inputs, outputs: Numbers taken and given.
+        layers: Weight `(inputs, outputs)` and bias `(outputs,)` of each layer, float32.
 
     Raises:
         ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
@@ -52,10 +53,10 @@ class Network:
             check_tensor(f"layers.{i}.bias", bias, (weight.shape[0],))
             width = weight.shape[0]
         # Stored turned, so that a batch is `x @ w` over contiguous memory.
-        self._layers = [
+        self.layers = [
             (np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)) for weight, bias in pairs
         ]
-        self._scratch = [np.empty(len(bias), np.float32) for _, bias in self._layers]
+        self._scratch = [np.empty(len(bias), np.float32) for _, bias in self.layers]
         self.inputs, self.outputs = pairs[0][0].shape[1], pairs[-1][0].shape[0]
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
@@ -67,16 +68,16 @@ class Network:
         Returns:
             `(batch, outputs)` float32; at batch 1 it is overwritten by the next call.
         """
-        last = len(self._layers) - 1
+        last = len(self.layers) - 1
         if len(inputs) == 1:
             vector: np.ndarray = inputs[0]  # matrix times vector into memory at hand is half the time
-            for i, (weight, bias) in enumerate(self._layers):
+            for i, (weight, bias) in enumerate(self.layers):
                 vector = np.dot(vector, weight, out=self._scratch[i])
                 vector += bias
                 if i < last:
                     np.maximum(vector, 0, out=vector)
             return vector.reshape(1, -1)
-        for i, (weight, bias) in enumerate(self._layers):
+        for i, (weight, bias) in enumerate(self.layers):
             inputs = inputs @ weight
             inputs += bias
             if i < last:
@@ -118,6 +119,7 @@ class NetworkPolicy:
 
     Attributes:
         obs_size: Numbers in an observation.
+        network: Its network.
 
     Raises:
         ValueError: A tensor does not fit, or an argument is none of those named.
@@ -141,8 +143,8 @@ class NetworkPolicy:
         self.distribution, self.selection, self.sizes = distribution, selection, tuple(sizes)
         layers = dict(weights)
         self._log_std = layers.pop("log_std", None) if distribution == "gaussian" else None
-        self._network = Network(layers)
-        self.obs_size = self._network.inputs
+        self.network = Network(layers)
+        self.obs_size = self.network.inputs
         self._check_outputs()
         self._normalisation = _as_arrays(normalisation, self.obs_size)
         # Columns of a (choices, largest) table that hold logits; the others stay at probability 0.
@@ -196,7 +198,7 @@ class NetworkPolicy:
         if self._normalisation is not None:
             mean, factor, clip = self._normalisation
             rows = ((rows - mean) * factor).clip(-clip, clip)
-        outputs = self._network(rows)
+        outputs = self.network(rows)
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
             raise ValueError("the network gave a number that is not finite: its weights are too large")
         chosen = self._choose(outputs)
@@ -244,9 +246,9 @@ class NetworkPolicy:
                 expected *= 2
         elif self.distribution == "bounded_gaussian":
             expected *= 2
-        if self._network.outputs != expected:
+        if self.network.outputs != expected:
             raise ValueError(
-                f"the last layer gives {self._network.outputs} numbers, expected {expected} for a "
+                f"the last layer gives {self.network.outputs} numbers, expected {expected} for a "
                 f"{self.distribution} policy over {self.sizes}"
             )
 

@@ -82,7 +82,7 @@ class Clients:
         self.handlers = handlers
         self.on_gone = on_gone
         self.audience: list[Client] = []
-        self._listener = listener
+        self.listener = listener
         self._clients: dict[socket.socket, Client] = {}
         self._leaving: dict[socket.socket, float] = {}  # until when; who leaves first stands first
         self._slow: list[Client] = []  # those that are watched for room to write
@@ -132,7 +132,7 @@ class Clients:
                     self._hear(client)
                 if events & EVENT_WRITE:
                     client.link.flush()
-            elif connection is self._listener:
+            elif connection is self.listener:
                 self._accept()
             elif connection in self._leaving:
                 self._hear_leaving(connection)
@@ -167,12 +167,12 @@ class Clients:
         self.see_off()
         for connection in (*self._clients, *self._leaving):  # they came meanwhile
             connection.close()
-        self._listener.close()
+        self.listener.close()
         self._selector.close()
 
     def _accept(self) -> None:
         try:
-            connection, address = self._listener.accept()
+            connection, address = self.listener.accept()
         except OSError as error:
             if error.errno in _NO_HANDLE:
                 self._wait_for_handle(error)
@@ -205,14 +205,14 @@ class Clients:
             "no client can be accepted: %s; expected a free handle: close clients, or allow this process "
             "more open files. Trying again in %g s", error, _DEAF_SECONDS,
         )  # fmt: skip
-        self._selector.unregister(self._listener)
+        self._selector.unregister(self.listener)
         self._deaf_until = time.perf_counter() + _DEAF_SECONDS
 
     def _listen_again(self, timeout: float) -> bool:
         """Accept again when it is time; False where there was nobody else to wait for, and that is over."""
         assert self._deaf_until is not None
         if time.perf_counter() > self._deaf_until:
-            self._selector.register(self._listener, EVENT_READ)
+            self._selector.register(self.listener, EVENT_READ)
             self._deaf_until = None
         elif not self._selector.get_map():  # Windows does not wait for nothing
             time.sleep(max(timeout, 0.0))

@@ -154,7 +154,7 @@ def place_cars(
     _check(teams, hitboxes)
     for attempt in range(_ORDER_TRIES):
         cars = _fresh(arena, teams, hitboxes, spare=attempt)
-        if _is_pinned(arena, cars):
+        if is_pinned(arena, cars):
             return cars
     raise _OrderError(
         f"RocketSim did not give {len(teams)} cars the pinned order in {_ORDER_TRIES} tries; "
@@ -250,7 +250,7 @@ def _last_added_first() -> bool:
     return votes.count(False) > votes.count(True)
 
 
-def _is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car]) -> bool:
+def is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car]) -> bool:
     """Tell whether RocketSim walks the cars as a set without collisions would; leaves a kickoff behind."""
     up = [after for first in (0, 1) for after in _walked_in_order(arena, cars, first)]
     arena.reset_kickoff(_KICKOFF_SEED)

@@ -107,7 +107,7 @@ def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> Non
     for source in ("learn", "script.pt"):
         assert main(["import", source, "--env", "my_env:discrete", "--out", "bot", "-q"]) == 0
         weights = load_policy(here / "bot", allow_modules=("my_env",)).policy
-        np.testing.assert_array_equal(weights._network._layers[0][0], model[0].weight.detach().numpy().T)
+        np.testing.assert_array_equal(weights.network.layers[0][0], model[0].weight.detach().numpy().T)
 
 
 ODD_ENVS = """
@@ -217,7 +217,7 @@ class Harmful:
         ({"log_std": torch.zeros(8)}, r"a tensor log_std \(8,\), expected linear layers by number alone"),
     ],
 )
-def test_a_file_that_is_no_perceptron_is_refused_and_no_code_of_it_runs(
+def test_no_perceptron_is_refused_and_no_code_of_it_runs(
     content: Any, message: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if isinstance(content, bytes):

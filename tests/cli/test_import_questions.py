@@ -19,7 +19,7 @@ def scaled() -> bool:
 
 
 @pytest.mark.parametrize("given", ["PPO_POLICY.pt", "5000"])
-def test_a_policy_of_rlgym_ppo_without_its_notes_is_not_taken_for_unscaled(
+def test_a_policy_without_its_notes_is_not_taken_for_unscaled(
     given: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = save_ppo(here / "5000", network(90), STATS)
@@ -40,7 +40,7 @@ def test_a_policy_of_rlgym_ppo_without_its_notes_is_not_taken_for_unscaled(
     assert scaled()
 
 
-def test_notes_without_statistics_say_that_observations_were_not_scaled(here: Path) -> None:
+def test_notes_without_statistics_mean_unscaled_observations(here: Path) -> None:
     save_ppo(here / "5000", network(90))
     for words in ([], ["--no-standardise"]):
         assert main(["import", "5000", *WORDS, *words]) == 0
@@ -74,9 +74,7 @@ def test_a_state_dict_does_not_tell_its_activations(
     assert main(["import", name, *WORDS, "--activation", "relu"]) == 0
 
 
-def test_networks_with_other_activations_than_relu_are_not_played(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_networks_of_other_activations_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(network(90).state_dict(), "mine.pt")
     assert main(["import", "mine.pt", *WORDS, "--activation", "tanh"]) == 2
     said = capsys.readouterr().err

@@ -51,7 +51,7 @@ class WritesWhenLoaded(nn.Module):
         self.weight, self.bias, self.training = state[0] + written.fill_(1.0).sum(), state[1], state[2]
 
 
-def test_a_script_that_writes_a_file_when_it_is_called_is_refused_and_writes_none(
+def test_a_script_that_writes_when_called_writes_nothing(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.jit.script(WritesWhenCalled()).save("odd.pt")
@@ -60,7 +60,7 @@ def test_a_script_that_writes_a_file_when_it_is_called_is_refused_and_writes_non
     assert not Path("written").exists() and not Path("bot").exists()
 
 
-def test_a_script_that_writes_a_file_when_it_is_loaded_is_refused_and_writes_none(
+def test_a_script_that_writes_when_loaded_writes_nothing(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.jit.script(WritesWhenLoaded()).save("odd.pt")
@@ -134,7 +134,7 @@ def test_scripts_of_linear_layers_with_relu_are_imported(model: nn.Module, how: 
     script.save("script.pt")
     assert main(["import", "script.pt", *WORDS]) == 0
 
-    ours = load_policy(here / "bot", allow_modules=("my_env",)).policy._network
+    ours = load_policy(here / "bot", allow_modules=("my_env",)).policy.network
     shown = np.random.default_rng(0).normal(size=(50, OBS)).astype(np.float32)
     with torch.no_grad():
         theirs = model(torch.as_tensor(shown))
@@ -245,7 +245,7 @@ class Rounded(nn.Module):
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, nn.Module) else None,
 )
-def test_a_script_that_computes_something_else_is_refused_with_what_it_does(
+def test_a_script_of_other_computations_is_refused_with_them(
     model: nn.Module, found: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.jit.script(model).save("odd.pt")
@@ -314,7 +314,7 @@ def libtorch_archive(model: nn.Sequential) -> torch.jit.ScriptModule:
     return torch.jit.script(whole)
 
 
-def test_an_archive_of_libtorch_is_imported_by_those_who_know_its_activation(
+def test_an_archive_of_libtorch_needs_its_activation_named(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = network(90)
@@ -322,15 +322,13 @@ def test_an_archive_of_libtorch_is_imported_by_those_who_know_its_activation(
     assert main(["import", "PPO_POLICY.lt", *WORDS]) == 2
     assert "PPO_POLICY.lt holds tensors alone" in capsys.readouterr().err
     assert main(["import", "PPO_POLICY.lt", *WORDS, "--activation", "relu"]) == 0
-    layers = load_policy(here / "bot", allow_modules=("my_env",)).policy._network._layers
+    layers = load_policy(here / "bot", allow_modules=("my_env",)).policy.network.layers
     for (weight, bias), part in zip(layers, [model[0], model[2], model[4]], strict=True):
         np.testing.assert_array_equal(weight, part.weight.detach().numpy().T)
         np.testing.assert_array_equal(bias, part.bias.detach().numpy())
 
 
-def test_a_tensor_that_is_marked_as_negated_is_refused_in_a_script_and_read_in_a_state_dict(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_negated_tensors_are_refused_in_scripts_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = perceptron(nn.ReLU())
     whole = torch.complex(torch.zeros(90, 16), torch.randn(90, 16))
     model[2].weight = nn.Parameter(whole.conj().imag)
@@ -339,7 +337,7 @@ def test_a_tensor_that_is_marked_as_negated_is_refused_in_a_script_and_read_in_a
     assert "a tensor has the marks ({'neg': True},), expected plain numbers" in capsys.readouterr().err
     torch.save(model.state_dict(), "state.pt")
     assert main(["import", "state.pt", "--activation", "relu", *WORDS]) == 0
-    ours = load_policy(here / "bot", allow_modules=("my_env",)).policy._network
+    ours = load_policy(here / "bot", allow_modules=("my_env",)).policy.network
     shown = np.random.default_rng(0).normal(size=(5, OBS)).astype(np.float32)
     with torch.no_grad():
         np.testing.assert_allclose(ours(shown), model(torch.as_tensor(shown)).numpy(), atol=1e-5)
@@ -361,7 +359,7 @@ def test_a_script_whose_end_does_not_fit_the_actions_is_refused(
     ids=["twice", "other case", "other folder"],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_an_archive_that_readers_may_read_differently_is_refused(
+def test_an_ambiguous_archive_is_refused(
     more: Callable[[str], str], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.jit.script(network(90)).save("whole.pt")
@@ -373,9 +371,7 @@ def test_an_archive_that_readers_may_read_differently_is_refused(
     assert "several folders, or entries of one name" in capsys.readouterr().err
 
 
-def test_code_with_a_line_end_that_is_one_for_python_alone_is_refused(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_line_ends_for_python_alone_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.jit.script(network(90)).save("whole.pt")
     with zipfile.ZipFile("whole.pt") as whole, zipfile.ZipFile("odd.pt", "w") as odd:
         for name in whole.namelist():

@@ -24,7 +24,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("option", ["--csv", "--parquet"])
-def test_an_export_that_fails_names_the_file_and_does_not_remove_it(
+def test_a_failed_export_names_the_file_and_keeps_it(
     option: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     if option == "--parquet":
@@ -37,7 +37,7 @@ def test_an_export_that_fails_names_the_file_and_does_not_remove_it(
 
 
 @pytest.mark.parametrize("file", ["nothing.mcap", "nothing.replay"])
-def test_a_file_that_is_not_there_is_named_and_no_line_of_pythons_library(
+def test_a_missing_file_is_named_without_a_traceback(
     file: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["inspect", file]) == 2

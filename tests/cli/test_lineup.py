@@ -15,7 +15,7 @@ from training.policy_matches import play_matches
 
 
 @pytest.mark.parametrize("hitbox", [box.name for box in HITBOXES])
-def test_a_policy_drives_a_car_with_the_hitbox_it_was_trained_with(hitbox: str, tmp_path: Path) -> None:
+def test_a_policy_drives_the_hitbox_it_was_trained_with(hitbox: str, tmp_path: Path) -> None:
     save(tmp_path, hitbox=hitbox)
     match = with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
     loadout = match.player_configurations[0].variety.loadout

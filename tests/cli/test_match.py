@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from rlgym_bridge.dialect import POINTS
-from tests.live.test_exact import network_folder
+from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.servers import match_server
 
@@ -30,7 +30,7 @@ def bridge(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subproce
     )
 
 
-def test_a_match_of_the_shipped_bots_ends_with_a_score_and_every_promised_key(tmp_path: Path) -> None:
+def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
     done = bridge(
         "match", ROOT / "rlbot.cfg", "--pace", "lockstep", "--seconds", "20", "--max-overtime", "0",
         "--json", tmp_path / "out.json", cwd=tmp_path,
@@ -111,7 +111,7 @@ def test_without_the_real_game_the_command_says_what_is_missing() -> None:
     assert "--server sim" in done.stderr
 
 
-def test_a_match_can_be_played_on_a_server_that_stands_in_rlbotservers_place(tmp_path: Path) -> None:
+def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path) -> None:
     with match_server("--seconds", "10", "--max-overtime", "0") as port:
         done = bridge(
             "match", ROOT / "rlbot.cfg", "--server", "rlbot", "--json", tmp_path / "out.json",
@@ -130,7 +130,7 @@ def test_a_match_is_played_in_the_dialects_that_are_given(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_policy_folder_has_its_own_dialect_file_and_one_in_the_current_folder_is_nobodys(
+def test_a_dialect_file_counts_for_its_policy_folder_alone(
     tmp_path: Path,
 ) -> None:
     folder = network_folder(tmp_path / "policy", team_size=1)
@@ -163,7 +163,7 @@ def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path) -
     assert told == [str(tmp_path / "mine" / "dialect.toml"), None]
 
 
-def test_a_match_file_without_cars_is_played_by_those_that_are_given(tmp_path: Path) -> None:
+def test_a_match_file_without_cars_takes_the_bots_given(tmp_path: Path) -> None:
     (tmp_path / "match.toml").write_text("[match]\nskip_replays = true\n")
     done = bridge(
         "match", "match.toml", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep",
@@ -207,9 +207,7 @@ def test_a_port_in_use_is_said_to_be_in_use() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_stopped_match_tells_its_score_and_ends_its_bots(number: signal.Signals, tmp_path: Path) -> None:
     words = ["match", str(ROOT / "rlbot.cfg"), "--json", str(tmp_path / "out.json")]
     with child(
         [sys.executable, "-m", "tests.support.checked_cli", *words], cwd=tmp_path, env=CHECKED,
@@ -230,7 +228,7 @@ def test_a_match_that_is_stopped_says_how_it_stood_and_leaves_no_bot_behind(
     assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_the_match() -> None:
+def test_an_unwritable_output_is_refused_before_the_match() -> None:
     done = bridge("match", "rlbot.cfg", "--json", "/nonexistent/x.json")
     assert done.returncode == 2 and "/nonexistent/x.json" in done.stderr
     assert "started" not in done.stderr
@@ -244,9 +242,7 @@ TWO_AGAINST_TWO = "".join(
 
 
 @pytest.mark.parametrize("pace", ["lockstep", "realtime"])
-def test_a_bot_toml_whose_policy_does_not_fit_the_match_calls_it_off_before_it_begins(
-    pace: str, tmp_path: Path
-) -> None:
+def test_a_bot_toml_that_does_not_fit_calls_the_match_off(pace: str, tmp_path: Path) -> None:
     (tmp_path / "match.toml").write_text(TWO_AGAINST_TWO)
     done = bridge(
         "match", "match.toml", "--pace", pace, "--record", "match.mcap", "--json", "out.json", cwd=tmp_path

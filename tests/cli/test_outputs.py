@@ -31,7 +31,7 @@ def found_nothing() -> ProbeReport:
 
 @posix
 @pytest.mark.parametrize("option", ["--json", "--out"])
-def test_a_result_that_cannot_be_written_at_the_end_is_shown_and_the_file_named(
+def test_a_result_that_cannot_be_written_is_shown(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.cli.probe_command._ask", lambda *_: (found_nothing(), "a server"))
@@ -42,7 +42,7 @@ def test_a_result_that_cannot_be_written_at_the_end_is_shown_and_the_file_named(
 
 
 @posix
-def test_a_match_whose_json_cannot_be_written_shows_its_result_and_ends_with_2(tmp_path: Path) -> None:
+def test_a_match_with_unwritable_json_shows_its_result(tmp_path: Path) -> None:
     words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
     done = run_to_end(
         [sys.executable, "-m", "rlgym_bridge.cli", *words, "--max-overtime", "0", "--json", str(FULL)],
@@ -54,7 +54,7 @@ def test_a_match_whose_json_cannot_be_written_shows_its_result_and_ends_with_2(t
 
 
 @posix
-def test_a_log_that_cannot_be_written_is_named_and_no_server_is_blamed(
+def test_an_unwritable_log_is_named_and_no_server_blamed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["probe", "-q", "--log", str(FULL)]) == 2
@@ -76,7 +76,7 @@ def test_a_pipe_without_a_reader_is_refused_and_not_waited_for(tmp_path: Path) -
         check_outputs(None, tmp_path / "pipe")
 
 
-def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Path) -> None:
+def test_a_link_to_a_missing_file_is_written_through(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("target")
     check_outputs(link)

@@ -57,7 +57,7 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
     assert sum(isinstance(one, flat.FieldInfo) for one in kept) == 1
 
 
-def test_without_out_the_probe_prints_what_it_would_write_and_leaves_no_file(tmp_path: Path) -> None:
+def test_without_out_the_probe_prints_and_leaves_no_file(tmp_path: Path) -> None:
     done = probe("--dialect", "clock=whole", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'clock = "whole"\n' in done.stdout and "[dialect]\n" in done.stdout
@@ -77,7 +77,7 @@ def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -
     assert "input_latency = 1 " in (tmp_path / "dialect.toml").read_text()
 
 
-def test_where_no_rlbotserver_is_the_probe_says_what_is_missing_and_leaves_no_file(tmp_path: Path) -> None:
+def test_without_a_server_the_probe_says_what_is_missing(tmp_path: Path) -> None:
     done = probe("--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT="1", LOCALAPPDATA=str(tmp_path))
     assert done.returncode == 2
     assert "no RLBotServer runs at 127.0.0.1:1, and none is installed here" in done.stderr

@@ -82,7 +82,7 @@ def floods(connection: socket.socket) -> None:
     ],
     ids=["silent", "closes", "garbage", "no car"],
 )
-def test_the_probe_ends_with_every_server_names_it_and_leaves_no_thread_that_keeps_it_alive(
+def test_the_probe_ends_with_every_server_and_names_it(
     serve: Serve, message: str, played: Callable[[Serve], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = played(serve)
@@ -102,7 +102,7 @@ def test_the_probe_ends_with_every_server_names_it_and_leaves_no_thread_that_kee
     ],
     ids=["silent", "closes", "garbage"],
 )
-def test_a_match_on_a_server_that_sends_no_packets_is_given_up_with_its_address(
+def test_a_server_without_packets_is_given_up_by_address(
     serve: Serve, message: str, played: Callable[[Serve], str], capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip

@@ -58,7 +58,7 @@ def test_lost_ticks_are_counted_exactly(latency: int) -> None:
     assert found.reply_ms == pytest.approx((0.1, 0.1), abs=1e-6)
 
 
-def test_a_frame_rate_that_is_no_divisor_of_120_is_told_from_loss() -> None:
+def test_odd_frame_rates_are_told_from_loss() -> None:
     kept = {int(number * 1.2) for number in range(900)}  # 100 frames a second
     (part,) = session(0, set(range(1000)) - kept)
     evenly = [Exchange(one.frame, i / 100, one.shown, one.sent, i / 100) for i, one in enumerate(part)]

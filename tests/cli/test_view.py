@@ -58,7 +58,7 @@ def test_a_table_is_shown_too(tmp_path: Path) -> None:
     assert main([*words, "--save", str(tmp_path / "x.rrd")]) == 0
 
 
-def test_the_browser_is_served_on_this_machine_alone_until_ctrl_c(match: Path) -> None:
+def test_the_browser_is_served_locally_until_ctrl_c(match: Path) -> None:
     with child(
         [sys.executable, "-c", SIGNALS, "view", match, "--web"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=without_display(),

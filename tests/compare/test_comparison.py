@@ -55,7 +55,7 @@ def test_the_simulator_agrees_with_itself():
     assert _at(_clean(), "car").p50 < 0.001
 
 
-def test_every_situation_has_errors_that_rise_to_the_tail_and_a_floor():
+def test_every_situation_has_rising_errors_and_a_floor():
     for row in _clean().situations:
         assert row.name.split()[0] in ("ball", "car")
         assert row.horizon_ticks in HORIZONS
@@ -132,7 +132,7 @@ def test_several_recordings_are_put_together():
     assert set(found.notes) == {f"match {seed} has no inputs: only its ball is compared" for seed in (0, 1)}
 
 
-def test_how_cars_turn_is_taken_from_their_orientation_where_it_was_not_recorded():
+def test_missing_spin_is_taken_from_the_orientation():
     match = as_table(play(seconds=SECONDS))
     state = match.state.copy()
     state.car_angular_velocity[:] = state.ball_angular_velocity[:] = 0

@@ -29,7 +29,7 @@ def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> 
     assert found == ActionDelay(delay, delay, 0.0, latency, found.inputs)
 
 
-def test_packets_that_do_not_reach_a_bot_are_named_with_their_share(tmp_path: Path) -> None:
+def test_lost_packets_are_named_with_their_share(tmp_path: Path) -> None:
     late, lossy = (recorded(tmp_path / name, "--latency", "2", *words)
                    for name, words in (("late", ()), ("lossy", ("--drop", "5"))))  # fmt: skip
     assert lost_packets(late) == []
@@ -47,7 +47,7 @@ def test_packets_that_come_in_bursts_make_decisions_wait(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_lost_packets_are_no_noise_and_frames_that_are_not_shown_hide_none(tmp_path: Path) -> None:
+def test_lost_packets_are_no_noise_and_hidden_frames_hide_none(tmp_path: Path) -> None:
     for words in (("--drop", "3", "--latency", "2"), ("--fps", "60", "--latency", "2")):
         folder = tmp_path / words[0].strip("-")
         found = action_delay(recorded(folder, *words))
@@ -56,7 +56,7 @@ def test_lost_packets_are_no_noise_and_frames_that_are_not_shown_hide_none(tmp_p
         assert found.noise < 0.3
 
 
-def test_tables_tell_by_the_lag_that_fits_and_applied_inputs_do_not_tell() -> None:
+def test_tables_tell_the_delay_by_lag_applied_inputs_do_not() -> None:
     match = as_table(play(seconds=16))
     assert action_delay(match) is None
     assert action_delay(as_replay(play(seconds=16))) is None
@@ -65,7 +65,7 @@ def test_tables_tell_by_the_lag_that_fits_and_applied_inputs_do_not_tell() -> No
     assert (found.low, found.high, found.noise, found.input_latency) == (2, 2, 0.0, 2)
 
 
-def test_where_rows_leave_ticks_out_the_delay_may_be_longer_by_those() -> None:
+def test_missing_rows_leave_room_for_a_longer_delay() -> None:
     found = action_delay(timed(sent(as_table(play(seconds=16)), 2), rate=60))
     assert found is not None
     assert found.low <= 2 <= found.high == found.low + 1

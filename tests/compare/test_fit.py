@@ -35,7 +35,7 @@ def test_nothing_is_corrected_where_nothing_was_planted() -> None:
     assert (settings["action_delay"], settings["input_latency"]) == ([3, 3], 3)
 
 
-def test_cars_whose_inputs_are_not_all_there_tell_of_no_constant() -> None:
+def test_cars_with_missing_inputs_tell_of_no_constant() -> None:
     match = play(seconds=24, mutate=lambda config: scale_constants(config, PLANTED))
     found = fitted_constants(compare_recordings(without(as_table(match), "handbrake"), windows=48))
     assert not {"boost_accel_ground", "boost_accel_air", "jump_accel"} & set(found)
@@ -55,7 +55,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "fit.toml"
 
 
-def test_a_match_of_ours_shows_the_constants_and_the_delay_that_it_was_played_with(fitted: Path) -> None:
+def test_a_match_shows_the_constants_it_was_played_with(fitted: Path) -> None:
     found = read_physics(fitted)
     assert {name: found[name].value for name in PLANTED} == pytest.approx(PLANTED, abs=0.003)
     settings = tomllib.loads(fitted.read_text())
@@ -78,7 +78,7 @@ def test_training_takes_the_file_beside_ones_own_settings(fitted: Path, tmp_path
         (["--fit", "fit.toml", "--against", "a.mcap"], "expected none with --against"),
     ],
 )
-def test_a_fit_that_cannot_be_written_is_refused_before_the_work(
+def test_an_unwritable_fit_is_refused_before_the_work(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(tmp_path / "match.mcap"), *words]) == 2

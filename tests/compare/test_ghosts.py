@@ -22,7 +22,7 @@ def test_ghosts_of_the_simulator_itself_lie_on_the_bodies():
     )  # fmt: skip
 
 
-def test_where_physics_differ_ghosts_part_for_a_second_and_are_put_back():
+def test_ghosts_part_for_a_second_where_physics_differ():
     recording = play(1, SECONDS, heavier)
     distance = ghosts(recording).distance[:, -1]
     ends = np.arange(121, len(distance) - 1, 120)
@@ -47,7 +47,7 @@ def test_without_inputs_only_the_ball_has_a_ghost():
     assert not there[:, :-1].any()
 
 
-def test_the_ball_of_a_replay_has_ghosts_at_the_moments_it_is_shown():
+def test_a_replays_ball_has_ghosts_where_it_is_shown():
     recording = as_replay(play(1, SECONDS))
     found = ghosts(recording)
     assert found.there[:, -1].sum() > 0.9 * recording.ball_shown.sum()

@@ -79,7 +79,7 @@ def test_a_lag_beyond_all_that_was_looked_for_is_not_sure(lag):
     assert _fit(sent(as_table(play(seconds=16)), lag)).sure < 0.9
 
 
-def test_the_lag_is_found_on_a_clock_of_its_own_and_with_an_input_missing():
+def test_the_lag_is_found_on_a_clock_with_a_missing_input():
     assert _fit(timed(without(sent(as_table(play(seconds=16)), 3), "handbrake"), 0.003, 60)).ticks == 3
 
 

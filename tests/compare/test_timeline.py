@@ -28,7 +28,7 @@ def test_a_clock_that_runs_fast_is_measured(rate, fast):
 
 
 @pytest.mark.parametrize("waver", ["rounded", "jittered"])
-def test_a_clock_that_wavers_from_row_to_row_is_told_by_what_moves(waver):
+def test_a_wavering_clock_is_told_by_what_moves(waver):
     recording = timed(as_table(play(seconds=16)), 0.003)
     seconds = recording.seconds.copy()
     if waver == "rounded":

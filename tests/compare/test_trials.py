@@ -8,7 +8,7 @@ import pytest
 import RocketSim as rsim
 
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.missing import _one_by_one
+from rlgym_bridge.compare.missing import explain_one_by_one
 from rlgym_bridge.compare.verdict import GapVerdict
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
@@ -79,7 +79,7 @@ def test_an_input_that_trials_do_not_name_is_missing(inputs: str, lacking: str, 
 
 def test_where_one_input_is_missing_no_other_is_blamed() -> None:
     explains = np.array([[1, 1, 0]] * 9 + [[1, 0, 0]] * 2 + [[0, 0, 1]] * 5, bool)
-    assert _one_by_one(explains) == [11, 0, 5]
+    assert explain_one_by_one(explains) == [11, 0, 5]
 
 
 def test_trials_do_not_overlap(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_every_command_has_a_page_with_its_options_and_exit_status(site: Path) -> None:
+def test_every_command_has_a_page_with_its_options(site: Path) -> None:
     for name in COMMANDS:
         page = (site / "reference" / "commands" / f"{name}.html").read_text(encoding="utf-8")
         assert "--quiet" in page and "Exit status" in page and f"rlgym-bridge {name}" in page

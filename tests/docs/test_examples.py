@@ -70,7 +70,7 @@ def test_recorded_episodes_are_read(tmp_path: Path) -> None:
     assert episodes and any(float(words[2]) for words in episodes)
 
 
-def test_the_tests_that_the_table_of_set_actions_names_are_there() -> None:
+def test_the_table_of_set_actions_names_tests_there_are() -> None:
     page = (ROOT / "docs" / "train" / "rllib.md").read_text(encoding="utf-8")
     written = (ROOT / "tests" / "rllib" / "test_set_actions.py").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", page)) - {"test_applied_logp"}

@@ -117,7 +117,7 @@ class PadsOf(StateMutator[Any]):
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 2)], ids=["1v1", "2v2"])
-def test_from_states_that_are_set_a_match_shows_what_the_simulator_does(
+def test_from_set_states_a_match_equals_the_simulator(
     server: tuple[str, int], sizes: tuple[int, int]
 ) -> None:
     with live(server, sizes) as engine:
@@ -140,7 +140,7 @@ class Given(StateMutator[Any]):
         state.ball, state.cars, state.boost_pad_timers = given.ball, given.cars, given.boost_pad_timers
 
 
-def test_one_training_script_sees_and_learns_the_same_from_a_matchs_own_kickoffs() -> None:
+def test_a_training_script_learns_the_same_from_own_kickoffs() -> None:
     kickoffs: list[Any] = []
 
     def note(arena: Any, cars: list[Any]) -> None:
@@ -182,7 +182,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[TransitionEngine[Any, Any
             yield one
 
 
-def test_a_goal_ends_the_step_on_its_tick_and_the_next_episode_begins(
+def test_a_goal_ends_the_step_and_the_next_episode_begins(
     engine: TransitionEngine[Any, Any, Any],
 ) -> None:
     env = env_of(engine, BallIntoGoal())

@@ -68,7 +68,7 @@ def step(env: Env, action: int = BOOST) -> tuple[int, Any]:
     return env.state.tick_count - before, said
 
 
-def test_lockstep_waits_for_a_learner_that_thinks_for_longer_than_for_bots() -> None:
+def test_lockstep_waits_longer_for_a_learner_than_for_bots() -> None:
     with playing() as (env, engine):
         for pause in (0.0, 4.5, 0.0):  # three answers missed, a second each, is what a bot is given up for
             time.sleep(pause)
@@ -76,7 +76,7 @@ def test_lockstep_waits_for_a_learner_that_thinks_for_longer_than_for_bots() -> 
         assert engine.lost_ticks == 0
 
 
-def test_a_match_in_lockstep_stands_still_while_its_learner_pauses() -> None:
+def test_a_lockstep_match_stands_still_in_a_pause() -> None:
     match = match_of(1, 1)
     frames: list[int] = []
 
@@ -93,7 +93,7 @@ def test_a_match_in_lockstep_stands_still_while_its_learner_pauses() -> None:
         assert len(frames) == sent
 
 
-def test_in_real_time_a_step_after_a_pause_acts_and_says_what_was_missed(
+def test_in_real_time_a_step_after_a_pause_says_what_it_missed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with playing("realtime") as (env, engine):
@@ -166,7 +166,7 @@ class BallIntoOrangesGoal(StateMutator[Any]):
         state.ball.linear_velocity = np.array([0, 2000, 0], np.float32)
 
 
-def test_a_goal_that_falls_while_the_learner_pauses_ends_the_episode() -> None:
+def test_a_goal_during_a_pause_ends_the_episode() -> None:
     with playing("realtime", mutator=BallIntoOrangesGoal()) as (env, _):
         time.sleep(1.0)
         _, (_, rewards, terminated, _) = step(env, IDLE)
@@ -176,7 +176,7 @@ def test_a_goal_that_falls_while_the_learner_pauses_ends_the_episode() -> None:
             step(env)
 
 
-def test_a_goal_whose_packets_are_lost_ends_the_episode_by_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_goal_of_lost_packets_ends_the_episode_by_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
     with playing(mutator=BallIntoOrangesGoal()) as (env, engine):
         receive = engine._stream._packets
 
@@ -200,13 +200,13 @@ def test_a_goal_whose_packets_are_lost_ends_the_episode_by_the_score(monkeypatch
         assert rewards["blue-0"] == 10.0 and rewards["orange-0"] == -10.0
 
 
-def test_an_unlimited_match_goes_on_however_long_nobody_touches_the_ball() -> None:
+def test_an_unlimited_match_goes_on_without_touches() -> None:
     with playing(server={"max_kickoff": 2.0}) as (env, _):
         for _ in range(60):  # 4 s
             assert step(env, IDLE)[0] == TICKS
 
 
-def test_a_ball_that_is_set_begins_a_kickoff_of_a_match_with_an_end() -> None:
+def test_a_ball_that_is_set_begins_a_kickoff() -> None:
     match = match_of(1, 1)
     match.mutators = flat.MutatorSettings(match_length=flat.MatchLengthMutator.FiveMinutes)
     with playing(match=match, server={"max_kickoff": 2.0}) as (env, _):

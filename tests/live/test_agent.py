@@ -1,8 +1,6 @@
 """Whatever a match or a policy does, the agent answers."""
 
-import logging
 import os
-import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -15,66 +13,14 @@ import numpy as np
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.play import play
-from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import MatchState
-from tests.live.test_decoder import packet, player
-
-CONFIG = flat.MatchConfiguration(mutators=flat.MutatorSettings())
-FULL_THROTTLE = [1.0, 0, 0, 0, 0, 0, 0, 0]
-
-
-class Always:
-    """A policy that always takes the same action."""
-
-    def __init__(self, action: Any = 16) -> None:
-        self.action = action
-        self.resets = 0
-
-    def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
-        self.seats, self.resets = len(seats), self.resets + 1
-
-    def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
-        if isinstance(self.action, Exception):
-            raise self.action
-        return np.full((1, self.seats), self.action)
-
-
-def brain(policy: Any, parser: Any = None) -> PlayerSpec:
-    parser = parser or RepeatAction(LookupTableAction(), 8)
-    return PlayerSpec(policy=lambda: policy, components=lambda: Components(None, parser))
-
-
-def live_player(policy: Any, **more: Any) -> LivePlayer:
-    parser = more.pop("parser", None)
-    ids = more.pop("ids", [7])
-    return LivePlayer(
-        brain(policy, parser), field_info(), CONFIG, ids, Faults(logging.getLogger("tests")), **more
-    )
-
-
-def at(frame: int, phase: int = Phase.ACTIVE, *players: flat.PlayerInfo) -> flat.GamePacket:
-    made = packet(frame, *players)
-    info = flat.MatchInfo(
-        frame_num=frame, match_phase=flat.MatchPhase(phase), world_gravity_z=-650.0, game_speed=1.0
-    )
-    return flat.GamePacket(made.players, made.boost_pads, made.balls, info, made.teams, [])
-
-
-def sent(one: LivePlayer, given: flat.GamePacket) -> list[tuple[int, list[float]]]:
-    one.see(given)
-    return [(index, row.tolist()) for index, row in one.inputs()]
-
-
-def neutral(answer: list[tuple[int, list[float]]]) -> bool:
-    return bool(answer) and all(row == [0.0] * 8 for _, row in answer)
+from tests.support.made_packets import at, player
+from tests.support.players_by_hand import CONFIG, Always, FakeServer, brain, live_player, neutral, sent
 
 
 def test_a_policy_plays_from_the_second_packet_on() -> None:
@@ -87,12 +33,12 @@ def test_a_policy_plays_from_the_second_packet_on() -> None:
 @pytest.mark.parametrize(
     "action", [RuntimeError("no idea"), 90, -91, np.nan], ids=["raises", "too large", "too small", "NaN"]
 )
-def test_a_policy_that_fails_costs_neutral_controls_and_play_goes_on(action: Any) -> None:
+def test_a_failing_policy_costs_neutral_controls_alone(action: Any) -> None:
     policy = Always(action)
     one = live_player(policy)
     for frame in range(1, 30):
         assert neutral(sent(one, at(frame)))
-    assert one._faults.counts
+    assert one.faults.counts
     policy.action = 16
     answers = [sent(one, at(frame)) for frame in range(30, 50)]
     assert not neutral(answers[-1])
@@ -103,7 +49,7 @@ def test_a_policy_that_fails_costs_neutral_controls_and_play_goes_on(action: Any
     [np.full((8, 8), np.nan), np.full((8, 8), 2.0), np.zeros((8, 7)), np.zeros((0, 8)), None, "drive"],
     ids=["NaN", "out of range", "seven controls", "no ticks", "None", "text"],
 )
-def test_a_parser_that_gives_no_control_rows_costs_neutral_controls(rows: Any) -> None:
+def test_a_parser_without_control_rows_costs_neutral_controls(rows: Any) -> None:
     class Parser(LookupTableAction):
         def parse_actions(self, actions: Any, state: Any, shared_info: Any) -> Any:
             return dict.fromkeys(actions, rows)
@@ -111,18 +57,18 @@ def test_a_parser_that_gives_no_control_rows_costs_neutral_controls(rows: Any) -
     one = live_player(Always(0), parser=Parser())
     for frame in range(1, 20):
         assert neutral(sent(one, at(frame)))
-    assert sum(one._faults.counts.values()) >= 2
+    assert sum(one.faults.counts.values()) >= 2
 
 
 def test_each_kind_of_fault_is_logged_once_a_second_at_most(caplog: pytest.LogCaptureFixture) -> None:
     one = live_player(Always(RuntimeError("no idea")))
     for frame in range(1, 400):
         sent(one, at(frame))
-    assert one._faults.counts["decision failed"] > 40
+    assert one.faults.counts["decision failed"] > 40
     assert len([record for record in caplog.records if "decision failed" in record.message]) <= 2
 
 
-def test_a_missing_car_gets_no_answer_until_it_is_there_and_then_plays() -> None:
+def test_a_missing_car_plays_once_it_is_there() -> None:
     one = live_player(Always())
     other = player(player_id=8)
     for frame in range(1, 20):
@@ -160,45 +106,6 @@ def test_entering_kickoff_resets_the_policy_once() -> None:
     assert policy.resets == 3
 
 
-class FakeServer:
-    """RLBotServer's end of one connection, a message at a time."""
-
-    def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-
-    def accept(self) -> None:
-        self.listener.settimeout(10)
-        self.peer, _ = self.listener.accept()
-        self.peer.settimeout(10)
-        assert isinstance(self.read(), flat.ConnectionSettings)
-
-    def read(self) -> Any:
-        size = int.from_bytes(self._exactly(2), "big")
-        return flat.InterfacePacket.unpack(self._exactly(size)).message
-
-    def _exactly(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self.peer.recv(size - len(data))
-            assert part, "the agent closed the connection"
-            data += part
-        return data
-
-    def send_raw(self, data: bytes) -> None:
-        self.peer.sendall(len(data).to_bytes(2, "big") + data)
-
-    def send(self, *messages: Any) -> None:
-        packed = [flat.CorePacket(message).pack() for message in messages]
-        self.peer.sendall(b"".join(len(data).to_bytes(2, "big") + data for data in packed))
-
-    def handshake(self) -> None:
-        self.accept()
-        team = flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)])
-        self.send(CONFIG, team, field_info())
-        assert isinstance(self.read(), flat.InitComplete)
-
-
 @pytest.fixture
 def policy() -> Any:
     """What the agent of `connected` plays."""
@@ -223,7 +130,7 @@ def connected(monkeypatch: pytest.MonkeyPatch, policy: Any) -> Any:
     server.listener.close()
 
 
-def test_a_burst_is_taken_in_whole_and_answered_once_for_the_newest(connected: Any) -> None:
+def test_a_burst_is_read_whole_and_answered_once(connected: Any) -> None:
     server, agent, _ = connected
     server.handshake()
     server.send(at(100))
@@ -252,9 +159,7 @@ class Slow(Always):
 
 
 @pytest.mark.parametrize("policy", [Slow()])
-def test_an_answer_that_earlier_decisions_settle_does_not_wait_for_the_next(
-    connected: Any, policy: Slow
-) -> None:
+def test_a_settled_answer_does_not_wait_for_the_next_decision(connected: Any, policy: Slow) -> None:
     server, agent, _ = connected
     server.handshake()
     policy.may_end.set()
@@ -271,7 +176,7 @@ def test_an_answer_that_earlier_decisions_settle_does_not_wait_for_the_next(
     assert not agent.report.faults.counts
 
 
-def test_undecodable_and_unknown_messages_are_counted_and_play_goes_on(connected: Any) -> None:
+def test_unknown_messages_are_counted_and_play_goes_on(connected: Any) -> None:
     server, agent, _ = connected
     server.handshake()
     server.send_raw(b"\x01\x02\x03garbage")
@@ -301,7 +206,7 @@ def cars(*teams: int) -> flat.MatchConfiguration:
 @pytest.mark.parametrize(
     ("teams", "fits"), [((1,), True), ((1, 1), True), ((0, 1), True), ((0, 1, 1), False), ((), False)]
 )
-def test_a_match_of_other_team_sizes_than_the_policys_is_refused_at_the_handshake(
+def test_other_team_sizes_are_refused_at_the_handshake(
     teams: Sequence[int], fits: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = FakeServer()
@@ -338,7 +243,7 @@ def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) ->
 
 def test_without_an_agent_id_the_bot_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RLBOT_AGENT_ID", raising=False)
-    with pytest.raises(ValueError, match=r"set it to the agent_id of bot\.toml"):
+    with pytest.raises(ValueError, match=r"set it to the agent_id in bot\.toml"):
         Agent(brain(Always()))
 
 
@@ -391,7 +296,7 @@ def test_of_two_cars_of_ours_the_one_that_is_left_is_let_go() -> None:
     assert [index for index, _ in one.inputs()] == [1]
 
 
-def test_a_dialect_file_beside_the_bot_is_read_and_refused_where_it_says_something_else(
+def test_a_dialect_file_beside_the_bot_is_read_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)

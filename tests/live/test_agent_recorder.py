@@ -22,7 +22,7 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RECORD_VARIABLE, raising=False)
 
 
-def test_two_agents_that_are_told_the_same_file_write_two_and_say_so(
+def test_two_agents_with_one_file_write_two_and_say_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert begun(tmp_path, tmp_path / "both.mcap") == ["both.mcap"]
@@ -41,9 +41,7 @@ def test_a_folder_gets_a_file_named_after_the_agent(name: str, tmp_path: Path) -
     assert Path(file).parent.name == name and Path(file).name.startswith("my-bot-")
 
 
-def test_a_file_that_is_no_recording_stays_and_nothing_is_recorded(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_is_no_recording_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     assert begun(tmp_path, tmp_path / "notes.txt") == []
     (warning,) = (one.getMessage() for one in caplog.records if one.levelno == logging.WARNING)
@@ -51,7 +49,7 @@ def test_a_file_that_is_no_recording_stays_and_nothing_is_recorded(
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Path) -> None:
+def test_a_link_to_a_missing_file_is_written_through(tmp_path: Path) -> None:
     (tmp_path / "link.mcap").symlink_to("target.mcap")
     assert begun(tmp_path, tmp_path / "link.mcap") == ["target.mcap"]
     (tmp_path / "loop.mcap").symlink_to("loop.mcap")

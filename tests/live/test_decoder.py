@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,41 +13,12 @@ from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS, derive
 from tests.parity.run import run
 from tests.parity.world import drive, make_match
+from tests.support.made_packets import packet, player
 
 COUNTED = ("supersonic_time", "boost_active_time", "handbrake", "jump_time", "air_time_since_jump")
 DERIVED = (
     "on_ground", "is_demoed", "is_boosting", "is_supersonic", "is_flipping", "has_flip", "can_flip",
 )  # fmt: skip
-
-
-def player(**values: Any) -> flat.PlayerInfo:
-    """A car on the ground, at rest, with a few fields changed."""
-    box = HITBOXES[0]
-    fields: dict[str, Any] = {
-        "physics": flat.Physics(flat.Vector3(0, 0, 17), flat.Rotator(), flat.Vector3(), flat.Vector3()),
-        "hitbox": flat.BoxShape(box.length, box.width, box.height),
-        "air_state": flat.AirState.OnGround,
-        "dodge_timeout": -1.0,
-        "demolished_timeout": -1.0,
-        "boost": 33.0,
-        "player_id": 7,
-        **values,
-    }
-    return flat.PlayerInfo(**fields)
-
-
-def packet(frame: int, *players: flat.PlayerInfo, **values: Any) -> flat.GamePacket:
-    pads = values.pop("boost_pads", [flat.BoostPadState(True, 0.0)] * 34)
-    info = flat.MatchInfo(
-        frame_num=frame, match_phase=flat.MatchPhase.Active, world_gravity_z=-650.0, game_speed=1.0
-    )
-    return flat.GamePacket(
-        players=list(players) or [player()],
-        boost_pads=pads,
-        match_info=info,
-        teams=[flat.TeamInfo(0, 1), flat.TeamInfo(1, 2)],
-        **values,
-    )
 
 
 def match_packets(ticks: int, seed: int = 0, team_size: int = 1) -> Iterator[flat.GamePacket]:
@@ -58,14 +28,14 @@ def match_packets(ticks: int, seed: int = 0, team_size: int = 1) -> Iterator[fla
         yield sent
 
 
-def test_with_a_shadow_every_field_equals_rlgyms_engine_tick_by_tick() -> None:
+def test_with_a_shadow_every_field_equals_rlgyms_engine() -> None:
     result = run(3000, team_size=2, seed=3)
     assert result.counts["touches"] > 10 and result.counts["pad pickups"] > 10
     assert result.counts["bumps"] and result.counts["demolitions"] and result.counts["flip resets"]
     assert not result.readers["shadow"].wrong()
 
 
-def test_without_a_shadow_every_field_is_right_but_those_named_as_estimates() -> None:
+def test_without_a_shadow_only_named_estimates_are_off() -> None:
     result = run(3000, seed=3, readers=("counting",))
     wrong, tallies = result.readers["counting"].wrong(), result.readers["counting"].tallies
     assert set(wrong) <= {"car.wheels_with_contact", "car.on_ground", "car.can_flip"}  # from the wheels
@@ -74,12 +44,12 @@ def test_without_a_shadow_every_field_is_right_but_those_named_as_estimates() ->
     assert tallies["car.jump_time"].unknown < 0.1 * tallies["car.jump_time"].samples
 
 
-def test_a_decoder_names_the_fields_that_are_estimates_throughout() -> None:
+def test_a_decoder_names_its_lasting_estimates() -> None:
     assert Decoder(field_info(), shadow=False).estimates == ESTIMATES
     assert not Decoder(field_info()).estimates
 
 
-def test_derived_fields_follow_the_formula_that_the_simulator_side_uses() -> None:
+def test_derived_fields_follow_the_simulators_formula() -> None:
     decoder = Decoder(field_info())
     for sent in match_packets(3000, seed=1, team_size=2):
         state = decoder.update(sent)
@@ -100,7 +70,7 @@ def test_derived_fields_follow_the_formula_that_the_simulator_side_uses() -> Non
         pytest.param(0.5, 0.05, marks=pytest.mark.slow),
     ],
 )
-def test_with_lost_packets_every_value_that_is_called_known_is_right(loss: float, share: float) -> None:
+def test_with_lost_packets_all_known_values_are_right(loss: float, share: float) -> None:
     rng = random.Random(int(loss * 100))
     whole, lossy = Decoder(field_info()), Decoder(field_info())
     known_samples = dict.fromkeys(COUNTED, 0)
@@ -122,7 +92,7 @@ def test_with_lost_packets_every_value_that_is_called_known_is_right(loss: float
         assert count > share * samples, f"{name} is hardly ever known"
 
 
-def test_a_bot_that_joins_in_the_middle_knows_everything_countable_within_seconds() -> None:
+def test_a_late_bot_knows_all_that_counts_within_seconds() -> None:
     decoder = Decoder(field_info())
     state = None
     for number, sent in enumerate(match_packets(3000, seed=4)):
@@ -152,7 +122,7 @@ def test_pads_are_found_by_position_in_whatever_order_they_come() -> None:
 
 
 @pytest.mark.parametrize("elapsed", [True, False], ids=["seconds since", "seconds left"])
-def test_a_pad_that_is_seen_to_go_counts_down_whichever_way_the_server_counts(elapsed: bool) -> None:
+def test_a_pad_seen_to_go_counts_down_in_either_dialect(elapsed: bool) -> None:
     decoder = Decoder(field_info())
     decoder.update(packet(1))
     for tick in range(480):
@@ -191,7 +161,7 @@ def test_a_dodge_that_has_expired_is_gone() -> None:
         assert bool(state.car_has_flip[0, 0]) == (left > 0)
 
 
-def test_a_jump_that_leaves_three_wheels_down_has_not_used_up_its_dodge() -> None:
+def test_a_jump_with_three_wheels_down_keeps_its_dodge() -> None:
     decoder = Decoder(field_info())
     decoder.update(packet(10))
     for frame in (11, 12, 13):
@@ -212,7 +182,7 @@ def test_holding_boost_with_an_empty_tank_is_not_boosting() -> None:
     assert boosting == [True, True, True, False, False]
 
 
-def test_a_repeated_frame_counts_nothing_but_shows_what_it_carries() -> None:
+def test_a_repeated_frame_counts_nothing_and_shows_its_state() -> None:
     decoder = Decoder(field_info())
     pressed = flat.ControllerState(handbrake=True, boost=True)
     for frame in range(5):
@@ -226,7 +196,7 @@ def test_a_repeated_frame_counts_nothing_but_shows_what_it_carries() -> None:
     assert after.car_boost_active_time[0, 0] == before.car_boost_active_time[0, 0]
 
 
-def test_without_a_ball_its_last_place_is_kept_and_called_unknown() -> None:
+def test_a_missing_ball_keeps_its_place_and_is_unknown() -> None:
     ball = flat.BallInfo(flat.Physics(location=flat.Vector3(1, 2, 300)), flat.SphereShape(182.5))
     decoder = Decoder(field_info())
     assert decoder.update(packet(1, balls=[ball])).ball_known[0] == 1

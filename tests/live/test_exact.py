@@ -1,6 +1,5 @@
 """A bot process over TCP plays tick for tick what the same policy plays in RLGym's own loop."""
 
-import itertools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,12 +9,13 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.chaser import Chaser
-from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.game import Phase
-from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
+from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.state import MatchState
 from tests.support.call_log import CallLog, logged_components
+from tests.support.policy_folders import network_folder
 from tests.support.reference_loop import Watcher, play, rlgym_env, rlgym_loop
 
 ROOT = Path(__file__).parents[2]
@@ -24,28 +24,6 @@ ROOT = Path(__file__).parents[2]
 def bot(policy: str, log: Path, *more: str) -> str:
     words = ["python", "-m", "tests.support.recording_bot", policy, str(log), *more]
     return f'cd "{ROOT}" && ' + " ".join(f'"{word}"' for word in words)
-
-
-def network_folder(folder: Path, team_size: int) -> Path:
-    """A random network of fixed weights: 2 x 64, sampled."""
-    rng = np.random.default_rng(7)
-    size = DefaultObs(zero_padding=None).size(team_size, team_size)
-    sizes = [size, 64, 64, 90]
-    weights = {}
-    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
-        weights[f"layers.{i}.weight"] = rng.normal(0, 1.5 / inputs**0.5, (outputs, inputs))
-        weights[f"layers.{i}.bias"] = rng.normal(0, 0.1, outputs)
-    save_policy(
-        folder,
-        weights,
-        distribution="categorical",
-        team_sizes=[(team_size, team_size)],
-        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
-        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
-        selection="sample",
-        seed=3,
-    )
-    return folder
 
 
 def rotation_elements(team_size: int) -> np.ndarray:
@@ -115,7 +93,7 @@ def test_chaser_plays_the_same_control_row_on_every_tick(team_size: int, tmp_pat
 
 
 @pytest.mark.parametrize("team_size", [1, 2])
-def test_a_sampled_network_plays_the_same_control_row_on_every_tick(team_size: int, tmp_path: Path) -> None:
+def test_a_sampled_network_plays_the_same_rows(team_size: int, tmp_path: Path) -> None:
     folder = network_folder(tmp_path / "policy", team_size)
     logs = [tmp_path / f"bot{i}" for i in range(2 * team_size)]
     players = [(i // team_size, bot(str(folder), log)) for i, log in enumerate(logs)]

@@ -21,8 +21,8 @@ from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.live.session import BotSession
 from rlgym_bridge.server.packer import field_info
-from tests.live.test_agent import CONFIG, Always, at, brain
-from tests.live.test_decoder import player
+from tests.support.made_packets import at, player
+from tests.support.players_by_hand import CONFIG, Always, brain
 
 
 class Each(RewardFunction[Any, Any, float]):
@@ -75,16 +75,16 @@ def played(
     return live_player, rows
 
 
-def test_rewards_and_conditions_are_asked_at_every_decision_but_the_first() -> None:
+def test_judges_are_asked_at_every_decision_but_the_first() -> None:
     live_player, _ = played(Each())
     report = live_player.episode.report  # decisions at frames 1, 9, 17, 25
     assert report.rewards == {"blue-0": 0.5} and report.returns == {"blue-0": 1.5}
     assert report.truncated == {"blue-0": True}
 
 
-def test_a_reward_that_raises_is_counted_and_play_goes_on_as_without_it() -> None:
+def test_a_reward_that_raises_is_counted_and_changes_nothing() -> None:
     live_player, rows = played(Broken())
-    assert live_player._faults.counts == {"judgement failed": 3}
+    assert live_player.faults.counts == {"judgement failed": 3}
     assert rows == played(None)[1]
 
 
@@ -96,7 +96,7 @@ def test_a_renderer_is_shown_every_decision_and_closed() -> None:
     assert screen.closed
 
 
-def test_the_overlay_says_each_cars_reward_and_how_the_episode_ended() -> None:
+def test_the_overlay_says_rewards_and_how_the_episode_ended() -> None:
     report = StepReport({"blue-0": 0.25, "blue-1": -1.0}, {"blue-0": 3.0}, {"blue-0": True}, {})
     assert overlay.describe_step(report) == (
         "blue-0: +0.250, +3.00 since kickoff, terminated\nblue-1: -1.000, +0.00 since kickoff"
@@ -107,7 +107,7 @@ def test_the_overlay_says_each_cars_reward_and_how_the_episode_ended() -> None:
 
 
 @pytest.mark.parametrize(("value", "drawn"), [(None, 0), ("0", 0), ("1", 2)])
-def test_the_overlay_is_drawn_where_it_is_asked_for_and_has_changed(
+def test_the_overlay_is_drawn_on_request_and_change(
     value: str | None, drawn: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(overlay.OVERLAY_VARIABLE, raising=False)

@@ -16,10 +16,10 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.sim import shadow
 from rlgym_bridge.state import KNOWN_FIELDS
-from tests.live.test_agent import CONFIG, Always, at, brain, live_player, neutral, sent
-from tests.live.test_decoder import packet, player
-from tests.live.test_shadow import playing
 from tests.parity.world import make_match, with_fields
+from tests.support.made_packets import at, packet, player
+from tests.support.packet_streams import playing
+from tests.support.players_by_hand import CONFIG, Always, brain, live_player, neutral, sent
 
 WHEELS = KNOWN_FIELDS.index("wheels_with_contact")
 AWAY = flat.BoostPadState(False, 1.0)
@@ -41,7 +41,7 @@ def test_pads_that_come_and_go_are_read_anew() -> None:
 
 
 @pytest.mark.parametrize("timer", [math.nan, math.inf, -math.inf, 3e38])
-def test_a_pad_timer_that_is_no_number_leaves_a_time_that_can_be(timer: float) -> None:
+def test_a_pad_timer_of_nan_leaves_a_possible_time(timer: float) -> None:
     decoder = Decoder(field_info(), shadow=False)
     decoder.update(packet(1))
     state = decoder.update(packet(2, boost_pads=[flat.BoostPadState(False, timer)] * 34))
@@ -62,9 +62,7 @@ def test_an_angle_that_is_no_number_is_passed_on_as_none(angle: float, whose: st
 
 @pytest.mark.parametrize("timeout", [math.inf, math.nan, 3e38])
 @pytest.mark.parametrize("frames", [(1, 2, 3), (1, 9, 17)], ids=["every packet", "lost packets"])
-def test_a_dodge_timeout_that_is_no_number_counts_as_a_jump_that_has_just_ended(
-    timeout: float, frames: tuple[int, ...]
-) -> None:
+def test_a_dodge_timeout_of_nan_counts_as_a_jump_just_ended(timeout: float, frames: tuple[int, ...]) -> None:
     decoder = Decoder(field_info(), shadow=False)
     decoder.update(packet(0, player(air_state=flat.AirState.Jumping, has_jumped=True)))
     air = player(air_state=flat.AirState.InAir, has_jumped=True, dodge_timeout=timeout)
@@ -73,14 +71,14 @@ def test_a_dodge_timeout_that_is_no_number_counts_as_a_jump_that_has_just_ended(
     assert 0.0 <= state.car_air_time_since_jump[0, 0] < 0.2 and state.car_has_flip[0, 0] == 1
 
 
-def test_frame_numbers_of_more_than_31_bits_go_on_in_a_state_that_has_31() -> None:
+def test_frame_numbers_beyond_31_bits_go_on() -> None:
     decoder = Decoder(field_info(), shadow=False)
     frames = [2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 0]
     seen = [int(decoder.update(packet(frame)).frame[0]) for frame in frames]
     assert seen == [2**31 - 1, -(2**31), -(2**31) + 1, -1, 0]
 
 
-def test_a_player_of_no_team_is_followed_by_no_simulation_and_the_next_cars_are_again(
+def test_a_player_of_no_team_ends_the_shadow_for_a_while(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     decoder = Decoder(field_info())
@@ -103,7 +101,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-def test_a_player_who_comes_or_goes_is_followed_in_the_arena_there_is(
+def test_players_who_come_or_go_keep_the_arena(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = counted(monkeypatch)
@@ -140,7 +138,7 @@ def test_an_arena_in_which_the_cars_do_not_fit_is_replaced(monkeypatch: pytest.M
     assert len(made) == 2 and state.car_known[0, :, WHEELS].all()
 
 
-def test_the_answer_to_a_packet_with_other_players_is_known_before_its_cars_are_taken_in() -> None:
+def test_the_answer_to_other_players_comes_before_their_cars() -> None:
     one = live_player(Always())
     other = player(player_id=8, team=1)
     for frame in range(1, 12):
@@ -153,7 +151,7 @@ def test_the_answer_to_a_packet_with_other_players_is_known_before_its_cars_are_
     assert not one.foresee(at(13, 3, other)), "our car is not there"
 
 
-def test_without_a_delay_the_answer_to_other_players_waits_for_the_decision() -> None:
+def test_without_delay_other_players_wait_for_the_decision() -> None:
     at_once = replace(brain(Always()), timing=Timing(action_delay=0))
     one = LivePlayer(at_once, field_info(), CONFIG, [7], Faults(logging.getLogger("tests")))
     sent(one, at(1))

@@ -11,8 +11,8 @@ from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.play import play
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
-from tests.live.test_agent import FULL_THROTTLE, Always, FakeServer, at, live_player, neutral, sent
-from tests.live.test_decoder import player
+from tests.support.made_packets import at, player
+from tests.support.players_by_hand import FULL_THROTTLE, Always, FakeServer, live_player, neutral, sent
 
 
 def test_an_override_drives_and_play_resumes_with_a_reset() -> None:
@@ -33,14 +33,14 @@ def test_an_override_drives_and_play_resumes_with_a_reset() -> None:
 
 
 @pytest.mark.parametrize("given", ["rubbish", np.full(8, np.nan), np.zeros(7)])
-def test_an_override_that_returns_rubbish_lets_the_policy_play_on(given: Any) -> None:
+def test_an_override_of_rubbish_lets_the_policy_play(given: Any) -> None:
     one = live_player(Always(), override=lambda state: given)
     answers = [sent(one, at(frame)) for frame in range(1, 20)]
     assert not neutral(answers[-1])
-    assert one._faults.counts["override failed"] >= 10
+    assert one.faults.counts["override failed"] >= 10
 
 
-def test_an_override_that_takes_two_arguments_is_told_which_car_is_its_own() -> None:
+def test_an_override_of_two_arguments_is_told_its_car() -> None:
     asked = []
 
     def override(state: MatchState, row: int) -> Any:
@@ -54,12 +54,12 @@ def test_an_override_that_takes_two_arguments_is_told_which_car_is_its_own() -> 
         assert asked.pop() == (row, ours) and not asked
 
 
-def test_a_second_argument_that_has_a_value_already_is_left_to_it() -> None:
+def test_a_second_argument_with_a_default_is_left_alone() -> None:
     one = live_player(Always(), override=lambda state, throttle=1.0: [throttle, *[0.0] * 7])
     assert sent(one, at(1))[0][1] == FULL_THROTTLE
 
 
-def test_of_two_cars_of_an_agent_an_override_may_drive_one_and_leave_the_other_to_the_policy() -> None:
+def test_an_override_may_drive_one_of_an_agents_two_cars() -> None:
     def override(state: MatchState, row: int) -> Any:
         return FULL_THROTTLE if row == 1 and state.frame[0] < 20 else None
 
@@ -73,7 +73,7 @@ def test_of_two_cars_of_an_agent_an_override_may_drive_one_and_leave_the_other_t
     assert policy.resets == 1
 
 
-def test_an_override_on_chaser_is_shown_what_only_the_simulation_knows(
+def test_an_override_on_chaser_sees_what_the_shadow_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = []
@@ -98,7 +98,7 @@ def test_an_override_on_chaser_is_shown_what_only_the_simulation_knows(
     assert known == [0, 1, 1]
 
 
-def test_override_rows_are_ticks_so_that_those_of_lost_packets_are_past() -> None:
+def test_override_rows_of_lost_packets_are_past() -> None:
     rows = np.zeros((20, 8), np.float32)
     rows[:, 0] = np.arange(20) / 20
     one = live_player(Always(), override=lambda state: rows if state.frame[0] == 1 else None)

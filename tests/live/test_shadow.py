@@ -7,31 +7,20 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
 from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields
+from tests.support.packet_streams import playing
 
 WHEELS, AUTOFLIP, VICTIM = (
     KNOWN_FIELDS.index(name) for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
 )
 
 
-def playing(match: Match, ticks: int, seed: int = 0, skip: int = 0) -> list[flat.GamePacket]:
-    """Return packets of play, without the first `skip`."""
-    packets = []
-    for sent in drive(match, seed):
-        if match.referee.phase in PLAYING_PHASES:
-            packets.append(through_bytes(sent))
-        if len(packets) >= ticks + skip:
-            return packets[skip:]
-    raise AssertionError("a match ends by itself only after its time")
-
-
-def test_who_joins_in_the_middle_knows_the_wheels_from_the_second_packet_on() -> None:
+def test_a_late_bot_knows_the_wheels_from_the_second_packet() -> None:
     decoder = Decoder(field_info())
     known = [decoder.update(one).car_known[0].copy() for one in playing(make_match(1, 0), ticks=60, skip=700)]
     assert not known[0][:, [WHEELS, AUTOFLIP, VICTIM]].any()
@@ -55,7 +44,7 @@ def test_a_car_that_is_put_elsewhere_is_unknown_for_a_tick() -> None:
     assert known == [[0, 0], [1, 1], [1, 1]], "the other car may have stood on it"
 
 
-def test_whom_a_car_that_is_put_elsewhere_has_bumped_is_unknown_as_long_as_a_bump_lasts() -> None:
+def test_a_moved_cars_bump_is_unknown_while_a_bump_lasts() -> None:
     match = make_match(1, 0)
     decoder = Decoder(field_info())
     for sent in drive(match, 0):
@@ -85,7 +74,7 @@ def test_a_car_that_turns_itself_over_is_seen_to_do_so() -> None:
 
 
 @pytest.mark.parametrize("shadow", [True, False])
-def test_every_car_is_the_same_in_whatever_order_the_players_come(shadow: bool) -> None:
+def test_cars_are_the_same_in_any_order_of_players(shadow: bool) -> None:
     straight, shuffled = Decoder(field_info(), shadow=shadow), Decoder(field_info(), shadow=shadow)
     order = random.Random(1).sample(range(6), 6)
     for one in playing(make_match(3, 5), ticks=400):
@@ -100,7 +89,7 @@ def test_every_car_is_the_same_in_whatever_order_the_players_come(shadow: bool) 
                 np.testing.assert_array_equal(getattr(first, "car_" + name)[0, row], got, err_msg=name)
 
 
-def test_pads_away_before_the_first_packet_are_right_from_the_second_in_either_dialect() -> None:
+def test_pads_taken_before_are_right_from_the_second_packet() -> None:
     for value in ("elapsed", "remaining"):
         match = make_match(1, 0, dialect=Dialect({"pad_timer": value}))
         right, late = Decoder(field_info()), Decoder(field_info())
@@ -143,7 +132,7 @@ def test_points_told_beforehand_are_not_in_doubt() -> None:
     assert decoder.detector.dialect == {"pad_timer": "remaining", "dodge_timeout": "plus_hold"}
 
 
-def test_what_was_told_beforehand_stands_and_packets_that_show_otherwise_are_said_once(
+def test_a_given_dialect_stands_and_doubts_are_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     wrong = Dialect({"pad_timer": "remaining", "dodge_timeout": "plus_hold", "demolished_place": "origin"})
@@ -194,7 +183,7 @@ def test_without_collision_meshes_counting_goes_on_and_says_so(
 
 
 @pytest.mark.parametrize("mode", [flat.GameMode.Snowday, flat.GameMode.Heatseeker, flat.GameMode.Hoops])
-def test_the_simulation_is_of_the_matchs_own_mode_or_there_is_none(mode: flat.GameMode) -> None:
+def test_the_shadow_is_of_the_matchs_mode_or_missing(mode: flat.GameMode) -> None:
     decoder = Decoder(field_info(), flat.MatchConfiguration(game_mode=mode))
     for one in playing(make_match(1, 0), ticks=5, skip=300):
         decoder.update(one)

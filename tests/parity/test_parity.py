@@ -20,7 +20,7 @@ from tests.parity.world import with_fields
     ],
     ids=["2 %", "10 %", "10 % in threes", "counting"],
 )  # fmt: skip
-def test_after_lost_packets_nothing_is_wrong_that_the_state_says_is_known(loss: Loss, reader: str) -> None:
+def test_after_lost_packets_what_is_known_is_right(loss: Loss, reader: str) -> None:
     result = run(2000, seed=4, loss=loss, readers=(reader,))
     compared = result.readers[reader].tallies["car.position"].samples
     assert compared < 2 * 2000 * (1 - 0.5 * loss.share), "packets were lost"
@@ -37,7 +37,7 @@ _HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those
 
 
 @pytest.mark.parametrize("point", _HARD)
-def test_in_every_dialect_what_is_known_is_right_though_packets_are_lost(point: str) -> None:
+def test_in_every_dialect_known_values_survive_lost_packets(point: str) -> None:
     dialect = Dialect({point: POINTS[point].values[1]})
     assert not run(1500, seed=2, dialect=dialect, loss=Loss(0.05)).readers["shadow"].wrong()
 

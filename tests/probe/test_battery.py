@@ -31,7 +31,7 @@ def test_the_probe_names_the_standard_dialect() -> None:
 
 
 @pytest.mark.parametrize("place", range(len(OTHERS)))
-def test_the_probe_names_every_value_of_every_point_and_latencies_of_0_to_3(place: int) -> None:
+def test_the_probe_names_all_values_and_latencies_of_0_to_3(place: int) -> None:
     names(Dialect(dict([OTHERS[place]])), latency=place % 4)
 
 
@@ -40,7 +40,7 @@ def test_the_probe_names_whole_dialects(seed: int) -> None:
     names(random_dialect(seed), latency=seed, seed=seed)
 
 
-def test_the_probe_names_the_dialect_that_differs_in_every_point() -> None:
+def test_the_probe_names_a_dialect_of_differences_alone() -> None:
     names(Dialect(dict(OTHERS)), latency=1)
 
 
@@ -50,13 +50,13 @@ def test_the_probe_names_every_pair_of_values(one: tuple[str, str], two: tuple[s
     names(Dialect(dict([one, two])))
 
 
-def test_a_latency_of_39_ticks_is_told_and_a_larger_one_is_said_to_be_out_of_reach() -> None:
+def test_a_latency_of_39_ticks_is_told_and_more_is_out_of_reach() -> None:
     assert ask(latency=39).latency.value == "39"
     larger = ask(latency=40).latency
     assert larger.value is None and "at most 39 ticks can be measured" in larger.evidence
 
 
-def test_an_input_that_acts_seconds_late_is_not_taken_for_a_later_one() -> None:
+def test_an_input_seconds_late_is_not_taken_for_a_later_one() -> None:
     late = ask(latency=220).latency
     assert late.value is None and "at most 39 ticks can be measured" in late.evidence
 

@@ -40,7 +40,7 @@ def test_the_dodge_timeout_of_a_jump_under_way(pushing: float, value: str | None
     assert jumps.judge_jumping(jump([1.2], pushing)).value == value
 
 
-def test_a_dodge_and_a_double_jump_that_disagree_leave_the_point_open() -> None:
+def test_jumps_that_disagree_leave_the_point_open() -> None:
     gone = jump([-1.0] * 60, has_dodged=True)
     counting = jump([1.2 - tick / 120 for tick in range(60)], has_double_jumped=True)
     assert jumps.judge_used(gone, counting).value is None
@@ -116,7 +116,7 @@ def demolished(*places: tuple[float, float, float]) -> list[Frame]:
     return [alive, *gone]
 
 
-def test_the_place_of_a_demolished_car_is_kept_the_origin_or_neither() -> None:
+def test_a_demolished_cars_place_is_kept_origin_or_neither() -> None:
     there, origin = (805.0, -1700.0, 20.0), (0.0, 0.0, 0.0)
     assert contact.judge_place(demolished(*[there] * 50)).value == "kept"
     assert contact.judge_place(demolished(*[origin] * 50)).value == "origin"
@@ -178,7 +178,7 @@ def test_pads_that_a_kickoff_brings_back_are_not_timed() -> None:
     assert [fact.value for fact in watch.facts()] == [None, None]
 
 
-def test_latencies_that_fit_alike_are_told_apart_by_the_motion_of_the_car() -> None:
+def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
     gaps = [InputChange(100, 100, 102), InputChange(200, 200, 202)] * 5
     assert latency.judge(gaps).value is None
     assert latency.judge(gaps).evidence == "0 or 1 ticks fit 10 of 10 changes"

@@ -11,7 +11,7 @@ from rlgym_bridge.server import MatchResult, MatchServer, World
 
 
 @pytest.mark.parametrize("world", [World(drop=5.0), World(drop=30.0), World(burst=3, drop=10.0)])
-def test_in_lockstep_nobody_waits_for_the_answer_to_a_packet_that_one_car_alone_was_sent(
+def test_lockstep_does_not_wait_for_a_lone_cars_packet(
     world: World,
 ) -> None:
     results: list[MatchResult] = []

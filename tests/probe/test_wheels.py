@@ -12,7 +12,7 @@ from tests.support.probe_questions import ask
 AIR = flat.AirState
 
 
-def test_wheels_by_geometry_are_those_that_touch_in_the_simulation() -> None:
+def test_wheels_by_geometry_are_those_of_the_simulation() -> None:
     counts: Counter[tuple[int, int]] = Counter()
 
     def compare(match: Match, frame: Frame) -> None:

@@ -35,7 +35,7 @@ def test_controls_that_no_action_makes_are_not_found() -> None:
     assert LOOKUP.find(np.concatenate([strange, ROWS[7:8]])).tolist() == [-1, 7]
 
 
-def test_of_many_choices_and_of_real_numbers_those_that_were_chosen_are_found() -> None:
+def test_chosen_choices_and_real_numbers_are_found() -> None:
     random = np.random.default_rng(0)
     parser = MultiDiscreteAction()
     chosen = random.integers(0, (3, 3, 3, 3, 3, 2, 2, 2), (50, 8))
@@ -62,7 +62,7 @@ class Remembering(LookupTableAction):
         return super().parse_actions(actions, state, shared_info)
 
 
-def test_a_parser_that_needs_an_episode_to_have_begun_is_asked_within_one() -> None:
+def test_a_parser_that_needs_an_episode_is_asked_within_one() -> None:
     assert ActionFinder(Remembering(), np.arange(1)).find(ROWS).tolist() == list(range(90))
 
 
@@ -128,7 +128,7 @@ class Turning(Own):
 
 @pytest.mark.parametrize("seat", [0, 1])
 @pytest.mark.parametrize("parser", [Smooth, Airborne, Rarely, Frugal, Turning])
-def test_where_controls_depend_on_more_than_the_action_nothing_is_told(parser: type[Own], seat: int) -> None:
+def test_controls_of_more_than_the_action_tell_nothing(parser: type[Own], seat: int) -> None:
     chosen = np.array([2, 0, 1])
     finder = ActionFinder(parser(), np.arange(3), (1, 1), seat)
     assert not finder.steady
@@ -150,7 +150,7 @@ class Flips(LookupTableAction):
         return rows
 
 
-def test_of_actions_with_the_same_controls_it_is_one_that_was_chosen() -> None:
+def test_of_equal_controls_a_chosen_action_is_told() -> None:
     chosen = np.array([1, 2, 2])
     rows = Flips().parse_batch(chosen[None])[0].reshape(-1, 8)
     held = np.concatenate([np.zeros((1, 8), np.float32), rows[:4], rows[3:4], rows[3:4], rows[4:10]])
@@ -165,7 +165,7 @@ def test_of_actions_with_the_same_controls_it_is_one_that_was_chosen() -> None:
     assert found.tolist() == [1, 1, 2]
 
 
-def test_where_most_of_what_was_applied_is_no_action_nothing_is_told() -> None:
+def test_mostly_foreign_controls_tell_nothing() -> None:
     chosen = np.array([5, 6])
     rows, tick, frames = applied([5, 6], 4, 0, 0)
     rows[1:3] = rows[5:8] = 0.3
@@ -197,7 +197,7 @@ def test_what_acts_in_time_is_what_was_chosen(ticks: int, delay: int) -> None:
 
 
 @pytest.mark.parametrize(("late", "behind"), [(3, 0), (4, 0), (5, 1), (8, 1), (11, 1), (13, 2)])
-def test_an_action_counts_for_the_decision_whose_ticks_it_drives_most(late: int, behind: int) -> None:
+def test_an_action_counts_for_the_decision_it_drives_most(late: int, behind: int) -> None:
     chosen = 1 + np.arange(40) % 89  # each other than the one before
     rows, tick, frames = applied(chosen.tolist(), 8, 1, late)
     found, told = applied_actions(LOOKUP, rows, tick, frames, 1, chosen)
@@ -205,7 +205,7 @@ def test_an_action_counts_for_the_decision_whose_ticks_it_drives_most(late: int,
     assert np.array_equal(found[3:-1], chosen[3 - behind : 39 - behind])
 
 
-def test_before_anything_was_applied_neutral_controls_count_as_the_action_that_makes_them() -> None:
+def test_neutral_controls_count_before_anything_was_applied() -> None:
     chosen = 1 + np.arange(10) % 89
     rows, tick, frames = applied(chosen.tolist(), 2, 1, 4)
     found, _ = applied_actions(LOOKUP, rows, tick, frames, 1, chosen)
@@ -242,7 +242,7 @@ def test_it_is_what_a_count_tick_by_tick_says(data: st.DataObject) -> None:
             assert counts[found[number]] == max(counts.values())
 
 
-def test_an_action_with_the_controls_of_another_is_what_was_chosen() -> None:
+def test_an_action_with_anothers_controls_is_as_chosen() -> None:
     class Twins(LookupTableAction):
         """Every action makes what the even one below it makes."""
 

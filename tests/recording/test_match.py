@@ -64,7 +64,7 @@ def test_nothing_is_left_beside_the_file(file: Path) -> None:
     assert [one.name for one in file.parent.iterdir() if one.name != "logs"] == ["match.mcap"]
 
 
-def test_every_tick_has_a_row_and_every_row_is_what_live_play_makes_of_its_packet(
+def test_every_tick_has_the_row_that_live_play_makes_of_it(
     contents: Contents, recording: MatchRecording
 ) -> None:
     assert recording.notes == [] and recording.lost_ticks == 0
@@ -94,7 +94,7 @@ def _settled_later(state: MatchState) -> list[int]:
     ]  # fmt: skip
 
 
-def test_an_input_that_answers_a_tick_is_what_the_game_applies_on_the_next(recording: MatchRecording) -> None:
+def test_an_input_is_applied_on_the_tick_after_its_packet(recording: MatchRecording) -> None:
     for track in recording.agents.values():
         sent = track.inputs
         assert (len(sent.frame) == len(recording.tick) and track.policy is None) or track.policy
@@ -152,7 +152,7 @@ def build():
 """
 
 
-def test_what_conditions_and_rewards_said_is_in_the_recording_the_goal_included(
+def test_the_recording_holds_rewards_conditions_and_the_goal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_module(tmp_path, monkeypatch, "judged_env", JUDGED)
@@ -191,7 +191,7 @@ def test_equal_matches_give_equal_files_but_for_the_times(
         )
 
 
-def test_an_agent_keeps_when_its_packets_came_and_not_their_contents_twice(contents: Contents) -> None:
+def test_an_agent_keeps_packet_times_and_not_their_contents(contents: Contents) -> None:
     topics = [name for name in contents.topics if name.startswith(AGENTS)]
     assert {name.rpartition("/")[2] for name in topics} == {"arrivals", "inputs", "decisions"}
     for name in topics:
@@ -268,7 +268,7 @@ def test_what_a_killed_match_left_is_not_written_over(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_link_to_a_recording_that_is_not_there_yet_is_written_through(
+def test_a_link_to_a_missing_recording_is_written_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "far").mkdir()
@@ -281,7 +281,7 @@ def test_a_link_to_a_recording_that_is_not_there_yet_is_written_through(
     assert read_match("link.mcap", shadow=False).agents
 
 
-def test_a_match_whose_recording_fails_shows_its_result_and_ends_with_1(
+def test_a_match_with_a_failed_recording_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write = recording_writer._Stream.write
@@ -301,7 +301,7 @@ def test_a_match_whose_recording_fails_shows_its_result_and_ends_with_1(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
-def test_a_match_that_is_killed_leaves_a_recording_up_to_the_last_chunk(tmp_path: Path) -> None:
+def test_a_killed_match_leaves_its_recording_to_the_last_chunk(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
                "--pace", "lockstep", "-q", "--record", "match.mcap"]  # fmt: skip
     with child(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
@@ -358,7 +358,7 @@ def test_of_a_file_with_a_hole_the_rest_is_read(
     np.testing.assert_array_equal(found.state.ball_position, recording.state.ball_position[rows])
 
 
-def test_a_file_whose_first_chunk_is_damaged_has_its_topics_from_the_end(
+def test_a_damaged_first_chunk_leaves_the_topics_of_the_end(
     file: Path, recording: MatchRecording, tmp_path: Path
 ) -> None:
     content = bytearray(file.read_bytes())
@@ -400,7 +400,7 @@ def rewritten(
 
 
 @pytest.mark.parametrize("about", ["{{{", '["foo=bar"]', "5", '"clock=whole"', "[3]"])
-def test_what_a_recorder_said_that_cannot_be_read_is_noted_and_the_match_is_read(
+def test_an_unreadable_note_is_told_and_the_match_is_read(
     about: str, contents: Contents, recording: MatchRecording, tmp_path: Path
 ) -> None:
     found = read_match(rewritten(contents, tmp_path / "odd.mcap", about={"dialect": about}), shadow=False)
@@ -410,7 +410,7 @@ def test_what_a_recorder_said_that_cannot_be_read_is_noted_and_the_match_is_read
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
-def test_packets_with_numbers_that_no_game_has_are_left_out_and_counted(
+def test_impossible_packets_are_left_out_and_counted(
     value: float, contents: Contents, recording: MatchRecording, tmp_path: Path
 ) -> None:
     def spoilt(number: int, packet: flat.GamePacket) -> flat.GamePacket:
@@ -451,7 +451,7 @@ def test_a_recording_of_impossible_packets_alone_is_refused(contents: Contents, 
 
 
 @pytest.mark.parametrize("step", [4, 17])
-def test_the_time_of_play_does_not_depend_on_how_many_packets_came(
+def test_lost_packets_do_not_change_the_time_of_play(
     step: int, contents: Contents, recording: MatchRecording, tmp_path: Path
 ) -> None:
     file = rewritten(contents, tmp_path / "slow.mcap", lambda k, packet: None if k % step else packet)
@@ -481,9 +481,7 @@ def test_what_is_no_recording_is_refused(
     assert message in said and said.count("\n") == 1
 
 
-def test_whatever_byte_is_wrong_reading_ends_with_a_result_or_a_clear_error(
-    file: Path, tmp_path: Path
-) -> None:
+def test_a_wrong_byte_gives_a_result_or_a_clear_error(file: Path, tmp_path: Path) -> None:
     data = file.read_bytes()
     random = np.random.default_rng(0)
     target = tmp_path / "wrong.mcap"
@@ -509,5 +507,5 @@ def test_two_bots_of_one_kind_are_two_agents(tmp_path: Path, monkeypatch: pytest
     assert all((np.diff([one.frame for one in track.decisions]) > 0).all() for track in agents.values())
 
 
-def test_a_map_for_the_tables_of_a_command_is_not_for_its_matches(file: Path, tmp_path: Path) -> None:
+def test_a_map_for_tables_is_not_for_matches(file: Path, tmp_path: Path) -> None:
     assert len(open_recording(file, tmp_path / "map.toml").tick) == len(open_recording(file).tick)

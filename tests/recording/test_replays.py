@@ -59,7 +59,7 @@ def kickoff() -> dict[str, object]:
     )  # fmt: skip
 
 
-def test_a_car_is_known_by_its_player_whatever_the_order_of_a_frame() -> None:
+def test_a_car_is_known_by_its_player_in_any_order() -> None:
     actors = Actors(OBJECTS, [])
     actors.advance(kickoff())
     (seat,) = actors.seats.values()
@@ -153,7 +153,7 @@ def test_real_replays_have_the_checksums_that_they_say(name: str) -> None:
     assert checksum(content[-size:]) == body
 
 
-def test_a_damaged_replay_is_refused_and_not_read_with_other_states(tmp_path: Path) -> None:
+def test_a_damaged_replay_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("subtr_actor")
     content = real(SHORT).read_bytes()
     refused = 0
@@ -205,7 +205,7 @@ def test_a_real_ball_in_the_air_falls_as_gravity_says() -> None:
     assert np.median(fall) == pytest.approx(-650 * 4 / 120, abs=1.0)
 
 
-def test_real_cars_stand_upright_on_the_floor_and_steer_right_with_a_positive_stick() -> None:
+def test_real_cars_stand_upright_and_steer_right_by_plus() -> None:
     pytest.importorskip("subtr_actor")
     found = read_replay(real(MATCH))
     state = found.state

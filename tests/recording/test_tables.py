@@ -141,9 +141,7 @@ def test_scales_bring_a_table_to_the_games_units(tmp_path: Path) -> None:
         ("matrix = [3, 4, 5, 6, 7, 8, 9, 10, 11]", "0,-1,0,1,0,0,0,0,1"),
     ],
 )
-def test_a_quarter_turn_to_the_right_is_the_same_in_every_notation(
-    tmp_path: Path, rotation: str, cells: str
-) -> None:
+def test_a_quarter_turn_is_the_same_in_every_notation(tmp_path: Path, rotation: str, cells: str) -> None:
     found = read(tmp_path, f"1,2,3,{cells}\n", f"[time]\ndt = 1\n[ball]\nposition = [0, 1, 2]\n{rotation}\n")
     forward, right, up = found.state.ball_rotation[0].T
     np.testing.assert_allclose([forward, right, up], [[0, 1, 0], [-1, 0, 0], [0, 0, 1]], atol=1e-6)
@@ -179,7 +177,7 @@ def test_rows_that_say_nothing_new_are_dropped_and_counted(tmp_path: Path) -> No
     assert found.notes == ["rows dropped that repeat the row before: 2"]
 
 
-def test_a_moving_body_that_repeats_is_not_shown_but_its_controls_stay(tmp_path: Path) -> None:
+def test_a_repeated_body_is_not_shown_but_its_controls_stay(tmp_path: Path) -> None:
     table = "0,0,0,17,1200,0,0,1,0\n1,0,0,17,1200,0,0,1,1\n2,20,0,17,1200,0,0,1,1\n"
     found = read(tmp_path, table, CAR_MAP)
     assert found.car_shown[:, 0].tolist() == [True, False, True]
@@ -263,7 +261,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read_table(table, columns)
 
 
-def test_a_column_that_the_header_lacks_is_named_with_those_it_has(tmp_path: Path) -> None:
+def test_a_missing_column_is_named_with_those_there_are(tmp_path: Path) -> None:
     columns = '[time]\nseconds = "time"\n[ball]\nposition = ["x", "x", "x"]\n'
     with pytest.raises(ValueError, match=r"has no column 'time' \(seconds\); it has t, x"):
         read(tmp_path, "t,x\n1,2\n", columns)
@@ -296,7 +294,7 @@ def test_what_is_wrong_with_a_map_is_said_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_map_with_controls_says_whether_they_were_sent_or_applied(tmp_path: Path) -> None:
+def test_a_map_says_whether_controls_were_sent_or_applied(tmp_path: Path) -> None:
     _, columns = written(tmp_path, "", CAR_MAP.replace('inputs = "sent"', ""))
     with pytest.raises(ValueError, match=r"map.toml: inputs is missing, expected one of sent, applied"):
         read_columns(columns)
@@ -338,7 +336,7 @@ def test_a_real_free_ball_moves_and_turns_as_its_velocities_say() -> None:
     assert turned(found, state.ball_rotation, state.ball_angular_velocity, rows) < 0.1
 
 
-def test_a_real_aerial_turns_as_its_spin_says_and_keeps_the_presses_of_jump() -> None:
+def test_a_real_aerial_turns_by_its_spin_and_keeps_its_jumps() -> None:
     found = read_table(real("car/aerial_120hz.txt"), COLUMNS / "lobot-car.toml")
     state = found.state
     assert found.inputs is Inputs.SENT and found.inputs_recorded.all()
@@ -362,7 +360,7 @@ def test_real_drives_without_a_clock_have_one_of_61_hertz() -> None:
     assert (state.car_on_ground == 1).all() and (state.car_boost_amount == 100).all()
 
 
-def test_real_turns_are_trials_that_end_where_they_were_measured() -> None:
+def test_real_turns_are_trials_to_their_measured_end() -> None:
     found = read_table(real("turns/turn.accel.txt"), COLUMNS / "measurebot-turns.toml")
     assert found.stretch[-1] + 1 == 3214
     part = list(found.stretches())[1]

@@ -21,9 +21,7 @@ def noise(frame: int) -> bytes:
     return bytes((frame * 7919 + i * i * 31 + i * frame) % 251 for i in range(1000))
 
 
-def test_a_recording_goes_on_in_another_file_and_keeps_the_newest(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_recording_goes_on_in_another_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(tmp_path / "long.mcap", {"by": "test"}, part_bytes=300_000, parts=2)
     recorder.put(MATCH_CONFIGURATION, 0, b"the match", head=True)
     for frame in range(6000):
@@ -41,7 +39,7 @@ def test_a_recording_goes_on_in_another_file_and_keeps_the_newest(
     assert newest.topics[PACKETS][-1].frame == 5999
 
 
-def test_a_full_disk_ends_the_recording_with_a_warning_and_nothing_else(
+def test_a_full_disk_ends_the_recording_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write = recording_writer._Stream.write
@@ -63,7 +61,7 @@ def test_a_full_disk_ends_the_recording_with_a_warning_and_nothing_else(
     assert frames == list(range(len(frames))) and len(frames) > 200
 
 
-def test_a_disk_that_is_too_slow_costs_messages_and_they_are_counted(
+def test_a_slow_disk_costs_messages_that_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     go_on = threading.Event()
@@ -127,9 +125,7 @@ def test_all_parts_of_all_recordings_are_merged(tmp_path: Path) -> None:
         ]
 
 
-def test_a_merge_that_fails_leaves_the_parts_and_nothing_half_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_merge_leaves_the_parts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("match.mcap", "match.0.part.mcap"):
         Recorder(tmp_path / name).close()
 
@@ -147,7 +143,7 @@ def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         Recorder(tmp_path / "nowhere" / "match.mcap")
 
 
-def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
+def test_a_disk_full_from_the_start_leaves_no_empty_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:
@@ -159,7 +155,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_agents_parts_are_merged_by_frame_and_a_broken_one_stays(tmp_path: Path) -> None:
+def test_agents_parts_are_merged_and_broken_ones_stay(tmp_path: Path) -> None:
     server = Recorder(tmp_path / "match.mcap", {"by": "server"})
     agent = Recorder(tmp_path / "agent.mcap", {"by": "agent"})
     for frame in range(10):
@@ -180,6 +176,6 @@ def test_agents_parts_are_merged_by_frame_and_a_broken_one_stays(tmp_path: Path)
     assert INPUTS not in found.topics
 
 
-def test_a_match_that_never_began_leaves_no_recording_that_would_be_in_the_way(tmp_path: Path) -> None:
+def test_a_match_that_never_began_leaves_no_recording(tmp_path: Path) -> None:
     assert merge(tmp_path / "match.mcap", [tmp_path / "agent.mcap"]) == []
     assert list(tmp_path.iterdir()) == []

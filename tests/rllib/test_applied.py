@@ -28,9 +28,7 @@ from tests.support.rllib_episodes import (
 @lists_and_arrays
 @pytest.mark.parametrize("container", [list, np.array], ids=["list", "array"])
 @pytest.mark.parametrize(("lookback", "at", "neg", "new", "expected"), DOCUMENTED)
-def test_the_actions_that_at_indices_name_are_overwritten_and_counted(
-    lookback, at, neg, new, expected, container, numpy
-):
+def test_the_indexed_actions_are_overwritten_and_counted(lookback, at, neg, new, expected, container, numpy):
     episode = numbered(lookback, numpy=numpy)
     given = new if isinstance(new, int) else container(new)
     counts = correct_applied_actions(episode, {ORANGE: given}, at_indices=at, neg_index_as_lookback=neg)
@@ -123,7 +121,7 @@ def test_whole_numbers_of_any_kind_are_steps(at, numpy):
 
 
 @lists_and_arrays
-def test_an_index_from_the_end_never_reaches_the_lookback_buffer(numpy):
+def test_an_index_from_the_end_spares_the_lookback_buffer(numpy):
     episode = numbered(3, numpy=numpy)
     for at in (-5, [-5]):
         refused(episode, IndexError, "at_indices has -5", {BLUE: [50] if at == [-5] else 50}, at_indices=at)
@@ -143,7 +141,7 @@ def test_steps_of_an_agent_that_skips_are_its_own(numpy):
 
 
 @lists_and_arrays
-def test_an_action_whose_observation_has_not_come_is_refused_until_it_has(numpy):
+def test_an_action_without_its_observation_is_refused(numpy):
     episode = ragged(numpy=numpy, hanging=True)
     refused(episode, ValueError, "add the observation first", {BLUE: 50, ORANGE: 51}, at_indices=-1)
     assert correct_applied_actions(episode, {BLUE: 50}, at_indices=-1) == {BLUE: 1}
@@ -179,7 +177,7 @@ def test_python_numbers_stay_python_numbers_in_lists():
 
 
 @lists_and_arrays
-def test_an_array_of_another_dtype_than_its_space_is_refused_where_ray_would_fail(numpy):
+def test_another_dtype_is_refused_where_ray_would_fail(numpy):
     episode = numbered(numpy=numpy, actions=np.zeros((7, 8)), space=SPACES["Box"])
     new = np.full(8, 0.5)
     if numpy:
@@ -190,7 +188,7 @@ def test_an_array_of_another_dtype_than_its_space_is_refused_where_ray_would_fai
 
 
 @lists_and_arrays
-def test_numbers_that_are_not_finite_are_refused_whatever_the_space(numpy):
+def test_numbers_that_are_not_finite_are_refused_everywhere(numpy):
     everything = spaces.Box(-np.inf, np.inf, (2,))
     for space, bad in ((None, np.nan), (everything, 1e300), (everything, -np.inf)):
         episode = numbered(numpy=numpy, actions=np.zeros((7, 2), np.float32), space=space)
@@ -200,7 +198,7 @@ def test_numbers_that_are_not_finite_are_refused_whatever_the_space(numpy):
 
 
 @lists_and_arrays
-def test_what_stays_as_it_is_may_be_outside_its_space_as_samples_of_a_gaussian_are(numpy):
+def test_actions_that_stay_may_lie_outside_their_space(numpy):
     samples = np.linspace(-3, 3, 7 * 8, dtype=np.float32).reshape(7, 8)
     episode = numbered(numpy=numpy, actions=samples, space=SPACES["Box"])
     assert correct_applied_actions(episode, {BLUE: samples}) == {BLUE: 0}

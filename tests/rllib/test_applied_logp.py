@@ -38,7 +38,7 @@ from tests.support.rllib_episodes import (
     [(2, [5]), ([3, 1], [6, 4]), (slice(-2, 2), [1, 2, 3, 4]), (None, [3, 4, 5, 6])],
     ids=["int", "list", "slice", "None"],
 )
-def test_probabilities_of_the_steps_written_are_those_of_the_new_actions(at, rows, name, numpy):
+def test_written_steps_have_their_new_actions_probabilities(at, rows, name, numpy):
     episode, inputs = with_outputs(name, 3, numpy)
     new = np.stack([SPACES[name].sample() for _ in rows])
     given = new[0] if at == 2 else new
@@ -63,7 +63,7 @@ def test_probabilities_that_cannot_be_computed_are_refused(numpy):
     refused(episode, ValueError, message, {BLUE: 50, ORANGE: 50}, at_indices=0)
 
 
-def test_actions_of_a_dict_space_are_overwritten_in_lists_and_refused_when_numpyized():
+def test_dict_actions_are_overwritten_in_lists_alone():
     DICT.seed(0)
     outputs = [{"action_dist_inputs": np.ones(6, np.float32), "action_logp": np.float32(0)}] * 7
     episode = numbered(space=DICT, actions=[DICT.sample() for _ in ACTIONS], outputs=outputs)
@@ -76,7 +76,7 @@ def test_actions_of_a_dict_space_are_overwritten_in_lists_and_refused_when_numpy
     refused(episode.to_numpy(), ValueError, r"only before to_numpy\(\)", {BLUE: new}, at_indices=0)
 
 
-def test_leaves_of_a_dict_space_keep_dtype_and_stay_where_nothing_changes():
+def test_leaves_of_a_dict_space_keep_their_dtype():
     def episode(space=DICT, steer=(1.5, 0.0)):
         action = {"steer": np.float32(steer), "jump": np.int64(0)}
         return numbered(space=space, actions=[action] * 7)
@@ -107,7 +107,7 @@ def test_leaves_of_a_dict_space_keep_dtype_and_stay_where_nothing_changes():
     ],
     ids=str,
 )
-def test_where_rllib_has_no_distribution_for_a_space_probabilities_are_refused(space, before, after, numpy):
+def test_spaces_without_a_distribution_are_refused(space, before, after, numpy):
     outputs = [{"action_dist_inputs": np.zeros(4, np.float32), "action_logp": np.float32(0.5)}] * 7
     episode = numbered(space=space, actions=[before] * 7, outputs=outputs, numpy=numpy)
     refused(
@@ -147,7 +147,7 @@ class _Held(MultiAgentEnv):
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_a_learner_reads_the_applied_actions_and_what_its_policy_makes_of_them(name):
+def test_a_learner_reads_the_applied_actions(name):
     config = (
         PPOConfig()
         .environment(_Held, env_config={"space": SPACES[name]}, disable_env_checking=True)

@@ -1,6 +1,5 @@
 """`MatchEnv`: what `VectorEnv` plays, in the form of RLlib's multi-agent environments."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,98 +9,26 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("torch")
 
-from gymnasium import spaces
-from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.core.rl_module import MultiRLModuleSpec, RLModuleSpec
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
 from rlgym_bridge.components.actions import (
-    ContinuousAction,
     LookupTableAction,
-    MultiDiscreteAction,
     RepeatAction,
 )
-from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
+from rlgym_bridge.components.conditions import GoalCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
-from rlgym_bridge.components.reward_base import BatchReward
-from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import MatchRunner
-from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.sim.vector_env import VectorEnv
-from rlgym_bridge.state import MatchState
-from tests.sim.test_vector_env import BallAhead
-from tests.support.policy_folders import make_module
-from tests.test_policy import ENV
+from tests.support.policy_folders import COUNTING_ENV, make_module
+from tests.support.rllib_matches import DECISIONS, SPACES, config_of, each_parser, parts, ppo, timeout
+from tests.support.vector_parts import BallAhead
 
-PARSERS = {"Discrete": LookupTableAction, "MultiDiscrete": MultiDiscreteAction, "Box": ContinuousAction}
-SPACES = {
-    "Discrete": spaces.Discrete(90),
-    "MultiDiscrete": spaces.MultiDiscrete([3, 3, 3, 3, 3, 2, 2, 2]),
-    "Box": spaces.Box(-1.0, 1.0, (8,)),
-}
-DECISIONS = 9  # of an episode: 0.6 s of 8 ticks each
 NAMES = DefaultObs(zero_padding=None).names(1, 1)
 FORWARD = int(np.flatnonzero((LookupTableAction.make_lookup_table() == [1, 0, 0, 0, 0, 0, 1, 0]).all(1))[0])
-each_parser = pytest.mark.parametrize("kind", PARSERS)
-
-
-class Place(BatchReward):
-    """Another number for every car and step: how far along the field it is."""
-
-    def reward_batch(self, before: MatchState, after: MatchState, *_: Any) -> np.ndarray:
-        return after.car_position[..., 1] / 1000
-
-
-def timeout() -> TimeoutCondition:
-    return TimeoutCondition(DECISIONS * 8 / 120)
-
-
-def parts(kind: str = "Discrete", **changes: Any) -> Components:
-    made = {
-        "obs_builder": DefaultObs(zero_padding=None),
-        "parser": RepeatAction(PARSERS[kind](), 8),
-        "reward_fn": Place(),
-        "truncation_cond": timeout(),
-        "state_mutator": RandomStateMutator(),
-    }
-    return Components(**made | changes)
-
-
-def config_of(kind: str = "Discrete", team_size: int = 1, **changes: Any) -> dict[str, Any]:
-    return {"components": lambda: parts(kind, **changes), "team_sizes": (team_size, team_size)}
-
-
-def by_team(agent: str, episode: Any, **_: Any) -> str:
-    return agent.split("-")[0]
-
-
-def ppo(
-    kind: str = "Discrete",
-    matches: int = 2,
-    env: Mapping[str, Any] | None = None,
-    who: Callable[..., str] = by_team,
-    trained: Any = None,
-    by: str = "env_steps",
-    module: RLModuleSpec | None = None,
-    **runners: Any,
-) -> PPOConfig:
-    """Return a config whose modules are called blue and orange; they play their team."""
-    module = module or RLModuleSpec(
-        module_class=PolicyModule, model_config={"policy_layers": (8,), "critic_layers": (8,)}
-    )
-    specs = {"blue": module, "orange": module}
-    return (
-        PPOConfig()
-        .environment(MatchEnv, env_config=env or config_of(kind), disable_env_checking=True)
-        .multi_agent(policies=set(specs), policy_mapping_fn=who, policies_to_train=trained, count_steps_by=by)
-        .env_runners(num_env_runners=0, num_envs_per_env_runner=matches, **runners)
-        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=specs))
-        .debugging(seed=3)
-    )
 
 
 def drawn(env: MatchEnv) -> dict[str, Any]:
@@ -127,7 +54,7 @@ def test_it_passes_rllibs_own_check(team_size: int, kind: str) -> None:
 
 @each_parser
 @pytest.mark.parametrize("team_size", [1, 2, 3])
-def test_it_shows_what_the_matches_of_single_machine_training_show(team_size: int, kind: str) -> None:
+def test_it_shows_what_single_machine_training_shows(team_size: int, kind: str) -> None:
     config = config_of(kind, team_size) | {"action_delay": (0, 3)}
     env, peer = MatchEnv(config), VectorEnv(1, **config)
     obs, infos = env.reset(seed=5)
@@ -147,7 +74,7 @@ def test_it_shows_what_the_matches_of_single_machine_training_show(team_size: in
             np.testing.assert_array_equal(stacked(env.reset()[0], env), expected.obs)
 
 
-def test_an_episode_ended_by_a_goal_shows_the_goal_and_the_next_reset_the_episode_drawn_since() -> None:
+def test_a_goal_is_shown_before_the_next_episode() -> None:
     scored = {"termination_cond": GoalCondition(), "truncation_cond": None}
     env = MatchEnv(config_of(state_mutator=BallAhead(), **scored))
     ball = NAMES.index("ball/position/y")
@@ -163,7 +90,7 @@ def test_an_episode_ended_by_a_goal_shows_the_goal_and_the_next_reset_the_episod
         assert obs["blue-0"][ball] * 2300 > 5215.5
 
 
-def test_a_reset_with_a_seed_starts_over_and_one_without_goes_on() -> None:
+def test_a_reset_with_a_seed_starts_over() -> None:
     def played(env: MatchEnv, seed: int | None, steps: int = DECISIONS) -> bytes:
         seen = [env.reset(seed=seed)[0]]
         for number in range(steps):
@@ -194,7 +121,7 @@ def test_what_was_shown_is_not_written_to_later() -> None:
 def test_an_rlgym_by_name_gives_components_and_delay(
     rlbot_delay: bool, own: dict[str, int], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_module(tmp_path, monkeypatch, "someones_env", ENV.format(delay=rlbot_delay))
+    make_module(tmp_path, monkeypatch, "someones_env", COUNTING_ENV.format(delay=rlbot_delay))
     env = MatchEnv({"components": "someones_env:make"} | own)
     env.reset()
     steps = [env.step(dict.fromkeys(env.agents, FORWARD))[0]["blue-0"] for _ in range(2)]
@@ -220,7 +147,7 @@ def test_an_rlgym_by_name_gives_components_and_delay(
         (config_of(state_mutator=None), "no state_mutator"),
         ({"components": "nowhere_at_all:make"}, "nowhere_at_all .*cannot be imported"),
         ({"components": "tests.rllib.test_env:nobody"}, "has no nobody"),
-        ({"components": "tests.rllib.test_env:parts"}, "parts returned Components, expected an RLGym"),
+        ({"components": "tests.support.rllib_matches:parts"}, "parts returned Components, expected an RLGym"),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused(config: dict[str, Any] | None, message: str) -> None:
@@ -272,7 +199,7 @@ def anatomy(episode: MultiAgentEpisode) -> dict[str, Any]:
 
 @each_parser
 @pytest.mark.parametrize("explore", [True, False])
-def test_rllibs_own_runner_plays_them_and_gives_episodes_as_ours_does(kind: str, explore: bool) -> None:
+def test_rllibs_own_runner_gives_episodes_as_ours_does(kind: str, explore: bool) -> None:
     # Ours have no lookback buffer, and arrays of other widths: int64, float32 for int32, float64.
     env = {"components": lambda: parts(kind, termination_cond=timeout(), truncation_cond=None)}
     theirs = MultiAgentEnvRunner(config=ppo(env=env, episode_lookback_horizon=0))

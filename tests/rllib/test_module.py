@@ -21,8 +21,8 @@ from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE, Network, NetworkPolicy
 from rlgym_bridge.rllib.match_runner import MatchRunner
 from rlgym_bridge.rllib.module import PolicyModule
-from tests.rllib.test_env import ppo
 from tests.support.rllib_episodes import logp_of
+from tests.support.rllib_matches import ppo
 
 SPACES = {
     "categorical": spaces.Discrete(90),
@@ -128,7 +128,7 @@ def test_the_critic_sees_what_the_policy_sees(clip: float | None) -> None:
     np.testing.assert_allclose(values.detach(), expected, atol=1e-5)
 
 
-def test_without_obs_clip_there_is_no_scale_and_with_it_an_untrained_one_only_clips() -> None:
+def test_scaling_needs_obs_clip_and_only_clips_at_first() -> None:
     assert not list(module_of().named_buffers())
     module = PolicyModule(
         observation_space=spaces.Box(-np.inf, np.inf, (OBS,)),
@@ -141,7 +141,7 @@ def test_without_obs_clip_there_is_no_scale_and_with_it_an_untrained_one_only_cl
 
 @each_kind
 @pytest.mark.parametrize("clip", [None, 1.5])
-def test_for_inference_there_is_no_critic_and_the_learners_state_fits(kind: str, clip: float | None) -> None:
+def test_for_inference_the_critic_is_left_out(kind: str, clip: float | None) -> None:
     learner = module_of(kind, obs_clip=clip)
     runner = module_of(kind, inference_only=True, obs_clip=clip)
     assert hasattr(learner, "critic") and not hasattr(runner, "critic")
@@ -163,7 +163,7 @@ def test_the_tensors_of_the_policy_are_those_of_a_policy_folder() -> None:
         assert {name: array.shape for name, array in module.policy.arrays().items()} == expected
 
 
-def test_layers_are_as_wide_as_said_and_256_when_nothing_is_said() -> None:
+def test_layers_are_256_wide_where_nothing_is_said() -> None:
     module = module_of()
     assert [layer.out_features for layer in module.policy.layers] == [16, 12, 90]
     assert [layer.out_features for layer in module.critic.layers] == [10, 1]
@@ -175,7 +175,7 @@ def test_layers_are_as_wide_as_said_and_256_when_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize(("given", "used"), [(-30.0, LOG_STD_RANGE[0]), (5.0, LOG_STD_RANGE[1]), (1.0, 1.0)])
-def test_the_deviation_of_a_gaussian_is_kept_in_the_range_of_play(given: float, used: float) -> None:
+def test_a_gaussians_deviation_stays_in_the_range_of_play(given: float, used: float) -> None:
     module = module_of("gaussian")
     with torch.no_grad():
         module.policy.log_std.fill_(given)
@@ -239,7 +239,7 @@ def test_spaces_of_another_kind_are_refused(
         PolicyModule(observation_space=obs, action_space=actions)
 
 
-def test_a_ppo_learner_takes_the_runners_episodes_and_begins_at_the_policy_that_played() -> None:
+def test_a_ppo_learner_begins_at_the_policy_that_played() -> None:
     config = ppo().training(num_epochs=1, minibatch_size=10_000, lr=0.01)
     runner = MatchRunner(config=config)
     learner = config.build_learner(spaces=runner.get_spaces())
@@ -275,7 +275,7 @@ class Still(TorchRLModule):
         return {Columns.ACTIONS: torch.full((len(batch[Columns.OBS]),), 4)}
 
 
-def test_the_runner_plays_modules_that_choose_actions_themselves() -> None:
+def test_the_runner_plays_modules_that_choose_themselves() -> None:
     config = ppo(matches=1, module=RLModuleSpec(module_class=Still))
     (episode,) = MatchRunner(config=config).sample(num_timesteps=3)
     assert episode.get_actions(slice(None))["blue-0"].tolist() == [4, 4, 4]

@@ -55,7 +55,7 @@ def test_long_episodes_are_cut_into_rows_that_hold_every_step(
 
 
 @pytest.mark.parametrize("part", [slice(0, 60), slice(30, 130), slice(100, 150)], ids=str)
-def test_a_part_of_an_episode_is_written_as_one_that_was_cut_off(part: slice, tmp_path: Path) -> None:
+def test_a_part_of_an_episode_is_written_as_cut_off(part: slice, tmp_path: Path) -> None:
     whole = episode_of(150, terminated=True)
     steps = write_episodes([whole[part], whole[part]], tmp_path / "parts.parquet")
     rows = rows_of(tmp_path / "parts.parquet")

@@ -35,7 +35,7 @@ def spoiled(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=15))
 
 
-def test_both_cars_of_a_match_are_agents_with_what_their_bots_saw_and_chose(clean: MatchRecording) -> None:
+def test_both_cars_are_agents_with_what_their_bots_saw(clean: MatchRecording) -> None:
     episodes = episodes_from_recording(clean)
     assert episodes
     for seat, agent in enumerate(("blue-0", "orange-0")):
@@ -54,7 +54,7 @@ def test_both_cars_of_a_match_are_agents_with_what_their_bots_saw_and_chose(clea
             assert episode.action_space[agent].n == 90
 
 
-def test_a_goal_terminates_an_episode_and_the_end_of_the_match_cuts_it_off(clean: MatchRecording) -> None:
+def test_a_goal_terminates_and_the_matchs_end_truncates(clean: MatchRecording) -> None:
     episodes = episodes_from_recording(clean, GoalReward)
     ends = [(one.is_terminated, one.is_truncated) for one in episodes]
     assert (True, False) in ends and ends[-1] == (False, True)
@@ -89,7 +89,7 @@ def test_rewards_are_those_of_any_reward_function(clean: MatchRecording) -> None
         assert number or np.any(blue)
 
 
-def test_without_a_reward_function_they_are_what_the_bot_recorded(clean: MatchRecording) -> None:
+def test_without_a_reward_function_recorded_rewards_count(clean: MatchRecording) -> None:
     episodes = episodes_from_recording(clean)  # a policy folder without rewards
     assert not any(one.get_return() for episode in episodes for one in episode.agent_episodes.values())
 
@@ -112,7 +112,7 @@ def test_bots_that_decide_on_other_ticks_skip_steps(spoiled: MatchRecording) -> 
     )
 
 
-def test_what_was_applied_drove_most_of_the_ticks_that_it_stands_for(spoiled: MatchRecording) -> None:
+def test_applied_actions_drove_most_of_their_ticks(spoiled: MatchRecording) -> None:
     rows = {int(tick): row for row, tick in enumerate(spoiled.tick)}
     compared = changed = 0
     for episode in episodes_from_recording(spoiled):
@@ -176,7 +176,7 @@ def test_decisions_that_were_not_taken_begin_another_episode(clean: MatchRecordi
     assert parts[0].is_truncated and not parts[0].is_terminated
 
 
-def test_a_bot_that_is_begun_anew_plays_on_in_an_episode_of_its_own(clean: MatchRecording) -> None:
+def test_a_restarted_bot_plays_on_in_a_new_episode(clean: MatchRecording) -> None:
     changed = copy.deepcopy(clean)
     name = next(name for name, one in changed.agents.items() if one.decisions[0].seats.tolist() == [0])
     again = copy.deepcopy(changed.agents[name])
@@ -236,7 +236,7 @@ def test_a_bot_named_twice_is_taken_once(clean: MatchRecording) -> None:
         (lambda one: one._replace(seats=np.array([7], np.int32)), r"cars \[7\], which the match"),
     ],
 )
-def test_decisions_that_cannot_be_are_refused_with_bot_and_frame(
+def test_impossible_decisions_are_refused_with_bot_and_frame(
     change: Any, message: str, clean: MatchRecording
 ) -> None:
     changed = copy.deepcopy(clean)
@@ -249,7 +249,7 @@ def test_decisions_that_cannot_be_are_refused_with_bot_and_frame(
     assert name in str(raised.value) and "frame" in str(raised.value)
 
 
-def test_a_reward_function_in_place_of_what_makes_one_is_refused(clean: MatchRecording) -> None:
+def test_a_reward_in_place_of_its_factory_is_refused(clean: MatchRecording) -> None:
     with pytest.raises(TypeError, match=r"reward is a GoalReward, expected what makes one"):
         episodes_from_recording(clean, GoalReward())
 

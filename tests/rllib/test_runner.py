@@ -15,8 +15,17 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import COUNTS, MatchRunner
-from tests.rllib.test_env import DECISIONS, SPACES, Place, by_team, config_of, each_parser, ppo, timeout
 from tests.support.rllib_episodes import logp_of, same, snapshot
+from tests.support.rllib_matches import (
+    DECISIONS,
+    SPACES,
+    Place,
+    by_team,
+    config_of,
+    each_parser,
+    ppo,
+    timeout,
+)
 
 TEAMS, CARS = ("blue", "orange"), ("blue-0", "orange-0")
 
@@ -52,7 +61,7 @@ def likeliest(kind: str, inputs: np.ndarray) -> np.ndarray:
 
 @each_parser
 @pytest.mark.parametrize("explore", [True, False])
-def test_the_same_actions_in_an_environment_of_the_same_seed_give_the_same(kind: str, explore: bool) -> None:
+def test_equal_actions_and_seeds_give_equal_episodes(kind: str, explore: bool) -> None:
     runner, env = runner_of(kind, 1), MatchEnv(config_of(kind))
     played = [*runner.sample(num_timesteps=DECISIONS + 4, explore=explore), *runner.sample(num_timesteps=12)]
     assert [len(episode) for episode in played] == [DECISIONS, 4, DECISIONS - 4, 7]
@@ -72,7 +81,7 @@ def test_the_same_actions_in_an_environment_of_the_same_seed_give_the_same(kind:
 
 
 @pytest.mark.parametrize("cause", ["termination_cond", "truncation_cond"])
-def test_chunks_of_an_episode_go_on_from_each_other_until_it_is_done(cause: str) -> None:
+def test_chunks_of_an_episode_go_on_from_each_other(cause: str) -> None:
     ends = {"truncation_cond": None, cause: timeout()}
     runner, chunks = runner_of(env=config_of(**ends)), defaultdict(list)
     for _ in range(7):
@@ -121,7 +130,7 @@ def test_what_is_said_of_actions_is_the_modules_own(kind: str, explore: bool) ->
 
 
 @each_parser
-def test_random_actions_come_from_the_space_and_nobody_says_anything_of_them(kind: str) -> None:
+def test_random_actions_come_from_the_space_alone(kind: str) -> None:
     episodes = runner_of(kind).sample(num_timesteps=2 * 30, random_actions=True)
     assert not any(one.agent_episodes[agent].extra_model_outputs for one in episodes for agent in CARS)
     actions = np.concatenate([column(one, agent, "actions") for one in episodes for agent in CARS])
@@ -156,7 +165,7 @@ def test_steps_are_counted_as_the_config_says(by: str, trained: Any, asked: int,
     assert [len(one) for one in runner_of(by=by, trained=trained).sample(num_timesteps=asked)] == [steps] * 2
 
 
-def test_without_a_number_a_fragment_is_played_and_a_forced_reset_begins_anew() -> None:
+def test_without_a_number_a_fragment_is_played() -> None:
     runner = runner_of(rollout_fragment_length=5)
     asked = ({}, {"num_timesteps": 4}, {"num_timesteps": 2, "force_reset": True})
     first, second, third = (runner.sample(**how) for how in asked)
@@ -167,7 +176,7 @@ def test_without_a_number_a_fragment_is_played_and_a_forced_reset_begins_anew() 
 
 
 @pytest.mark.parametrize("trained", [["blue"], {"blue"}, lambda name, batch: name == "blue"])
-def test_only_cars_of_modules_that_are_trained_are_in_the_episodes(trained: Any) -> None:
+def test_only_cars_of_trained_modules_are_in_the_episodes(trained: Any) -> None:
     for episode in runner_of(trained=trained).sample(num_timesteps=2 * (DECISIONS + 2)):
         assert set(episode.agent_episodes) == episode.agent_ids == {"blue-0"}
 
@@ -243,7 +252,7 @@ def failing(restart: bool, monkeypatch: pytest.MonkeyPatch) -> MatchRunner:
     return MatchRunner(config=made.fault_tolerance(restart_failed_sub_environments=restart))
 
 
-def test_a_step_that_fails_raises_or_begins_anew_as_the_config_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_step_raises_or_restarts_as_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError) as raised:
         failing(False, monkeypatch).sample(num_timesteps=2 * 6)
     assert "out of order" in str(raised.value.__cause__)
@@ -260,7 +269,7 @@ def test_episodes_go_on_after_a_sample_in_which_a_step_failed(monkeypatch: pytes
     assert {one.id_ for one in first} == {one.id_ for one in second}
 
 
-def test_parts_continuations_and_stored_states_are_those_of_rllibs_episodes() -> None:
+def test_parts_and_stored_states_are_those_of_rllib() -> None:
     for episode in runner_of().sample(num_timesteps=2 * (DECISIONS + 5)):
         again = MultiAgentEpisode.from_state(episode.get_state())
         assert same(snapshot(again), snapshot(episode)) and len(again) == len(episode)

@@ -115,7 +115,7 @@ def test_agents_before_the_one_that_fails_stay_overwritten(agent, at, numpy):
 
 
 @lists_and_arrays
-def test_indices_are_agent_steps_where_get_actions_counts_env_steps(numpy):
+def test_indices_count_agent_steps_and_not_env_steps(numpy):
     episode = ragged(numpy=numpy)
     episode.set_actions(new_data={ORANGE: 50}, at_indices=2)
     assert held(episode, ORANGE) == [20, 22, 50]
@@ -157,19 +157,19 @@ def test_an_empty_slice_fails_when_numpyized_only():
 
 
 @pytest.mark.parametrize(("at", "new"), [(0, 500), ([0], [500])], ids=["int", "list"])
-def test_an_action_outside_the_space_is_a_failed_assertion_when_numpyized(at, new):
+def test_numpyized_actions_outside_the_space_fail(at, new):
     with pytest.raises(AssertionError, match="500"):
         numbered(numpy=True).set_actions(new_data={BLUE: new}, at_indices=at)
 
 
-def test_of_a_slice_only_the_first_action_is_held_against_the_space():
+def test_only_the_first_action_of_a_slice_is_checked():
     episode = numbered(numpy=True)
     episode.set_actions(new_data={BLUE: np.array([50, 500])}, at_indices=slice(0, 2))
     assert held(episode)[:2] == [50, 500]
 
 
 @pytest.mark.parametrize("first", [500, 1.5])
-def test_a_first_action_outside_the_space_is_called_a_wrong_size(first):
+def test_a_first_action_outside_is_called_a_wrong_size(first):
     with pytest.raises(IndexError, match="does NOT have the same size"):
         numbered(numpy=True).set_actions(new_data={BLUE: np.array([first, 1])}, at_indices=slice(0, 2))
 
@@ -196,7 +196,7 @@ def test_without_a_space_floats_are_cut_to_integers_silently():
     ],
     ids=["int", "list", "slice", "None"],
 )
-def test_actions_of_a_dict_space_can_be_overwritten_only_in_lists(at, error, message):
+def test_dict_actions_can_be_overwritten_in_lists_alone(at, error, message):
     DICT.seed(0)
     one = DICT.sample()
     count = {int: 1, list: 2, slice: 2}.get(type(at), 7)
@@ -237,7 +237,7 @@ def test_an_index_from_the_end_runs_on_into_the_lookback_buffer(at, new, numpy):
 
 
 @lists_and_arrays
-def test_an_action_whose_observation_has_not_come_can_be_read_but_not_overwritten(numpy):
+def test_an_action_without_its_observation_is_only_readable(numpy):
     episode = ragged(numpy=numpy, hanging=True)
     assert episode.get_actions(-1)[ORANGE] == 26
     episode.set_actions(new_data={ORANGE: 50}, at_indices=-1)
@@ -256,7 +256,7 @@ def test_the_probability_stays_that_of_the_action_before(numpy):
 
 
 @lists_and_arrays
-def test_arrays_may_change_type_in_lists_and_keep_it_when_numpyized(numpy):
+def test_arrays_may_change_their_type_in_lists_alone(numpy):
     episode = numbered(numpy=numpy, actions=np.arange(7, dtype=np.int32))
     episode.set_actions(new_data={BLUE: np.int64(50)}, at_indices=2)
     assert episode.agent_episodes[BLUE].get_actions(2).dtype == (np.int32 if numpy else np.int64)

@@ -109,7 +109,7 @@ def test_the_names_of_v4_maps_become_files(folder):
     assert read(folder, CFG, "rlbot.cfg").game_map_upk == "EuroStadium_P"
 
 
-def test_a_key_that_nobody_reads_is_warned_of_with_the_one_that_was_meant(folder, caplog):
+def test_an_unknown_key_is_warned_of_with_the_nearest(folder, caplog):
     with caplog.at_level(logging.WARNING):
         read(folder, TOML.replace("skip_replays", "skip_replay"))
     assert "match.toml:5: [match] skip_replay is unknown, ignored; did you mean skip_replays?" in caplog.text
@@ -134,7 +134,7 @@ def test_a_key_that_nobody_reads_is_warned_of_with_the_one_that_was_meant(folder
         ('name = "Other"', 'loadout_file = "none.toml"', r"none.toml"),
     ],
 )  # fmt: skip
-def test_a_toml_file_that_is_wrong_says_what_where_and_what_was_expected(folder, old, new, message):
+def test_a_wrong_toml_file_says_what_was_expected(folder, old, new, message):
     with pytest.raises(ConfigError, match=message):
         read(folder, TOML.replace(old, new))
 
@@ -157,7 +157,7 @@ def test_a_toml_file_that_is_wrong_says_what_where_and_what_was_expected(folder,
         ("game_map", "num_participants = 2\ngame_map", r"rlbot.cfg: no valid cfg file: .*num_participants"),
     ],
 )
-def test_a_cfg_file_that_is_wrong_says_what_where_and_what_was_expected(folder, old, new, message):
+def test_a_wrong_cfg_file_says_what_was_expected(folder, old, new, message):
     with pytest.raises(ConfigError, match=message):
         read(folder, CFG.replace(old, new), "rlbot.cfg")
 
@@ -210,7 +210,7 @@ def test_two_scripts_with_the_same_id_are_refused():
         seat_players(match)
 
 
-def test_names_and_ids_are_unique_and_ids_do_not_change_from_run_to_run():
+def test_names_and_ids_are_unique_and_ids_lasting():
     cars = seat_players(match_of(player(0), player(0), player(1))).cars
     assert [car.name for car in cars] == ["Bot", "Bot (2)", "Bot (3)"]
     ids = [car.identifier for car in cars]

@@ -30,13 +30,13 @@ def in_its_own_process(what, **options):
 
 
 @pytest.mark.parametrize("what", ["serve", "play"], ids=["before a match", "during a match"])
-def test_goodbyes_of_1200_clients_that_do_not_close_leave_the_server_at_work(what):
+def test_goodbyes_of_1200_clients_leave_the_server_at_work(what):
     with in_its_own_process(what) as process:
         out, errors = process.communicate(timeout=120)
     assert (out, process.returncode) == ("match ended\n", 0), errors
 
 
-def test_a_server_without_a_free_handle_waits_for_one_without_spinning():
+def test_a_server_waits_for_a_free_handle_without_spinning():
     with in_its_own_process("starve") as process:
         port = int(process.stdout.readline())
         crowd = [RawClient(port) for _ in range(80)]
@@ -55,7 +55,7 @@ def room_for_four(monkeypatch):
     monkeypatch.setattr(server_clients, "_MOST_CONNECTIONS", 4)
 
 
-def test_who_lingers_longest_after_a_goodbye_makes_room_for_a_newcomer(lobby, room_for_four):
+def test_the_longest_lingering_client_makes_room(lobby, room_for_four):
     lingering = [connect(lobby, flat.DisconnectSignal()) for _ in range(4)]
     for one in lingering:
         assert isinstance(one.receive(), flat.DisconnectSignal)
@@ -63,7 +63,7 @@ def test_who_lingers_longest_after_a_goodbye_makes_room_for_a_newcomer(lobby, ro
     assert newcomer.receive().cookie == 3
 
 
-def test_a_client_that_reads_nothing_gets_all_of_its_messages_when_it_reads_again(lobby):
+def test_a_client_that_pauses_gets_all_of_its_messages(lobby):
     client = connect(lobby, flat.ConnectionSettings(""), flat.InitComplete())
     messages = [framed(flat.MatchComm(number, 0, False, None, b"x" * 60_000)) for number in range(120)]
     (served,) = lobby.clients.everyone
@@ -88,8 +88,8 @@ def test_one_client_too_many_is_turned_away_and_the_log_says_so(lobby, room_for_
     assert "more than 4 connections" in caplog.text and "turned away" in caplog.text
 
 
-def test_those_who_come_and_say_goodbye_do_not_hold_up_the_end_of_a_match(lobby):
-    port = lobby.clients._listener.getsockname()[1]
+def test_goodbyes_do_not_hold_up_the_end_of_a_match(lobby):
+    port = lobby.clients.listener.getsockname()[1]
     strangers = [connect(lobby, flat.DisconnectSignal())]
 
     def keep_coming():

@@ -34,7 +34,7 @@ from tests.support.stepped_match import (
 )
 
 
-def test_the_first_kickoff_packet_is_frame_480_with_settled_cars_at_rest():
+def test_the_first_kickoff_packet_is_frame_480_at_rest():
     match = Match(seats())
     packet = to_phase(match, Phase.KICKOFF)
     assert packet.match_info.frame_num == 480
@@ -68,7 +68,7 @@ def test_seeds_choose_all_five_spots_about_equally_often():
     assert min(counts.values()) > 60
 
 
-def test_inputs_do_not_move_the_cars_in_the_countdown_but_the_last_one_drives_the_first_tick():
+def test_the_last_input_of_the_countdown_drives_the_first_tick():
     match = Match(seats())
     start = match.packet().players[0].physics.location
     for _ in range(480):
@@ -96,7 +96,7 @@ def test_a_jump_held_at_go_does_not_jump_until_it_was_let_go(held):
     assert go_on(match, 2).players[0].has_jumped
 
 
-def test_the_clock_starts_with_the_packet_that_shows_the_first_touch():
+def test_the_clock_starts_with_the_first_touch():
     match = kicked_off()
     packet = go_on(match, 300)
     assert (packet.match_info.match_phase, packet.match_info.game_time_remaining) == (
@@ -156,7 +156,7 @@ def test_a_goal_belongs_to_the_attacker_who_touched_last():
     assert (blue.score_info.goals, orange.score_info.own_goals) == (1, 0)
 
 
-def test_a_goal_after_a_defenders_touch_belongs_to_the_attacker_who_had_just_touched():
+def test_an_own_goal_belongs_to_the_attacker_before_it():
     blue, orange = score(kicked_off(), last_toucher=1, earlier=(0,))
     assert (blue.score_info.goals, orange.score_info.own_goals) == (1, 0)
 
@@ -312,7 +312,7 @@ def digest(seed, ticks=6000, team_size=2):
     return sha.hexdigest(), sum(match.scores.demolitions)
 
 
-def test_the_same_seed_and_controls_give_the_same_packets_through_demolitions():
+def test_equal_seeds_and_controls_give_equal_packets():
     first, demolitions = digest(11)
     assert demolitions >= 2
     assert digest(11) == (first, demolitions)

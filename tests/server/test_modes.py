@@ -23,7 +23,7 @@ from rlgym_bridge.server.modes import (
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.rules import check_rules, physics_of
 from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.sim.arena import _is_pinned, make_arena
+from rlgym_bridge.sim.arena import is_pinned, make_arena
 from tests.support.stepped_match import (
     as_received,
     chase,
@@ -82,7 +82,7 @@ def test_the_ball_is_a_sphere_in_soccar_and_heatseeker(mode: Mode) -> None:
     assert isinstance(shape, flat.SphereShape) and shape.diameter == 182.5
 
 
-def test_only_heatseekers_ball_shows_a_target_speed_and_hits_raise_it() -> None:
+def test_only_heatseekers_ball_shows_a_target_speed() -> None:
     for name in ("Soccar", "Snowday"):
         assert {packet.balls[0].target_speed for packet in minute(name)[1]} == {0.0}
     shown = [packet.balls[0].target_speed for packet in minute("Heatseeker")[1]]
@@ -112,7 +112,7 @@ def test_until_go_the_ball_waits_where_the_mode_has_it(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize(("mode", "height"), [(SOCCAR, BALL_REST_Z), (SNOWDAY, PUCK_REST_Z)])
-def test_after_go_ball_and_puck_lie_still_until_they_are_touched(mode: Mode, height: float) -> None:
+def test_after_go_ball_and_puck_lie_still(mode: Mode, height: float) -> None:
     match = kicked_off(physics=Physics.of(mode))
     ball = go_on(match, 300).balls[0].physics
     assert place_of(ball.location) == pytest.approx((0.0, 0.0, height))
@@ -129,7 +129,7 @@ def test_a_puck_that_falls_comes_to_lie_at_its_rest_height() -> None:
     assert packet.balls[0].physics.location.z == pytest.approx(PUCK_REST_Z, abs=0.05)
 
 
-def test_heatseekers_ball_is_served_to_either_team_at_go_as_rocketsims_own_kickoff_does() -> None:
+def test_heatseekers_ball_is_served_as_rocketsim_does() -> None:
     served = []
     match = Match(seats(), physics=Physics.of(HEATSEEKER), seed=1)
     arena, _ = make_arena([0, 1], mode=rsim.GameMode.HEATSEEKER)
@@ -164,7 +164,7 @@ def test_cars_stand_on_the_modes_spots_turned_for_orange(mode: Mode, team_size: 
 def test_cars_lie_in_the_pinned_order_in_every_mode(mode: Mode, teams: list[int]) -> None:
     arena, cars = make_arena(teams, mode=mode.number)
     assert arena.game_mode == mode.number
-    assert _is_pinned(arena, cars)
+    assert is_pinned(arena, cars)
 
 
 # --- goals, floor, end ----------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_at_zero_the_ball_is_played_until_it_meets_the_floor(mode: Mode) -> None
 
 
 @pytest.mark.parametrize("name", MODES)
-def test_a_minute_of_play_has_touches_and_its_goals_are_on_the_scoreboard(name: str) -> None:
+def test_a_minute_of_play_has_touches_and_counts_its_goals(name: str) -> None:
     match, packets = minute(name)
     shown = [packet.balls[0] for packet in packets]
     assert sum(match.scores.touches) >= 3
@@ -244,7 +244,7 @@ def test_a_minute_of_play_has_touches_and_its_goals_are_on_the_scoreboard(name: 
         assert len(lying) > 500
 
 
-def test_in_heatseeker_a_hit_ball_turns_to_the_goal_of_the_other_team() -> None:
+def test_in_heatseeker_a_hit_ball_turns_to_the_other_goal() -> None:
     match = kicked_off(physics=Physics.of(HEATSEEKER))
     put_car(match, 0, (1000.0, -600.0, 17.03), velocity=(0.0, 1400.0, 0.0), yaw=math.pi / 2)
     put_ball(match, (1000.0, 0.0, 110.0), (0.0, 0.0, 0.1))

@@ -62,7 +62,7 @@ def test_replays_are_skipped_when_the_match_says_so():
     assert referee.phase == Phase.COUNTDOWN
 
 
-def test_a_goal_counts_once_though_the_ball_lies_in_the_net_for_long():
+def test_a_goal_counts_once_while_the_ball_is_in_the_net():
     referee = in_play()
     ticks(referee, 200, goal_for=BLUE)
     assert referee.score == [1, 0]
@@ -80,7 +80,7 @@ def test_at_zero_the_ball_is_played_until_it_meets_the_floor():
     assert (referee.phase, referee.ended_by, referee.winner) == (Phase.ENDED, "time", "blue")
 
 
-def test_a_ball_on_the_floor_at_zero_ends_the_match_on_that_tick():
+def test_a_ball_on_the_floor_at_zero_ends_the_match():
     referee = in_play(regulation=1.0)
     referee.score = [0, 2]
     ticks(referee, 120, on_floor=True)
@@ -96,7 +96,7 @@ def test_a_goal_after_the_buzzer_counts_and_decides():
     assert (referee.phase, referee.ended_by, referee.score) == (Phase.ENDED, "time", [1, 0])
 
 
-def test_a_tying_goal_after_the_buzzer_leads_to_overtime_after_its_replay():
+def test_a_tying_goal_after_the_buzzer_leads_to_overtime():
     referee = in_play(regulation=1.0)
     referee.score = [1, 0]
     ticks(referee, 150)
@@ -107,7 +107,7 @@ def test_a_tying_goal_after_the_buzzer_leads_to_overtime_after_its_replay():
     assert (referee.phase, referee.overtime) == (Phase.COUNTDOWN, True)
 
 
-def test_a_tie_at_zero_goes_straight_to_the_countdown_of_overtime():
+def test_a_tie_at_zero_goes_straight_to_overtime():
     referee = in_play(regulation=1.0)
     ticks(referee, 120, on_floor=True)
     assert (referee.phase, referee.overtime) == (Phase.COUNTDOWN, True)
@@ -122,7 +122,7 @@ def overtime(**course):
     return referee
 
 
-def test_in_overtime_the_clock_counts_up_and_the_first_goal_ends_the_match():
+def test_in_overtime_the_clock_counts_up_to_the_first_goal():
     referee = overtime()
     ticks(referee, 36_000, on_floor=True)
     assert (referee.phase, referee.clock) == (Phase.ACTIVE, 36_000)
@@ -157,7 +157,7 @@ def test_without_a_match_length_the_clock_counts_up_for_ever():
 
 
 @pytest.mark.parametrize(("limit", "phase"), [(2.0, Phase.ENDED), (math.inf, Phase.KICKOFF)])
-def test_an_untouched_kickoff_ends_the_match_only_after_max_kickoff(limit, phase):
+def test_an_untouched_kickoff_lasts_for_max_kickoff(limit, phase):
     referee = Referee(Course(max_kickoff=limit))
     ticks(referee, 480 + 239)
     assert referee.phase == Phase.KICKOFF

@@ -160,7 +160,7 @@ def jumped(match):
     assert packet.players[0].has_jumped and packet.players[0].air_state == flat.AirState.InAir
 
 
-def test_a_car_that_is_set_into_the_air_has_not_jumped_and_can_dodge_without_limit():
+def test_a_car_set_into_the_air_can_dodge_without_limit():
     match = kicked_off()
     jumped(match)
     car = put(match, [car_state(vector(0.0, -2000.0, 1800.0))]).players[0]
@@ -170,12 +170,12 @@ def test_a_car_that_is_set_into_the_air_has_not_jumped_and_can_dodge_without_lim
     assert go_on(match).players[0].air_state == flat.AirState.Dodging
 
 
-def test_a_car_on_the_ground_that_is_set_into_the_air_is_there_at_once():
+def test_a_car_set_into_the_air_is_there_at_once():
     car = put(kicked_off(), [car_state(vector(z=600.0))]).players[0]
     assert (car.air_state, car.has_jumped) == (flat.AirState.InAir, False)
 
 
-def test_a_car_that_is_set_down_on_the_floor_stands_there_at_once():
+def test_a_car_set_on_the_floor_stands_there_at_once():
     match = kicked_off()
     jumped(match)
     stand = car_state(vector(0.0, -2000.0, 17.0), vector(0.0, 0.0, 0.0), flat.RotatorPartial(0.0, 1.0, 0.0))
@@ -226,7 +226,7 @@ def test_gravity_is_set_until_0_brings_the_matchs_own_back(gravity):
     assert go_on(match).balls[0].physics.velocity.z - before == pytest.approx(-650 / 120, rel=0.02)
 
 
-def test_a_ball_set_to_no_velocity_at_all_hangs_until_something_moves_it():
+def test_a_ball_set_to_no_velocity_hangs_until_moved():
     match = kicked_off()
     put(match, balls=[ball_state(vector(z=1000.0), vector(0.0, 0.0, 0.0), spin=vector(0.0, 0.0, 0.0))])
     assert go_on(match, 60).balls[0].physics.location.z == 1000.0
@@ -258,7 +258,7 @@ NOT_FINITE = {
 
 
 @pytest.mark.parametrize("part", NOT_FINITE)
-def test_of_a_state_with_a_value_that_is_not_finite_nothing_is_set(part):
+def test_a_state_that_is_not_finite_sets_nothing(part):
     match, untouched = kicked_off(), kicked_off()
     assert match.set_state(NOT_FINITE[part]) is False
     assert go_on(match).pack() == go_on(untouched).pack()
@@ -283,7 +283,7 @@ def test_states_are_taken_only_where_the_match_allows_it(lobby, caplog, allowed)
     assert caplog.text.count("does not have enable_state_setting") == (0 if allowed else 1)
 
 
-def test_a_client_that_sets_what_is_not_finite_is_warned_of_once(lobby, caplog):
+def test_a_client_that_sets_nan_is_warned_of_once(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), enable_state_setting=True)))
     match = kicked_off()
     lobby.take_state = match.set_state

@@ -57,14 +57,13 @@ def test_a_message_that_is_too_long_is_not_sent(caplog):
     assert "not sent: a MatchComm of 70" in caplog.text
 
 
-def test_a_client_that_does_not_read_loses_the_newest_messages_and_no_bytes():
+def test_a_client_that_does_not_read_loses_whole_messages():
     link, client = pair()
     link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     messages = [framed(flat.MatchComm(number, 0, False, None, b"x" * 20_000)) for number in range(1000)]
-    started = time.perf_counter()
     for message in messages:
         link.send(message)
-    assert time.perf_counter() - started < 2.0  # it never waited
+    # It has come here though nobody reads: it never waited.
     assert link.dropped > 0
     kept = len(messages) - link.dropped
     assert kept >= MAX_QUEUED
@@ -97,13 +96,13 @@ def test_an_agent_is_sent_configuration_seat_and_field(lobby):
     assert team.controllables[0].identifier == configuration.player_configurations[1].player_id
 
 
-def test_an_agent_that_came_before_its_match_is_told_when_there_is_one(lobby):
+def test_an_early_agent_is_told_of_its_match(lobby):
     client = connect(lobby, agent())
     lobby.open_match(seat_players(match_of(player(0))))
     assert isinstance(client.receive(), flat.MatchConfiguration)
 
 
-def test_equal_agents_sit_in_the_order_in_which_they_came_and_a_third_gets_no_seat(lobby, caplog):
+def test_equal_agents_sit_in_the_order_they_came(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     indices = []
     first, second, third = (connect(lobby, agent()) for _ in range(3))
@@ -141,7 +140,7 @@ def test_a_seat_is_free_again_when_its_agent_leaves(lobby):
     assert second.receive().controllables[0].index == 0
 
 
-def test_an_agent_that_would_stay_between_matches_is_disconnected(lobby):
+def test_an_agent_is_disconnected_between_matches(lobby):
     lobby.open_match(seat_players(match_of(player(0))))
     client = connect(lobby, agent(close=False))
     assert isinstance(client.receive(), flat.DisconnectSignal)
@@ -173,7 +172,7 @@ def test_an_input_for_somebody_elses_car_is_dropped(lobby, caplog):
     assert caplog.text.count("sent an input for car 1, which is not its own") == 1
 
 
-def test_undecodable_bytes_cost_a_client_its_connection_and_the_others_nothing(lobby, caplog):
+def test_undecodable_bytes_cost_their_client_the_connection(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     good, bad = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent(), flat.InitComplete())
     bad.socket.sendall(b"\x00\x04junk")
@@ -186,7 +185,7 @@ def test_undecodable_bytes_cost_a_client_its_connection_and_the_others_nothing(l
         pass
 
 
-def test_a_message_that_the_server_stumbles_over_costs_its_client_the_connection_and_is_logged(lobby, caplog):
+def test_a_message_that_fails_costs_its_client_the_connection(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1), enable_state_setting=True)))
     lobby.take_state = lambda state: 1 / 0
     good, bad = (connect(lobby, agent(), flat.InitComplete()) for _ in range(2))
@@ -199,7 +198,7 @@ def test_a_message_that_the_server_stumbles_over_costs_its_client_the_connection
     assert [type(good.receive()).__name__ for _ in range(4)][-1] == "GamePacket"
 
 
-def test_a_ping_is_answered_with_its_cookie_and_unknown_messages_are_ignored(lobby):
+def test_a_ping_is_answered_and_unknown_messages_ignored(lobby):
     client = connect(lobby, flat.ConsoleCommand(command="x"), flat.RemoveRenderGroup(3))
     client.send(flat.PingRequest(cookie=77))
     settle(lobby)
@@ -207,7 +206,7 @@ def test_a_ping_is_answered_with_its_cookie_and_unknown_messages_are_ignored(lob
 
 
 @pytest.mark.parametrize("takes", [True, False])
-def test_clients_start_matches_only_where_the_server_was_not_given_one(lobby, takes):
+def test_clients_start_matches_on_a_server_without_one(lobby, takes):
     lobby.takes_matches = takes
     connect(lobby, flat.StartCommand("match.toml"))
     assert (lobby.order is not None) is takes
@@ -235,7 +234,7 @@ def test_an_answer_counts_once_and_a_missing_one_is_late(lobby, caplog):
     assert (account.replies, account.late, account.misses) == (2, 1, 1)
 
 
-def test_after_three_misses_in_a_row_nobody_waits_for_a_bot_until_it_speaks(lobby):
+def test_after_three_misses_a_bot_is_waited_for_no_more(lobby):
     lobby.open_match(seat_players(match_of(player(0))))
     lobby.take_input = lambda *_: True
     client = connect(lobby, agent(), flat.InitComplete())

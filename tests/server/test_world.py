@@ -49,7 +49,7 @@ def logs_of_bots_in_the_tests_folder(monkeypatch, tmp_path):
         ({"fps": 144}, r"fps is 144, expected whole frames a second, 0 \(off\) to 120"),
     ],
 )
-def test_a_world_that_cannot_be_says_what_came_and_what_is_expected(values, message):
+def test_an_impossible_world_says_what_is_expected(values, message):
     with pytest.raises(ValueError, match=message):
         World(**values)
 
@@ -86,7 +86,7 @@ def test_inputs_act_as_many_ticks_later_as_the_latency_says():
     assert throttles == pytest.approx([0.0, 0.0, 0.0, 0.1, 0.2, 0.3])
 
 
-def test_inputs_and_rendering_go_by_ticks_where_frame_numbers_stand_still():
+def test_inputs_and_rendering_go_by_ticks_not_frames():
     match = kicked_off(idle_frames="repeated")
     put_ball(match, (0.0, 5100.0, 300.0), (0.0, 3000.0, 0.0))
     to_phase(match, Phase.REPLAY)
@@ -102,7 +102,7 @@ def test_inputs_and_rendering_go_by_ticks_where_frame_numbers_stand_still():
     assert match._inputs[0].throttle == 0.5
 
 
-def test_a_slow_input_that_is_not_finite_is_told_at_once_and_never_acts():
+def test_a_slow_input_of_nan_is_told_at_once_and_never_acts():
     match = kicked_off()
     slow = SlowInputs(match, 1)
     assert slow.hold(0, controls(throttle=0.5))
@@ -113,7 +113,7 @@ def test_a_slow_input_that_is_not_finite_is_told_at_once_and_never_acts():
     assert packet.players[0].last_input.throttle == 0.5
 
 
-def test_the_controls_of_a_bot_that_has_left_are_let_go_of_after_its_last_input():
+def test_a_bot_that_left_lets_go_of_its_controls():
     match = kicked_off()
     slow = SlowInputs(match, 2)
     slow.hold(0, controls(throttle=1.0))
@@ -140,7 +140,7 @@ def frames_of_first_throttle(**world):
     return found[0]
 
 
-def test_latency_2_makes_an_input_of_a_bot_act_exactly_two_ticks_later():
+def test_latency_2_makes_an_input_act_two_ticks_later():
     assert (frames_of_first_throttle(), frames_of_first_throttle(latency=2)) == (201, 203)
 
 
@@ -164,7 +164,7 @@ def sent(world, clients, packets=2000, seed=1):
     return arrived
 
 
-def test_as_many_packets_are_lost_as_the_percentage_says_other_ones_for_each_client():
+def test_each_client_loses_its_own_percentage_of_packets():
     first, second = sent(World(drop=20.0), [a_client(0), a_client(1)])
     for ticks in (first, second):
         assert all(packets in ([], [tick]) for tick, packets in enumerate(ticks))
@@ -173,13 +173,13 @@ def test_as_many_packets_are_lost_as_the_percentage_says_other_ones_for_each_cli
     assert both == pytest.approx(80, abs=30)
 
 
-def test_what_is_lost_depends_on_the_seed_and_the_car_and_on_nothing_else():
+def test_losses_depend_on_seed_and_car_alone():
     one, other = sent(World(drop=20.0), [a_client(0), a_client(1)])
     assert sent(World(drop=20.0), [a_client(1), a_client(0)]) == [other, one]
     assert sent(World(drop=20.0), [a_client(0)], seed=2) != [one]
 
 
-def test_packets_are_held_back_until_a_burst_is_full_also_where_some_are_lost():
+def test_packets_wait_for_a_full_burst_though_some_are_lost():
     (ticks,) = sent(World(burst=3), [a_client(0)], packets=8)
     assert ticks == [[], [], [0, 1, 2], [], [], [3, 4, 5], [], []]
     (ticks,) = sent(World(burst=3, drop=50.0), [a_client(0)])
@@ -188,7 +188,7 @@ def test_packets_are_held_back_until_a_burst_is_full_also_where_some_are_lost():
     assert arrived == sorted(arrived)
 
 
-def test_late_packets_keep_their_order_and_are_late_by_no_more_than_the_jitter():
+def test_late_packets_keep_their_order_within_the_jitter():
     lines, client = Lines(World(jitter=20.0), seed=1), a_client(0)
     late, sent_at = [], {}
     for number in range(2000):
@@ -204,7 +204,7 @@ def test_late_packets_keep_their_order_and_are_late_by_no_more_than_the_jitter()
 
 
 @pytest.mark.parametrize("fps", [1, 7, 60, 100, 119, 120])
-def test_of_120_frames_as_many_are_rendered_as_the_client_renders_in_a_second(fps):
+def test_as_many_frames_are_rendered_as_the_client_renders(fps):
     frames = [frame for frame in range(360) if World(fps=fps).renders(frame)]
     assert frames[0] == 0
     assert [sum(120 * s <= frame < 120 * (s + 1) for frame in frames) for s in range(3)] == [fps] * 3
@@ -236,7 +236,7 @@ def tick(lobby, client, answers):
     return awaited
 
 
-def test_a_burst_is_one_thing_to_answer_and_what_is_held_back_is_nobodys_late_answer(lobby):
+def test_a_burst_is_one_thing_to_answer(lobby):
     client, account = seated(lobby, World(burst=3))
     assert [tick(lobby, client, answers) for answers in (0, 0, 1, 0, 0, 0, 0)] == [0, 0, 1, 0, 0, 1, 0]
     assert (account.replies, account.late, account.misses) == (1, 1, 1)
@@ -256,7 +256,7 @@ def test_a_packet_that_is_lost_is_nobodys_late_answer(lobby):
     assert (account.replies, account.late) == (sum(awaited), 0)
 
 
-def test_an_answer_that_comes_on_a_tick_without_a_packet_is_the_late_one_of_the_tick_before(lobby):
+def test_a_late_answer_counts_for_the_tick_of_its_packet(lobby):
     client, account = seated(lobby, World(fps=60))
     assert tick(lobby, client, answers=0) == 1
     lobby.send_packet(b"")
@@ -266,7 +266,7 @@ def test_an_answer_that_comes_on_a_tick_without_a_packet_is_the_late_one_of_the_
     assert (lobby.awaited, account.replies, account.late, account.misses) == (0, 1, 1, 0)
 
 
-def test_lockstep_goes_on_at_once_where_the_bots_have_nothing_to_answer(lobby):
+def test_lockstep_does_not_wait_where_nothing_was_sent(lobby):
     client, _ = seated(lobby, World(burst=60))
     pace, started = Lockstep(), time.perf_counter()
     for _ in range(59):
@@ -304,7 +304,7 @@ def test_late_packets_leave_between_two_ticks_in_real_time(lobby):
 # --- whole matches ---------------------------------------------------------------------------
 
 
-def test_in_real_time_reply_times_count_from_when_a_late_packet_left():
+def test_real_reply_times_count_from_when_a_packet_left():
     with MatchServer(max_kickoff=0.1, world=World(jitter=100.0)) as server:
         result = server.play(match_of(player(0)))
     (bot,) = result.bots
@@ -325,7 +325,7 @@ def played(seed, **world):
     return sha.hexdigest(), result
 
 
-def test_two_seeded_lockstep_runs_with_lost_packets_and_latency_send_the_same_packets():
+def test_seeded_lockstep_runs_lose_the_same_packets():
     world = {"drop": 10.0, "latency": 2, "burst": 2}
     first, result = played(5, **world)
     assert played(5, **world)[0] == first
@@ -338,7 +338,7 @@ def test_two_seeded_lockstep_runs_with_lost_packets_and_latency_send_the_same_pa
     ("world", "share"),
     [(["--drop", "10", "--burst", "3", "--latency", "2"], 0.3), (["--fps", "60"], 0.5)],
 )
-def test_two_chaser_processes_play_to_the_end_in_an_imperfect_world(tmp_path, world, share):
+def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, world, share):
     done = run_to_end(
         [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
          "--pace", "lockstep", "--seconds", "20", "--max-overtime", "5", *world, "-q", "--json", "out.json"],

@@ -1,6 +1,5 @@
 """Arenas that play the same match twice, and the way from RocketSim to the state and back."""
 
-import hashlib
 import sys
 
 import numpy as np
@@ -10,51 +9,13 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
-from rlgym_bridge.sim.arena import _is_pinned, make_arena, place_cars
-from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, write_arena
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.sim.arena import is_pinned, make_arena, place_cars
+from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
 from tests.support.processes import run_to_end
 from tests.support.reference_loop import FreshEngine
+from tests.support.states import hash_of_a_chase, kickoff
 
 TEAMS = [[0, 1], [0, 0, 1, 1], [0, 0, 0, 1, 1, 1], [0] * 4 + [1] * 4, [0, 0, 1], [1], []]
-
-
-def kickoff(team_size: int, spots: tuple[int, ...] = (0, 4, 2, 1)) -> MatchState:
-    """A kickoff with the game's boost consumption, as RLGym's mutators make it."""
-    engine = RocketSimEngine()
-    game = engine.create_base_state()
-    FixedTeamSizeMutator(team_size, team_size).apply(game, {})
-    KickoffMutator().apply(game, {})
-    for row, (name, car) in enumerate(game.cars.items()):
-        spot = spots[row % team_size]
-        blue = name.startswith("blue")
-        places = KickoffMutator.SPAWN_BLUE_POS if blue else KickoffMutator.SPAWN_ORANGE_POS
-        yaws = KickoffMutator.SPAWN_BLUE_YAW if blue else KickoffMutator.SPAWN_ORANGE_YAW
-        car.physics.position = places[spot].copy()
-        car.physics.euler_angles = np.array([0, yaws[spot], 0], np.float32)
-    game.config.boost_consumption = (100 / 3) / 33.3
-    return from_rlgym(game)
-
-
-def drive(arena: rsim.Arena, cars: list[rsim.Car], ticks: int, seed: int) -> str:
-    """Chase the ball with some noise; return a hash of every state on the way."""
-    rng = np.random.default_rng(seed)
-    digest = hashlib.sha256()
-    for _ in range(ticks):
-        ball = arena.ball.get_state().pos
-        for car in cars:
-            state = car.get_state()
-            right = state.rot_mat.right
-            side = (ball.x - state.pos.x) * right.x + (ball.y - state.pos.y) * right.y
-            jump = float(rng.random() < 0.03)
-            row = [1.0, float(np.clip(side / 400, -1, 1)), 0.0, 0.0, 0.0, jump, 1.0, 0.0]
-            car.set_controls(control_of(row))
-        arena.step(1)
-        for part in arena.get_gym_state()[2:]:
-            digest.update(part[..., 1:].tobytes())  # the first number is the car's id
-        if any(car.get_state().is_demoed for car in cars):
-            break
-    return digest.hexdigest()
 
 
 @pytest.mark.parametrize("teams", TEAMS, ids=str)
@@ -63,39 +24,41 @@ def test_cars_lie_in_the_pinned_order_whatever_the_team_sizes(teams: list[int]) 
     assert [car.team for car in cars] == teams
     for _ in range(10):
         cars = place_cars(arena, teams)
-        assert _is_pinned(arena, cars)
+        assert is_pinned(arena, cars)
 
 
 @pytest.mark.parametrize("team_size", [1, 2, 3])
-def test_a_used_arena_plays_on_as_a_new_one_after_its_cars_were_replaced(team_size: int) -> None:
+def test_a_used_arena_with_new_cars_plays_as_a_new_one(team_size: int) -> None:
     start = kickoff(team_size)
     teams = [0] * team_size + [1] * team_size
     arena, cars = make_arena(teams)
     hashes = []
     for seed in range(4):
-        drive(arena, cars, 150 + 30 * seed, seed)
+        hash_of_a_chase(arena, cars, 150 + 30 * seed, seed)
         cars = write_arena(arena, start)
-        hashes.append(drive(arena, cars, 600, seed=99))
+        hashes.append(hash_of_a_chase(arena, cars, 600, seed=99))
         cars = write_arena(arena, start)
     assert len(set(hashes)) == 1
 
 
 @pytest.mark.parametrize("team_size", [1, 2, 3])
-def test_rlgyms_engine_given_the_same_state_goes_on_alike_to_the_bit(team_size: int) -> None:
+def test_rlgyms_engine_goes_on_alike_to_the_bit(team_size: int) -> None:
     start = kickoff(team_size)
     arena, _ = make_arena([])
-    ours = drive(arena, write_arena(arena, start), 600, seed=1)
+    ours = hash_of_a_chase(arena, write_arena(arena, start), 600, seed=1)
     engine = FreshEngine(rlbot_delay=False)
     engine._tick_count = 0
     engine.set_state(to_rlgym(start), {})
-    theirs = drive(engine._arena, list(engine._cars.values()), 600, seed=1)
+    theirs = hash_of_a_chase(engine._arena, list(engine._cars.values()), 600, seed=1)
     assert ours == theirs
 
 
 def test_another_process_plays_the_same_match() -> None:
     code = (
-        "from tests.sim.test_arena import *; arena, _ = make_arena([]);"
-        "print(drive(arena, write_arena(arena, kickoff(2)), 600, seed=3))"
+        "from rlgym_bridge.sim.arena import make_arena;"
+        "from rlgym_bridge.sim.arena_reader import write_arena;"
+        "from tests.support.states import hash_of_a_chase, kickoff; arena, _ = make_arena([]);"
+        "print(hash_of_a_chase(arena, write_arena(arena, kickoff(2)), 600, seed=3))"
     )
     runs = [run_to_end([sys.executable, "-c", code], check=True).stdout for _ in range(3)]
     assert len(set(runs)) == 1
@@ -138,7 +101,7 @@ def test_the_reader_sees_what_rlgyms_engine_sees() -> None:
     del engine._arena
 
 
-def test_a_state_written_and_read_back_is_the_same_but_for_rounding() -> None:
+def test_a_state_written_and_read_is_the_same_but_rounded() -> None:
     state = kickoff(2)
     arena, _ = make_arena([])
     cars = write_arena(arena, state)

@@ -15,8 +15,8 @@ from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, w
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.columns import EXTRA_FIELDS
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
-from tests.sim.test_arena import kickoff
 from tests.support.reference_loop import FreshEngine
+from tests.support.states import kickoff, ram
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
@@ -54,17 +54,6 @@ def chased(arenas: Arenas, steps: int, seed: int) -> Iterator[MatchState]:
 def each(state: MatchState) -> Iterator[MatchState]:
     for match in range(state.matches):
         yield MatchState(state.layout.blue, state.layout.orange, 1, state.buffer[match : match + 1].copy())
-
-
-def ram(state: MatchState, match: int) -> None:
-    """Put the first orange car in the way of the first blue one, which is supersonic."""
-    orange = state.layout.blue
-    state.car_position[match, 0], state.car_position[match, orange] = (0, -3000, 17), (0, -2400, 17)
-    for row, turn in ((0, 1), (orange, -1)):
-        state.car_rotation[match, row] = [[0, -turn, 0], [turn, 0, 0], [0, 0, 1]]
-    state.car_linear_velocity[match, 0] = (0, 2300, 0)
-    state.car_supersonic_time[match, 0] = 0.5
-    state.car_boost_amount[match] = 100
 
 
 @pytest.mark.parametrize("team_size", [1, 3])
@@ -157,7 +146,7 @@ BODY = ("position", "rotation", "linear_velocity", "angular_velocity")
 
 @pytest.mark.parametrize("delay", [0, 1, 2, 5, 8, 11, 16, 21])
 @pytest.mark.parametrize("changing", [False, True], ids=["rows held", "rows changing"])
-def test_rows_act_on_the_ticks_that_the_clock_of_a_live_match_gives_them(delay: int, changing: bool) -> None:
+def test_rows_act_on_the_ticks_of_a_live_matchs_clock(delay: int, changing: bool) -> None:
     rng = np.random.default_rng(delay)
     decisions = [TABLE[rng.integers(90, size=(2, 8))] for _ in range(30)]
     if not changing:
@@ -238,7 +227,7 @@ def test_wrong_numbers_are_refused() -> None:
             started(1, 1).step(np.zeros((1, 2, 8, 8), np.float32), wrong)
 
 
-def test_delays_that_change_cut_the_old_rows_off_or_hold_the_last_of_them() -> None:
+def test_changed_delays_cut_old_rows_or_hold_the_last() -> None:
     rng = np.random.default_rng(0)
     late, steps = (3, 1, 5, 0, 8, 2), 6
     rows = TABLE[rng.integers(90, size=(steps, 1, 2, 8))]  # another row every tick

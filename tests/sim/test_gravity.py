@@ -22,7 +22,7 @@ def fall(arena: rsim.Arena, ticks: int = 60) -> float:
 
 
 @pytest.mark.parametrize("lies", [True, False])
-def test_a_ball_that_lay_when_gravity_was_set_falls_by_it_once_it_moves(lies: bool) -> None:
+def test_a_resting_ball_falls_by_new_gravity_once_it_moves(lies: bool) -> None:
     arena, _ = make_arena([0])
     ball = arena.ball.get_state()
     ball.pos, ball.vel = rsim.Vec(0, 0, 1000), rsim.Vec(0, 0, 0 if lies else 1)
@@ -35,7 +35,7 @@ def test_a_ball_that_lay_when_gravity_was_set_falls_by_it_once_it_moves(lies: bo
     assert fall(arena) == pytest.approx(-325, abs=DRAG)
 
 
-def test_a_state_of_other_gravity_falls_by_it_and_so_does_the_next() -> None:
+def test_a_state_of_other_gravity_falls_by_it() -> None:
     arena, _ = make_arena([0, 1])
     state = blank_state(1, 1, 1)
     state.car_position[0] = [[2000, -3000, 17], [-2000, 3000, 17]]

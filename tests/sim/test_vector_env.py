@@ -6,17 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
-from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
-from rlgym.rocket_league.done_conditions import GoalCondition as PeerGoal
-from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as PeerNoTouch
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 from rlgym.rocket_league.reward_functions import CombinedReward
-from rlgym.rocket_league.reward_functions import GoalReward as PeerGoalReward
 from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
-from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
-from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
+from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
@@ -27,63 +22,15 @@ from rlgym_bridge.components.rewards import (
     TouchReward,
     WeightedSum,
 )
-from rlgym_bridge.components.spec import Components
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
-from tests.sim.test_arenas import ram
-
-
-class BallAhead(BatchMutator):
-    """The same for every match: a ball on its way into orange's goal, which a blue car follows."""
-
-    def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
-        KickoffMutator().apply_batch(state, np.random.default_rng(0))
-        state.ball_position[:], state.ball_linear_velocity[:] = (0, 3500, 93.15), (0, 900, 0)
-        state.car_position[:, 0], state.car_position[:, 1] = (0, 2500, 17), (-256, 3840, 17)
-        state.car_rotation[:, 1] = [[0, 1, 0], [-1, 0, 0], [0, 0, 1]]
-        state.car_rotation[:, 0] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
-        state.car_linear_velocity[:, 0] = (0, 1400, 0)
-        state.boost_consumption[:] = 1  # RLGym's own
-
-
-def components(**changes: Any) -> Components:
-    parts = {
-        "obs_builder": DefaultObs(zero_padding=None),
-        "parser": RepeatAction(LookupTableAction(), 8),
-        "reward_fn": WeightedSum([(GoalReward(), 10.0), (TouchReward(), 1.0)]),
-        "termination_cond": GoalCondition(),
-        "truncation_cond": NoTouchTimeoutCondition(10),
-        "state_mutator": KickoffMutator(),
-    }
-    return Components(**parts | changes)
-
-
-def peers() -> Components:
-    return Components(
-        PeerObs(zero_padding=None),
-        PeerRepeat(PeerLookup(), 8),
-        reward_fn=CombinedReward((PeerGoalReward(), 10.0), (PeerTouch(), 1.0)),
-        termination_cond=PeerGoal(),
-        truncation_cond=PeerNoTouch(10),
-        state_mutator=MutatorSequence(FixedTeamSizeMutator(1, 1), BallAhead()),
-    )
-
-
-def play(env: VectorEnv, steps: int, seed: int = 0, forward: bool = False) -> list[Step]:
-    rng = np.random.default_rng(seed)
-    straight = int(np.flatnonzero((PeerLookup.make_lookup_table() == [1, 0, 0, 0, 0, 0, 1, 0]).all(1))[0])
-    found = []
-    for _ in range(steps):
-        actions = rng.integers(90, size=(env.state.matches, env.cars))
-        if forward:
-            actions[:, 0] = straight
-        found.append(env.step(actions))
-    return found
+from tests.support.states import ram
+from tests.support.vector_parts import BallAhead, components, peers, play
 
 
 @pytest.mark.parametrize("team_size", [1, 2])
-def test_observations_are_rlgyms_at_resets_and_with_demolished_cars_too(team_size: int) -> None:
+def test_observations_are_rlgyms_with_demolished_cars_too(team_size: int) -> None:
     class Ram(BatchMutator):
         def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
             KickoffMutator().apply_batch(state, rng)
@@ -112,7 +59,7 @@ def test_observations_are_rlgyms_at_resets_and_with_demolished_cars_too(team_siz
     assert wrecks and ends
 
 
-def test_foreign_components_give_what_ours_give_and_the_log_says_that_they_are_slower(
+def test_foreign_components_give_what_ours_give_but_slower(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     ours = VectorEnv(2, lambda: components(state_mutator=BallAhead()))
@@ -172,7 +119,7 @@ def test_a_reward_that_does_not_say_what_it_reads_is_given_all() -> None:
     assert VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))._parts.reads is None
 
 
-def test_an_episode_ended_by_a_goal_is_terminated_and_one_that_runs_out_of_time_truncated() -> None:
+def test_goals_terminate_and_time_truncates() -> None:
     env = VectorEnv(1, lambda: components(state_mutator=BallAhead(), reward_fn=GoalReward()))
     env.reset()
     steps = play(env, 60, forward=True)
@@ -199,7 +146,7 @@ def test_an_episode_ended_by_a_goal_is_terminated_and_one_that_runs_out_of_time_
     assert not step.truncated[0], "what is terminated needs no bootstrapping"
 
 
-def test_equal_seeds_give_equal_matches_and_a_reset_with_a_seed_starts_over() -> None:
+def test_equal_seeds_give_equal_matches_after_a_reset_too() -> None:
     def make(seed: int) -> VectorEnv:
         return VectorEnv(
             3,

@@ -11,7 +11,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.rewards import BatchReward, TouchReward, WeightedSum
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.state import MatchState
-from tests.sim.test_vector_env import components, peers, play
+from tests.support.vector_parts import components, peers, play
 
 
 class Odd(BatchReward):

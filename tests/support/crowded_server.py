@@ -78,7 +78,7 @@ def _starve() -> None:
     """Serve with few handles until a client says stop; print how often the server looked around."""
     lobby = Lobby(listen("127.0.0.1", 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_STARVED, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    print(lobby.clients._listener.getsockname()[1], flush=True)
+    print(lobby.clients.listener.getsockname()[1], flush=True)
     looks = 0
     while lobby.order is None:
         lobby.clients.pump(0.5)

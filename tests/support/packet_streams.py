@@ -7,9 +7,10 @@ from typing import Any
 
 from rlbot import flat
 
-from rlgym_bridge.game import Phase
+from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.referee import Course
-from tests.parity.world import drive, make_match
+from rlgym_bridge.server.simulated_match import Match
+from tests.parity.world import drive, make_match, through_bytes
 from tests.support.stepped_match import controls, kicked_off, put_ball, put_car
 
 Packets = list[Any]
@@ -71,3 +72,14 @@ def ram() -> Stream:
         match.advance()
         payloads.append(match.packet().pack())
     return Stream(payloads, frozenset({1}))
+
+
+def playing(match: Match, ticks: int, seed: int = 0, skip: int = 0) -> list[flat.GamePacket]:
+    """Return packets of play, without the first `skip`."""
+    packets = []
+    for sent in drive(match, seed):
+        if match.referee.phase in PLAYING_PHASES:
+            packets.append(through_bytes(sent))
+        if len(packets) >= ticks + skip:
+            return packets[skip:]
+    raise AssertionError("a match ends by itself only after its time")

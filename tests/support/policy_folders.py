@@ -1,5 +1,6 @@
 """Policy folders to play and to spoil."""
 
+import itertools
 import json
 import sys
 from itertools import pairwise
@@ -67,3 +68,60 @@ def make_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text
     (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def network_folder(folder: Path, team_size: int) -> Path:
+    """A random network of fixed weights: 2 x 64, sampled."""
+    rng = np.random.default_rng(7)
+    size = DefaultObs(zero_padding=None).size(team_size, team_size)
+    sizes = [size, 64, 64, 90]
+    weights = {}
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        weights[f"layers.{i}.weight"] = rng.normal(0, 1.5 / inputs**0.5, (outputs, inputs))
+        weights[f"layers.{i}.bias"] = rng.normal(0, 0.1, outputs)
+    save_policy(
+        folder,
+        weights,
+        distribution="categorical",
+        team_sizes=[(team_size, team_size)],
+        obs=ComponentSpec.of(DefaultObs, zero_padding=None),
+        parser=ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
+        selection="sample",
+        seed=3,
+    )
+    return folder
+
+
+COUNTING_ENV = """
+from rlgym.api import RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.done_conditions import GoalCondition
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+from rlgym.api import SharedInfoProvider
+
+DELAY = {delay}
+
+class Counter(SharedInfoProvider):
+    def create(self, shared_info):
+        return {{"steps": 0}}
+    def set_state(self, agents, initial_state, shared_info):
+        return shared_info
+    def step(self, agents, state, shared_info):
+        shared_info["steps"] += 1
+        return shared_info
+
+class Counted(DefaultObs):
+    def build_obs(self, agents, state, shared_info):
+        obs = super().build_obs(agents, state, shared_info)
+        return {{agent: [*row[:-1], shared_info["steps"]] for agent, row in obs.items()}}
+
+def make():
+    return RLGym(
+        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator()), Counted(None),
+        RepeatAction(LookupTableAction(), 6), GoalReward(), RocketSimEngine(rlbot_delay=DELAY),
+        GoalCondition(), shared_info_provider=Counter(),
+    )
+"""

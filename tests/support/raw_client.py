@@ -35,7 +35,7 @@ class RawClient:
 
 
 def connect(lobby, *messages):
-    client = RawClient(lobby.clients._listener.getsockname()[1])
+    client = RawClient(lobby.clients.listener.getsockname()[1])
     client.send(*messages)
     settle(lobby)
     return client

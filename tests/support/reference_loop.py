@@ -19,7 +19,7 @@ from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import BOOST_PER_SECOND, PLAYING_PHASES, RLGYM_BOOST_PER_SECOND, Phase
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.sim.arena import _is_pinned
+from rlgym_bridge.sim.arena import is_pinned
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 
 
@@ -159,7 +159,7 @@ class FreshEngine(RocketSimEngine[Any]):
         for _ in range(100):
             super().__init__(rlbot_delay=self._rlbot_delay)
             super().set_state(desired_state, shared_info)
-            if _is_pinned(self._arena, list(self._cars.values())):
+            if is_pinned(self._arena, list(self._cars.values())):
                 break
         else:
             raise RuntimeError("the pinned order did not come up")

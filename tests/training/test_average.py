@@ -31,7 +31,7 @@ def test_the_newest_checkpoints_give_their_mean(tmp_path: Path) -> None:
         np.testing.assert_allclose(tensor, (pair[0] + pair[1]) / 2, atol=1e-7)
 
 
-def test_the_mean_is_a_policy_that_loads_and_says_what_it_is_made_of(tmp_path: Path) -> None:
+def test_the_mean_loads_and_says_what_it_is_made_of(tmp_path: Path) -> None:
     run = run_of(tmp_path, 5, 30)
     folders = [run / "checkpoints" / steps for steps in ("5", "30")]
     average(folders, tmp_path / "mean", "argmax")
@@ -66,7 +66,7 @@ def test_fewer_than_two_checkpoints_are_no_mean(
     assert "expected two or more" in capsys.readouterr().err
 
 
-def test_a_checkpoint_is_not_overwritten_by_the_mean_it_is_part_of(
+def test_a_mean_does_not_overwrite_its_checkpoints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = run_of(tmp_path, 5, 30)

@@ -17,7 +17,7 @@ from ray.cluster_utils import Cluster
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.support.recorded_matches import record
-from tests.training.test_ppo import column
+from tests.support.training_runs import column
 from training.learner import PPOLearner
 from training.rllib.ray_ppo import OnCluster
 from training.runs.run import Iteration, run
@@ -59,7 +59,7 @@ class Attacked(OnCluster):
         return self
 
     def iterate(self, older: int) -> Iteration:
-        pids = self._of_runners(lambda runner: os.getpid())
+        pids = self.ask_runners(lambda runner: os.getpid())
         self.runners.append(len(pids))
         if len(self.done) == KILLED_IN - 1:
             process = psutil.Process(pids[0])
@@ -75,9 +75,7 @@ class Attacked(OnCluster):
         self.kills.append(process.pid)
 
 
-def test_an_env_runner_killed_while_it_plays_costs_the_running_batch_alone(
-    two: Cluster, tmp_path: Path
-) -> None:
+def test_a_killed_env_runner_costs_the_running_batch_alone(two: Cluster, tmp_path: Path) -> None:
     out = tmp_path / "run"
     settings = check_settings(RUN | {"out": str(out), "steps": ITERATIONS * BATCH, "checkpoint_every": BATCH})
     summary = run(settings, partial(Attacked, address=two.address), quiet=True)
@@ -105,4 +103,4 @@ def test_a_machine_that_is_gone_is_played_for_by_the_others(two: Cluster, tmp_pa
         two.remove_node(other, allow_graceful=False)
         for _ in range(3):
             assert engine.iterate(0).steps == BATCH
-        assert len(engine._of_runners(lambda runner: os.getpid())) == 1
+        assert len(engine.ask_runners(lambda runner: os.getpid())) == 1

@@ -41,7 +41,7 @@ def folder(path: Path, seed: int = 0, foreign: bool = False, repeats: int = 8) -
     return str(path)
 
 
-def test_chaser_beats_a_network_that_knows_nothing_from_both_sides(tmp_path: Path) -> None:
+def test_chaser_beats_an_untrained_network_from_both_sides(tmp_path: Path) -> None:
     network = folder(tmp_path / "network")
     blue = play_matches("chaser", network, 4, seconds=60, seed=1)
     orange = play_matches(network, "chaser", 4, seconds=60, seed=1)
@@ -49,7 +49,7 @@ def test_chaser_beats_a_network_that_knows_nothing_from_both_sides(tmp_path: Pat
     assert blue.touches[:, 0].sum() > 10 * blue.touches[:, 1].sum()
 
 
-def test_equal_seeds_give_equal_matches_and_matches_of_a_batch_differ(tmp_path: Path) -> None:
+def test_equal_seeds_alone_give_equal_matches(tmp_path: Path) -> None:
     once, again, other = (play_matches("chaser", "chaser", 3, seconds=20, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(once.touches, again.touches)
     assert once.touches.tolist() != other.touches.tolist()
@@ -65,7 +65,7 @@ def test_foreign_components_play_the_same_matches(tmp_path: Path) -> None:
     np.testing.assert_array_equal(one.touches, other.touches)
 
 
-def test_the_win_rate_counts_draws_half_and_has_wilsons_interval() -> None:
+def test_the_win_rate_counts_draws_half() -> None:
     found = of_leads([1] * 7 + [0] * 2 + [-1])
     assert found.results == (7, 2, 1)
     assert found.win_rate == 0.8

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=20)
 
 
+@cache
 def bot(match: Path, seat: int) -> str:
     agents = read_match(match).agents.values()
     return next(one.agent_id for one in agents if one.decisions[0].seats.tolist() == [seat])
@@ -140,7 +142,7 @@ def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.2, 0.5, 0.9])
-def test_two_seconds_here_and_there_are_held_out_whoever_decides_in_them(share: float) -> None:
+def test_two_seconds_here_and_there_are_held_out(share: float) -> None:
     every, some = np.arange(0, 300 * 120, 3), np.arange(7, 300 * 120, 8)
     aside = {frame // 240 for frame in every[_held_out(every, share)].tolist()}
     assert len(aside) == 150 * share if share > 0.01 else len(aside) == 1
@@ -170,7 +172,7 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "clone").manifest.distribution == "gaussian"
 
 
-def test_decisions_that_are_not_told_of_are_neither_learned_nor_tried(
+def test_unknown_decisions_are_neither_learned_nor_tried(
     match: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     car = max(

@@ -5,7 +5,7 @@ import pytest
 from training.selfplay.ladder import Ladder
 
 
-def test_a_rating_is_25_until_there_are_goals_and_follows_them_up_and_down() -> None:
+def test_a_rating_begins_at_25_and_follows_the_goals() -> None:
     ladder = Ladder()
     ladder.count(0, 0, 0, seed=1)
     assert ladder.rating == 25
@@ -27,7 +27,7 @@ def test_a_snapshot_keeps_the_rating_that_the_policy_had() -> None:
     assert ladder.marks[1] == ladder.marks[0]
 
 
-def test_half_of_the_goals_against_an_equal_leave_the_rating_near_it() -> None:
+def test_half_of_the_goals_leave_ratings_near_each_other() -> None:
     ladder = Ladder()
     ladder.count(0, 200, 200, seed=3)
     assert ladder.rating == pytest.approx(25, abs=4)

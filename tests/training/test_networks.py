@@ -71,7 +71,7 @@ def test_the_exported_folder_plays_what_torch_plays(distribution: str, tmp_path:
 
 
 @each_distribution
-def test_a_policy_packed_as_a_row_draws_actions_as_likely_as_torch_says(distribution: str) -> None:
+def test_a_packed_policy_draws_as_likely_as_torch_says(distribution: str) -> None:
     policy = network(distribution)
     row = pack(policy.shape, policy.arrays(), SCALING)
     assert row.shape == (policy.shape.numbers,)
@@ -85,7 +85,7 @@ def test_a_policy_packed_as_a_row_draws_actions_as_likely_as_torch_says(distribu
     assert float(-log_probs.mean()) == pytest.approx(float(entropies[0]), abs=0.08)
 
 
-def test_log_probabilities_and_entropies_are_the_sums_of_the_choices() -> None:
+def test_log_probabilities_and_entropies_are_sums_of_choices() -> None:
     policy = network("multi_categorical")
     obs = torch.randn(5, OBS)
     actions = torch.tensor([[0, 1, 2, 0, 1, 1, 0, 1]] * 5)

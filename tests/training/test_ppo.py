@@ -1,6 +1,5 @@
 """Whole runs on a game with known returns: they learn, resume, and stop when something is wrong."""
 
-import csv
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import make_module
+from tests.support.training_runs import SMALL, column, stand_in
 from training.collector import CollectorDied, Collectors
 from training.environment import Task
 from training.learner import Diverged, PPOLearner
@@ -24,42 +24,11 @@ from training.selfplay.rivals import Rival
 from training.selfplay.sides import cars_of_sides, learned_cars, rival_sides, snapshot_sides
 from training.settings import SettingsError, TrainingSettings, check_settings
 
-SMALL = {
-    "components": "tests.support.mark_game",
-    "collectors": 1,
-    "matches": 8,
-    "rollout_steps": 8,
-    "snapshot_share": 0.25,  # of 16 seats 2 are a snapshot's
-    "policy_layers": [16],
-    "critic_layers": [16],
-    "minibatch": 64,
-    "threads": 1,
-}
 BATCH = 8 * 14
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:
     return check_settings(SMALL | {"out": str(out)} | changes)
-
-
-def column(out: Path, name: str) -> list[float]:
-    with (out / "progress.csv").open() as file:
-        return [float(row[name]) for row in csv.DictReader(file)]
-
-
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
-    """Make a module that is the stand-in but for `text`, and return its name."""
-    name = f"changed_{abs(hash((tmp_path, text)))}"
-    make_module(tmp_path, monkeypatch, name, f"{IMPORTS}{text}\n")
-    return name
-
-
-IMPORTS = """
-import numpy as np
-from tests.support import mark_game as stand_in
-from tests.support.mark_game import *
-from rlgym_bridge.components.actions import *
-"""
 
 
 @pytest.mark.parametrize(
@@ -135,7 +104,7 @@ def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     assert newest_checkpoint(tmp_path) == tmp_path / "checkpoints" / "200"
 
 
-def test_who_goes_back_to_an_earlier_checkpoint_keeps_what_comes_of_it(tmp_path: Path) -> None:
+def test_going_back_to_a_checkpoint_keeps_what_comes_of_it(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=1)
     for steps in (100, 50):  # after 100 it went back to 40
         left = checkpoints.folder / f".{steps}.7.tmp"
@@ -164,7 +133,7 @@ def test_a_state_of_another_version_is_named(trained: Path) -> None:
         main(settings(trained), resume=True, quiet=True)
 
 
-def test_one_function_of_ones_own_takes_the_place_of_the_shipped_one(
+def test_an_own_function_takes_the_shipped_ones_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = """
@@ -182,9 +151,7 @@ def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
     assert parts.obs_builder is not None and parts.obs_builder.pos_coef == 0.001
 
 
-def test_a_builder_in_place_of_its_name_is_refused_with_what_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_builder_in_place_of_its_spec_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "from training.components import *\nfrom rlgym_bridge.components.default_obs import DefaultObs\n"
     text += "def obs(settings): return DefaultObs(zero_padding=None)\n"
     make_module(tmp_path, monkeypatch, "unnamed", text)
@@ -192,7 +159,7 @@ def test_a_builder_in_place_of_its_name_is_refused_with_what_to_write(
         main(settings(tmp_path, components="unnamed"), quiet=True)
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> None:
+def test_a_failed_checkpoint_leaves_the_last_one(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=1)
     first = checkpoints.save(1, lambda folder: None)
 
@@ -242,7 +209,7 @@ def trained(tmp_path: Path) -> Path:
         ("", {"normalise_obs": True}, r"normalise_obs was False and is True now"),
     ],
 )
-def test_a_checkpoint_of_something_else_is_refused_with_the_difference(
+def test_a_foreign_checkpoint_is_refused_with_the_difference(
     text: str, changes: dict, message: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     components = stand_in(tmp_path, monkeypatch, text)

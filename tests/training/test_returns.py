@@ -70,7 +70,7 @@ def test_an_episode_ended_by_a_goal_is_worth_nothing_after_it() -> None:
     np.testing.assert_allclose(batch.returns.reshape(4, 2).T, [by_hand, by_hand], rtol=1e-6)
 
 
-def test_the_same_episode_ended_by_a_time_out_goes_on_from_its_own_last_observation() -> None:
+def test_a_truncated_episode_bootstraps_from_its_last_state() -> None:
     last = np.full((1, 4, 1, 2, MARKS), np.nan, np.float32)
     last[0, 2, 0] = np.eye(MARKS)[[1, 2]]  # blue ends on mark 1, worth 7; orange on mark 2, worth 8
     batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts(truncated=ended_at(2), final_obs=last))
@@ -79,7 +79,7 @@ def test_the_same_episode_ended_by_a_time_out_goes_on_from_its_own_last_observat
     np.testing.assert_allclose(batch.returns.reshape(4, 2).T, expected, rtol=1e-6)
 
 
-def test_a_rollout_that_ends_inside_an_episode_goes_on_from_the_next_observation() -> None:
+def test_a_cut_rollout_bootstraps_from_the_next_observation() -> None:
     batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts())
     last = 4 + 6 / 2
     by_hand = [1 + (2 + (10 + last / 2) / 2) / 2, 2 + (10 + last / 2) / 2, 10 + last / 2, last]
@@ -99,7 +99,7 @@ def test_a_reward_that_is_no_number_is_named() -> None:
         batch_of(learner_that_says([0.0] * 4), rollouts(rewards=rewards))
 
 
-def test_an_observation_that_makes_the_critic_diverge_is_noticed() -> None:
+def test_an_observation_that_breaks_the_critic_is_noticed() -> None:
     with pytest.raises(Diverged, match="advantage is not finite after 0 steps"):
         batch_of(learner_that_says([math.inf] * 4), rollouts())
 
@@ -115,7 +115,7 @@ def test_the_losses_are_those_of_the_paper() -> None:
         assert value[i] == pytest.approx((values[i] - returns[i]) ** 2 / 2)
 
 
-def test_running_mean_and_deviation_are_those_of_all_observations_together() -> None:
+def test_running_statistics_are_those_of_all_observations() -> None:
     obs = np.random.default_rng(2).normal(3, 5, (90, 7)).astype(np.float32)
     running = RunningScale.of_size(7)
     for part in np.split(obs, [10, 45]):

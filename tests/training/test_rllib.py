@@ -15,7 +15,7 @@ import torch
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import run_to_end
-from tests.training.test_ppo import SMALL, column, stand_in
+from tests.support.training_runs import SMALL, column, stand_in
 from training.collector import CollectorDied
 from training.learner import PPOLearner
 from training.ppo import main as train_here
@@ -122,11 +122,11 @@ def test_matches_are_played_by_who_sits_there(tmp_path: Path) -> None:
     with OnCluster(learner) as engine:
         done = engine.iterate(1)
         assert done.steps == STEPS
-        weights = engine._of_runners(
+        weights = engine.ask_runners(
             lambda runner: [runner.module[name].get_state() for name in (MAIN, SNAPSHOT)]
         )
         [(played, older)] = weights
-        seats = engine._of_runners(lambda runner: [list(one.modules) for one in runner._episodes])[0]
+        seats = engine.ask_runners(lambda runner: [list(one.modules) for one in runner._episodes])[0]
     biases = [one["policy.layers.0.bias"] for one in (played, older)]
     assert np.allclose(biases[1], learner.policy.layers[0].bias.detach())
     assert not np.allclose(biases[0], biases[1])  # it has learned since
@@ -145,7 +145,7 @@ def test_observations_are_normalised_as_on_a_single_machine(tmp_path: Path) -> N
     assert state["scale"][0] == 3 * STEPS
 
 
-def test_only_the_critic_learns_at_first_where_a_policy_is_trained_on(tmp_path: Path) -> None:
+def test_only_the_critic_learns_at_first_from_a_policy(tmp_path: Path) -> None:
     main(settings(tmp_path / "first", steps=STEPS), quiet=True)
     start = newest_checkpoint(tmp_path / "first")
     run = settings(
@@ -184,15 +184,15 @@ def make_env(settings, matches): return Broken(matches, settings.cars)
 def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
     with OnCluster(PPOLearner(settings(tmp_path))) as engine:
         assert engine.iterate(0).steps == STEPS
-        [before] = engine._of_runners(lambda runner: os.getpid())
+        [before] = engine.ask_runners(lambda runner: os.getpid())
         os.kill(before, signal.SIGKILL)
         assert engine.iterate(0).steps == STEPS
-        [after] = engine._of_runners(lambda runner: os.getpid())
+        [after] = engine.ask_runners(lambda runner: os.getpid())
         assert after != before
         assert engine.iterate(0).steps == STEPS
 
 
-def test_components_that_a_machine_of_the_cluster_does_not_have_are_named(
+def test_components_missing_on_a_machine_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     here_alone = stand_in(tmp_path, monkeypatch, "")  # the cluster began without this folder
@@ -246,12 +246,12 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
     assert done.stdout == "(1, 1)\n", done.stderr
 
 
-def test_real_matches_of_two_cars_a_side_are_played_against_a_rival_too(tmp_path: Path) -> None:
+def test_real_2v2_matches_are_played_against_a_rival_too(tmp_path: Path) -> None:
     run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
     others = {"rival": "chaser", "rival_share": 0.5, "snapshot_share": 0.25}
     with OnCluster(PPOLearner(check_settings({**run, **others, "out": str(tmp_path)}))) as engine:
         done = engine.iterate(0)
-        [seats] = engine._of_runners(lambda runner: runner._seats)
+        [seats] = engine.ask_runners(lambda runner: runner._seats)
     assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are the rival's and 2 a snapshot's
     assert sum(name == MAIN for match in seats for name in match) == 10
     assert {"rival_goals", "goals_against_rival", "snapshot_goals"} <= set(done.counts)

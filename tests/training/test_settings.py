@@ -12,7 +12,7 @@ from training.settings_file import load_settings, settings_as_toml
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 
 
-def test_the_file_of_defaults_holds_every_key_with_its_default_and_meaning() -> None:
+def test_the_defaults_file_holds_every_key_with_its_meaning() -> None:
     assert DEFAULTS.read_text().endswith(settings_as_toml(TrainingSettings()))
     assert load_settings(DEFAULTS) == TrainingSettings()
 

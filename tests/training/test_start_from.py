@@ -86,9 +86,7 @@ def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> No
         ({"components": "training.components"}, r"the observation was 4 numbers \(obs_size\) and is"),
     ],
 )
-def test_a_policy_of_something_else_is_refused_with_the_difference(
-    changes: dict, message: str, tmp_path: Path
-) -> None:
+def test_a_foreign_policy_is_refused_with_the_difference(changes: dict, message: str, tmp_path: Path) -> None:
     start = PPOLearner(settings(tmp_path / "first")).save(Checkpoints(tmp_path / "first", 1))
     with pytest.raises(SettingsError, match=message):
         main(settings(tmp_path / "on", **{"start_from": str(start), **changes}), quiet=True)

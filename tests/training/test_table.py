@@ -9,7 +9,7 @@ from training.runs.progress_table import mend_table, read_table
 COLUMNS = ("steps", "touches")
 
 
-def test_lines_after_the_checkpoint_and_cut_off_lines_are_taken_out(tmp_path: Path) -> None:
+def test_lines_after_the_checkpoint_are_taken_out(tmp_path: Path) -> None:
     table = tmp_path / "progress.csv"
     table.write_text("steps,touches\n100,1\n200,2\n300,3\n40")
     mend_table(table, COLUMNS, 200)

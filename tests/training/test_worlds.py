@@ -15,12 +15,12 @@ def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Ev
     return Evaluation(table[:, :2], table[:, 2:], np.full(len(counts), minutes))
 
 
-def test_rates_are_for_a_minute_of_play_whatever_the_matches_lasted() -> None:
+def test_rates_are_for_a_minute_of_play() -> None:
     found = matches([(2, 0, 6, 3), (0, 2, 2, 1)], minutes=0.5)
     np.testing.assert_allclose(rates(found), [2, 2, 8, 4])
 
 
-def test_equal_worlds_have_ratios_of_one_and_unequal_ones_are_told_apart() -> None:
+def test_equal_worlds_have_ratios_of_one() -> None:
     random = np.random.default_rng(0)
     one, other = (matches(random.poisson((2, 1, 10, 8), (200, 4)).tolist()) for _ in range(2))
     found, (low, high) = ratios(one, other)

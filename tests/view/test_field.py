@@ -51,7 +51,7 @@ def test_a_folder_without_meshes_is_named(tmp_path):
         mesh_edges(tmp_path)
 
 
-def test_the_field_reaches_its_walls_and_is_the_same_from_both_sides():
+def test_the_field_reaches_its_walls_on_both_sides_alike():
     edges = mesh_edges()
     high = edges.max((0, 1))
     assert SIDE_WALL_X < high[0] < SIDE_WALL_X + 20

@@ -52,7 +52,7 @@ def rgb(color):
     return color >> 24, color >> 16 & 255, color >> 8 & 255
 
 
-def test_the_ball_is_a_point_of_its_radius_where_the_game_has_it(written):
+def test_the_ball_is_a_point_of_its_radius_in_its_place(written):
     recording = made_up()
     recording.state.ball_position[:, 1] = np.arange(40) * 30
     file = written(recording)
@@ -69,7 +69,7 @@ def test_times_are_ticks_and_game_seconds(written):
     np.testing.assert_allclose(seconds, np.arange(40) / 120, atol=1e-8)
 
 
-def test_cars_are_their_hitboxes_with_rotation_and_a_nose_in_front(written):
+def test_cars_are_turned_hitboxes_with_a_nose_in_front(written):
     recording = made_up()
     file = written(recording)
     for car, name in enumerate(("blue-0", "orange-0")):
@@ -115,7 +115,7 @@ def test_a_demolished_car_is_taken_away_and_its_curves_end(written):
     assert speeds[ticks.tolist().index(10)] == []
 
 
-def test_a_body_shown_now_and_then_stays_in_between_but_not_for_long(written):
+def test_a_body_shown_now_and_then_stays_for_a_while(written):
     recording = made_up(60)
     recording.ball_shown[:] = False
     recording.ball_shown[[0, 9]] = True
@@ -185,7 +185,7 @@ def test_the_ball_of_the_scene_is_in_the_picture():
     assert 0 < y < 900
 
 
-def test_ghosts_are_wire_frames_beside_their_bodies_with_the_distance(written):
+def test_ghosts_are_wire_frames_with_their_distance(written):
     recording = play(1, 4.0)
     expected = ghosts(recording)
     file = written(recording, compare=True)
@@ -263,7 +263,7 @@ def test_pads_of_a_match_in_which_none_was_taken_are_bright(written):
     assert len(set(rgb(colors[0]))) == 3
 
 
-def test_the_viewer_is_told_to_take_the_layout_and_none_of_its_own(tmp_path):
+def test_the_viewer_takes_our_layout_alone(tmp_path):
     write_rrd(play(seconds=8), tmp_path / "match.rrd")
     words = [sys.executable, "-m", "rerun_cli", "rrd", "print", str(tmp_path / "match.rrd")]
     printed = run_to_end(words, check=True).stdout

@@ -147,7 +147,7 @@ class OnCluster:
             sampled = self._algorithm.train().get("env_runners", {})
             steps = sampled.get("num_module_steps_sampled", {}).get(MAIN, 0)
             steps = int(steps) if steps == steps else 0  # nan where nobody gave anything
-            reports = self._of_runners(lambda runner: runner.report())
+            reports = self.ask_runners(lambda runner: runner.report())
             for fault in (fault for fault, _ in reports if fault):
                 raise CollectorDied(f"an env runner stopped: {fault}")
             if steps:
@@ -184,9 +184,9 @@ class OnCluster:
         """Set weights of modules, everywhere."""
         shared = ray.put(dict(states))
         _of_learners(self._algorithm, lambda one: one.take(states, optimizer))
-        self._of_runners(lambda runner: runner.take(ray.get(shared)))
+        self.ask_runners(lambda runner: runner.take(ray.get(shared)))
 
-    def _of_runners(self, ask: Any) -> list[Any]:
+    def ask_runners(self, ask: Any) -> list[Any]:
         """Ask all env runners that can answer."""
         group = self._algorithm.env_runner_group
         answers: list[Any] = group.foreach_env_runner(ask, local_env_runner=False)

@@ -1,4 +1,4 @@
-"""Count what CONTRIBUTING.md asks of the code: `python -m tests.house [CHECKOUT]`.
+"""Count what CONTRIBUTING.md asks of the code: `python -m tests.support.house [CHECKOUT]`.
 
 Prints the numbers of a checkout (this one when none is named), and what falls short of them.
 """

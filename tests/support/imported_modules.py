@@ -1,0 +1,15 @@
+"""Which modules a module imports."""
+
+import ast
+from pathlib import Path
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules a file imports, by their full names."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found

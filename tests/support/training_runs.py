@@ -1,0 +1,40 @@
+"""Short trainings of the game with known returns, and what they wrote."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.support.policy_folders import make_module
+
+SMALL = {
+    "components": "tests.support.mark_game",
+    "collectors": 1,
+    "matches": 8,
+    "rollout_steps": 8,
+    "snapshot_share": 0.25,  # of 16 seats 2 are a snapshot's
+    "policy_layers": [16],
+    "critic_layers": [16],
+    "minibatch": 64,
+    "threads": 1,
+}
+
+
+def column(out: Path, name: str) -> list[float]:
+    with (out / "progress.csv").open() as file:
+        return [float(row[name]) for row in csv.DictReader(file)]
+
+
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
+    """Make a module that is the stand-in but for `text`, and return its name."""
+    name = f"changed_{abs(hash((tmp_path, text)))}"
+    make_module(tmp_path, monkeypatch, name, f"{IMPORTS}{text}\n")
+    return name
+
+
+IMPORTS = """
+import numpy as np
+from tests.support import mark_game as stand_in
+from tests.support.mark_game import *
+from rlgym_bridge.components.actions import *
+"""
