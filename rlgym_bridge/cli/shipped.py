@@ -39,7 +39,8 @@ def read_shipped_match() -> flat.MatchConfiguration:
     for player, policy in zip(
         match.player_configurations, (str(folder / "bot" / "policy"), CHASER), strict=True
     ):
-        assert isinstance(player.variety, flat.CustomBot)  # the file names two
+        if not isinstance(player.variety, flat.CustomBot):
+            raise ConfigError(f"{folder / MATCH_FILE} has a player that is no bot, expected two bots")
         player.variety.run_command = command_of(policy)
         player.variety.root_dir = str(Path.cwd())
     return match

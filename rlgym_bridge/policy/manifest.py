@@ -65,28 +65,28 @@ _SEEN_AND_DONE: Final = (
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `policy.json` holds; the keys are the names of the attributes.
+    """Content of `policy.json`; its keys are the names of the attributes.
 
     Attributes:
         format: `FORMAT`.
         obs: Observation builder; None where `env` gives it.
         parser: Action parser; None where `env` gives it.
         env: `"module:function"`, a function that returns the `RLGym` it was trained in, or None.
-        tick_skip: Ticks that a decision stands for.
+        tick_skip: Ticks that a decision lasts.
         action_delay: Ticks from the state decided on to the first tick driven (1: RLGym's `rlbot_delay`).
-        input_latency: Ticks of input latency that the training reckoned with.
-        distribution: What the network's output means; one of `DISTRIBUTIONS`.
-        selection: How an action is picked from it; one of `SELECTIONS`.
+        input_latency: Ticks of input latency that the policy was trained for.
+        distribution: Meaning of the network's output; one of `DISTRIBUTIONS`.
+        selection: Way to choose an action from it; one of `SELECTIONS`.
         seed: Start of the random stream of `sample`.
         obs_size: Numbers in an observation.
-        obs_names: Their names for seat 0 of the first team sizes, where the builder has names.
+        obs_names: Their names for car 0 of the first team sizes, where the builder has names.
         obs_normalisation: Mean, standard deviation and clip, or None.
         team_sizes: (blue, orange) of the matches it was trained for.
         hitbox: Name of the car's hitbox, of `game.HITBOX_NAMES`.
         probe: What the components made of the states and actions of `fingerprint.py`: `observations` and
             `controls`, each a list of rows.
         versions: Version of each package it was saved with.
-        training: Whatever the trainer wants to note.
+        training: Notes of the trainer, any JSON values.
         weights_sha256: Of `weights.safetensors`, hexadecimal.
     """
 

@@ -1,1 +1,1 @@
-"""What users write: files of settings, their checks, and modules of their own."""
+"""Input of users: files of settings, their checks, and modules of their own."""

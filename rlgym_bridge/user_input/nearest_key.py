@@ -1,4 +1,4 @@
-"""The nearest key: what somebody meant who misspelt one."""
+"""Suggest the key that a user meant who misspelt one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""Reads files that users and clients name: whatever stands in one, an OSError or a ValueError comes of it."""
+"""Read files that users and clients name; whatever is in one, only OSError and ValueError are raised."""
 
 import json
 import os
