@@ -118,14 +118,7 @@ def evaluate(
     for name, value, least in (("seed", seed, 0), ("processes", processes, 1), ("team_size", team_size, 1)):
         if value < least:
             raise ValueError(f"{name} is {value}, expected {least} or more")
-    half = matches // 2
-    jobs: list[tuple[bool, int, int]] = []  # A is orange, matches, seed
-    for swapped in (False, True):
-        left, number = half, 0
-        while left:
-            size = min(left, _AT_ONCE)  # not by the processes: seeds follow from it
-            jobs.append((swapped, size, 1_000_003 * seed + 10 * number + 5 * swapped))
-            left, number = left - size, number + 1
+    jobs = _jobs(matches, seed)
     goals, touches, minutes = [], [], []
     with _pool(processes) as pool:
         futures = [
@@ -146,6 +139,19 @@ def evaluate(
             minutes.append(np.full(size, scores.minutes))
     every = [np.concatenate(found) for found in (goals, touches, minutes)]
     return Evaluation(every[0], every[1], every[2], team_size, delays)
+
+
+def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:
+    """Return jobs of some matches each: whether A is orange, number of matches, seed."""
+    half = matches // 2
+    jobs: list[tuple[bool, int, int]] = []
+    for swapped in (False, True):
+        left, number = half, 0
+        while left:
+            size = min(left, _AT_ONCE)  # not by the processes: seeds follow from it
+            jobs.append((swapped, size, 1_000_003 * seed + 10 * number + 5 * swapped))
+            left, number = left - size, number + 1
+    return jobs
 
 
 @contextmanager

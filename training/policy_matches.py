@@ -145,25 +145,10 @@ def play_matches(
         ValueError: A policy cannot be read; the two differ in tick skip; a delay is below 0; they were
             trained for other team sizes.
     """
-    hitboxes = [0, 0]
-    for number, one in enumerate((blue, orange)):
-        if str(one) != CHASER:
-            manifest, _ = read_files(Path(one))
-            hitboxes[number] = HITBOX_NAMES.index(manifest.hitbox)
-            sizes = manifest.team_sizes
-            if (team_size, team_size) not in sizes:
-                trained = ", ".join(f"{first}v{second}" for first, second in sizes)
-                raise ValueError(f"{one} was trained for {trained}, expected {team_size}v{team_size}")
+    hitboxes = [_hitbox(one, team_size) for one in (blue, orange)]
     player_specs = [load_player(one, allow_modules, selection) for one in (blue, orange)]
-    skips = [one.tick_skip for one in player_specs]
     delays = [one.timing.action_delay for one in player_specs] if action_delay is None else list(action_delay)
-    if len(set(skips)) > 1:
-        raise ValueError(
-            f"{blue} decides every {skips[0]} ticks, {orange} every {skips[1]}; here they go on together: "
-            "play them with rlgym-bridge match"
-        )
-    if not all(0 <= one <= MOST_TICKS for one in delays):
-        raise ValueError(f"action_delay is {delays}, expected 0 to {MOST_TICKS} ticks")
+    _check_pace(player_specs, (blue, orange), delays)
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
         _side(player_spec, one, seed + number, matches)
@@ -190,6 +175,40 @@ def play_matches(
         if len(scored):
             _kick_off(arenas, sides, scored, hitboxes, random)
     return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]))
+
+
+def _hitbox(player: str | Path, team_size: int) -> int:
+    """Return the hitbox that a player was trained with, an index of `HITBOX_NAMES`; 0 for Chaser.
+
+    Raises:
+        ValueError: It was trained for other team sizes.
+    """
+    if str(player) == CHASER:
+        return 0
+    manifest, _ = read_files(Path(player))
+    sizes = manifest.team_sizes
+    if (team_size, team_size) not in sizes:
+        trained = ", ".join(f"{first}v{second}" for first, second in sizes)
+        raise ValueError(f"{player} was trained for {trained}, expected {team_size}v{team_size}")
+    return HITBOX_NAMES.index(manifest.hitbox)
+
+
+def _check_pace(
+    player_specs: Sequence[PlayerSpec], names: tuple[str | Path, str | Path], delays: Sequence[int]
+) -> None:
+    """Check that both players decide on the same ticks, and that their delays are possible.
+
+    Raises:
+        ValueError: They differ in tick skip, or a delay is out of range.
+    """
+    blue, orange = (spec.tick_skip for spec in player_specs)
+    if blue != orange:
+        raise ValueError(
+            f"{names[0]} decides every {blue} ticks, {names[1]} every {orange}; here they go on together: "
+            "play them with rlgym-bridge match"
+        )
+    if not all(0 <= delay <= MOST_TICKS for delay in delays):
+        raise ValueError(f"action_delay is {delays}, expected 0 to {MOST_TICKS} ticks")
 
 
 Side = _BatchSide | _EpisodeSide

@@ -105,18 +105,7 @@ def run(
     """
     began = time.perf_counter()
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
-    newest = newest_checkpoint(Path(settings.out))
-    if resume and newest is None:
-        raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
-    if newest is not None and not resume:
-        raise SettingsError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
-    learner = PPOLearner(settings)
-    changed: Mapping[str, str] = {}
-    if newest is not None:
-        changed = learner.load(newest)
-    else:
-        learner.start()
-
+    learner, newest, changed = _make_learner(settings, checkpoints, resume)
     row: Mapping[str, float] = {}
     with (
         Locked(Path(settings.out)),
@@ -139,7 +128,6 @@ def run(
             learner.snapshots.ladder.count(older, *goals, seed=before)
             learner.steps += done.steps
 
-            # Show and keep.
             stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
             row = progress.report(learner.steps, done.steps, done.counts, stats)
             every = settings.checkpoint_every
@@ -155,3 +143,23 @@ def run(
         stopped = learner.steps < settings.steps
         progress.end(learner.steps, stopped)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+
+
+def _make_learner(
+    settings: TrainingSettings, checkpoints: Checkpoints, resume: bool
+) -> tuple[PPOLearner, Path | None, Mapping[str, str]]:
+    """Return the learner, the checkpoint that it continues from, and the settings that differ from then.
+
+    Raises:
+        SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False.
+    """
+    newest = newest_checkpoint(Path(settings.out))
+    if resume and newest is None:
+        raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
+    if newest is not None and not resume:
+        raise SettingsError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
+    learner = PPOLearner(settings)
+    if newest is not None:
+        return learner, newest, learner.load(newest)
+    learner.start()
+    return learner, None, {}
