@@ -106,7 +106,7 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[ProbeReport
         if dialect or world != World() or options.pace != "lockstep":
             raise ConfigError(
                 "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
-                "with --server rlbot: the real game is as it is"
+                "with --server rlbot: the real game cannot be changed"
             )
         with real_match(match) as server:
             report = _play(server, agents_of(match), START_SECONDS, _GAME_SECONDS, log)

@@ -73,14 +73,14 @@ def test_equal_seeds_give_equal_matches(tmp_path: Path) -> None:
         (["--blue", "human", "--orange", "chaser"], "BOT 'human' needs the real game"),
         (["--blue", "bot", "--orange", "chaser"], "BOT 'bot' is a folder without policy.json"),
         (["--blue", "nonsense", "--orange", "chaser"], "BOT 'nonsense' is no file or folder"),
-        (["--seconds", "-1"], "expected seconds, 0 or more"),
-        (["--seconds", "1e308"], "expected seconds, 0 or more and 86400 (a day) at most"),
-        (["--max-overtime", "inf"], "86400 (a day) at most"),
+        (["--seconds", "-1"], "expected seconds from 0 to 86400 (a day)"),
+        (["--seconds", "1e308"], "expected seconds from 0 to 86400 (a day)"),
+        (["--max-overtime", "inf"], "expected seconds from 0 to 86400 (a day)"),
         (["--pace", "fast"], "invalid choice"),
         (["--dialect", "clock=half"], "dialect point clock is 'half', expected one of fraction, whole"),
         (["--dialect", "clock"], "not of the form NAME=VALUE"),
         (["--dialect", "clock=whole", "--dialect", "clock=whole"], "clock is given twice"),
-        (["--server", "rlbot", "--dialect", "clock=whole"], "the real game speaks as it does"),
+        (["--server", "rlbot", "--dialect", "clock=whole"], "whose packets cannot be changed"),
     ],
 )
 def test_bad_input_gets_a_clear_error_and_exit_code_2(words: list[str], message: str) -> None:
@@ -141,7 +141,7 @@ def test_a_dialect_file_counts_for_its_policy_folder_alone(
         "--max-overtime", "0", "--json", "out.json", "--dialect", "pad_timer=remaining", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"policy was told the server's dialect by {folder / 'dialect.toml'}" in done.stdout
+    assert f"policy read the server's dialect from {folder / 'dialect.toml'}" in done.stdout
     result = json.loads((tmp_path / "out.json").read_text())
     assert [bot["dialect_file"] for bot in result["bots"]] == [str(folder / "dialect.toml"), None]
     (log,) = tmp_path.glob("logs/*/0-0-policy.log")
