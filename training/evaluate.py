@@ -18,7 +18,7 @@ import numpy as np
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import policy_path
-from training.command import add_options, how
+from training.play_options import add_options, how
 from training.policy_matches import MatchTotals, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within

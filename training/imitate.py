@@ -10,7 +10,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.user_input.user_modules import add_module_folders
-from training.imitation import Imitation, imitate
+from training.behaviour_cloning import Imitation, imitate
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

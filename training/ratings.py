@@ -18,8 +18,8 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
 from rlgym_bridge.policy.load_player import CHASER
-from training.command import add_options, how
 from training.evaluate import evaluate
+from training.play_options import add_options, how
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy.files import policy_path
-from training.command import add_options, how
 from training.evaluate import Evaluation, evaluate
+from training.play_options import add_options, how
 
 _RESAMPLES = 10_000
 

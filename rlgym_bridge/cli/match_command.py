@@ -28,16 +28,16 @@ from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import (
     ConfigError,
+    Impairments,
     MatchCalledOff,
     MatchResult,
     MatchServer,
     MatchStatus,
     ServerError,
-    World,
     read_match_file,
 )  # fmt: skip
 from rlgym_bridge.server.bot_files import catch_rlbot_errors, parsed
-from rlgym_bridge.server.source import Source
+from rlgym_bridge.server.toml_lines import Source
 
 _PHASES = {
     Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
@@ -105,8 +105,8 @@ def run(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     shared.check_outputs(options.json)
     real_game = options.server == "rlbot"
-    world = shared.world_of(options)
-    if real_game and world != World():
+    impairments = shared.impairments_of(options)
+    if real_game and impairments != Impairments():
         raise ConfigError(
             "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
             "none of them with --server rlbot: the real game cannot be changed"
@@ -136,8 +136,8 @@ def run(options: argparse.Namespace) -> int:
             if real_game:
                 result = play_real_match(configuration, console, lambda: find_refusal(configuration, reports))
             else:
-                recorder = recorded.recorder(options, world, dialect, constants)
-                result = _play(configuration, options, world, dialect, constants, console, recorder)
+                recorder = recorded.recorder(options, impairments, dialect, constants)
+                result = _play(configuration, options, impairments, dialect, constants, console, recorder)
         except (MatchCalledOff, ServerError) as error:
             if (refused := find_refusal(configuration, reports)) is not None:
                 raise ConfigError(f"the match was called off: {refused}") from error
@@ -194,7 +194,7 @@ def _environment(options: argparse.Namespace, report: Path) -> dict[str, str]:
 def _play(
     configuration: flat.MatchConfiguration,
     options: argparse.Namespace,
-    world: World,
+    impairments: Impairments,
     dialect: Dialect,
     constants: Mapping[str, Spread],
     console: Console,
@@ -223,7 +223,7 @@ def _play(
             on_progress=show,
             recorder=recorder,
             log_dir=log_dir / str(os.getpid()),
-            world=world,
+            impairments=impairments,
             dialect=dialect,
             constants=constants,
         ) as server,

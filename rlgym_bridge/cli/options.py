@@ -15,7 +15,7 @@ from rich.console import Console
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics
-from rlgym_bridge.server import ConfigError, World
+from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.rules import LONGEST_SECONDS
 
 
@@ -65,10 +65,10 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seed of kickoffs, respawns and sampled actions (default: 0)",
     )
-    add_world_options(parser)
+    add_impairment_options(parser)
 
 
-def add_world_options(parser: argparse.ArgumentParser) -> None:
+def add_impairment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that simulate latency, jitter and packet loss."""
     group = parser.add_argument_group(
         "network and frame rate", "simulated by the embedded server, reproducible by the seed (default: none)"
@@ -128,18 +128,18 @@ def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
         raise ConfigError(f"--physics: {error}") from error
 
 
-def world_of(options: argparse.Namespace) -> World:
-    """Return the world that the options of `add_match_options` ask for.
+def impairments_of(options: argparse.Namespace) -> Impairments:
+    """Return the impairments to simulate, as the options of `add_match_options` set them.
 
     Raises:
-        ConfigError: There is no such world, or not at this pace.
+        ConfigError: An impairment is out of range, or impossible at this pace.
     """
     try:
-        world = World(options.latency, options.jitter, options.drop, options.burst, options.fps)
-        world.check_pace(options.pace)
+        impairments = Impairments(options.latency, options.jitter, options.drop, options.burst, options.fps)
+        impairments.check_pace(options.pace)
     except ValueError as error:
         raise ConfigError(f"--{error}") from error
-    return world
+    return impairments
 
 
 def add_dialect_option(parser: argparse.ArgumentParser) -> None:

@@ -11,13 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.command_match import real_match, sim_match
+from rlgym_bridge.cli.measuring_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
 from rlgym_bridge.probe import Probe, ProbeReport
 from rlgym_bridge.probe.client import Players, match_of_two
-from rlgym_bridge.server import ConfigError, MatchServer, World
+from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 
 _SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
 _GAME_SECONDS = 300.0  # likewise
@@ -98,12 +98,12 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[ProbeReport
     """Return what was found out, and of whom."""
     dialect = shared.dialect_of(options)
     try:
-        world = World(latency=options.latency)
+        impairments = Impairments(latency=options.latency)
     except ValueError as error:
         raise ConfigError(f"--{error}") from error
     match = with_own_ids(match_of_two())
     if options.server == "rlbot":
-        if dialect or world != World() or options.pace != "lockstep":
+        if dialect or impairments != Impairments() or options.pace != "lockstep":
             raise ConfigError(
                 "--dialect, --latency and --pace tell the embedded server what to do, expected none of them "
                 "with --server rlbot: the real game cannot be changed"
@@ -112,7 +112,7 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[ProbeReport
             report = _play(server, agents_of(match), START_SECONDS, _GAME_SECONDS, log)
             return report, f"RLBotServer at {server[0]}:{server[1]}"
     with (
-        MatchServer(pace=options.pace, world=world, dialect=dialect) as match_server,
+        MatchServer(pace=options.pace, impairments=impairments, dialect=dialect) as match_server,
         sim_match(match_server, match),
     ):
         server = (match_server.host, match_server.port)

@@ -15,7 +15,7 @@ from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
-from rlgym_bridge.server import World
+from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
 
 _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
@@ -58,7 +58,11 @@ class RecordedMatch:
         return {} if self.file is None else {RECORD_VARIABLE: str(bot_file(self.file, player))}
 
     def recorder(
-        self, options: argparse.Namespace, world: World, dialect: Dialect, constants: Mapping[str, Spread]
+        self,
+        options: argparse.Namespace,
+        impairments: Impairments,
+        dialect: Dialect,
+        constants: Mapping[str, Spread],
     ) -> Recorder | None:
         """Begin the server's file.
 
@@ -68,7 +72,7 @@ class RecordedMatch:
         if self.file is None:
             return None
         about = {
-            "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(world),
+            "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
             "physics": {name: one.value for name, one in constants.items()},
             "versions": {name: version(name) for name in _PACKAGES},

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         seconds=options.seconds,
         max_overtime=options.max_overtime,
-        world=shared.world_of(options),
+        impairments=shared.impairments_of(options),
         dialect=shared.dialect_of(options),
         constants=shared.physics_of(options),
     )

@@ -9,7 +9,7 @@ from rich.table import Table
 from rlbot import flat
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.command_match import real_match, sim_match
+from rlgym_bridge.cli.measuring_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.agent_connections import AgentConnections, NoServer
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
@@ -44,7 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--pace", choices=("realtime", "lockstep"), default="realtime",
         help="pace of the embedded server (default: %(default)s)",
     )  # fmt: skip
-    shared.add_world_options(parser)
+    shared.add_impairment_options(parser)
     shared.add_output_options(parser)
 
 
@@ -65,7 +65,7 @@ def _measure(options: argparse.Namespace) -> TimingReport:
         with real_match(match) as server:
             return _play(server, match, START_SECONDS, options.seconds)
     with (
-        MatchServer(pace=options.pace, world=shared.world_of(options)) as match_server,
+        MatchServer(pace=options.pace, impairments=shared.impairments_of(options)) as match_server,
         sim_match(match_server, match),
     ):
         return _play((match_server.host, match_server.port), match, _PATIENCE, options.seconds)

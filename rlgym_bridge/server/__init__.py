@@ -9,19 +9,19 @@ recorder, and nothing that decodes packets: what it sends is an independent chec
 """
 
 from rlgym_bridge.server.config import read_match_file
+from rlgym_bridge.server.impairments import Impairments
 from rlgym_bridge.server.match_server import MatchServer
 from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import ConfigError, MatchCalledOff, ServerError
-from rlgym_bridge.server.world import World
 
 __all__ = [
     "BotResult",
     "ConfigError",
+    "Impairments",
     "MatchCalledOff",
     "MatchResult",
     "MatchServer",
     "MatchStatus",
     "ServerError",
-    "World",
     "read_match_file",
 ]

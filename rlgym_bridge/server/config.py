@@ -11,7 +11,7 @@ from rlgym_bridge.server.config_v4 import read_cfg
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.rules import check_rules, name_of
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.server.source import Source
+from rlgym_bridge.server.toml_lines import Source
 
 Table = Mapping[str, object]
 _Value = TypeVar("_Value", str, bool)

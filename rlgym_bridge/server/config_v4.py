@@ -9,7 +9,7 @@ from rlbot.utils.maps import GAME_MAP_TO_UPK
 
 from rlgym_bridge.server.bot_files import read_bot, read_script
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.server.source import Source
+from rlgym_bridge.server.toml_lines import Source
 
 _MATCH: Final = "Match Configuration"
 _PARTICIPANTS: Final = "Participant Configuration"

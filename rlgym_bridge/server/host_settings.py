@@ -8,10 +8,10 @@ from typing import Literal
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
+from rlgym_bridge.server.impairments import Impairments
 from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.server.rules import LONGEST_SECONDS
 from rlgym_bridge.server.simulation import OnKickoff
-from rlgym_bridge.server.world import World
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +19,8 @@ class HostSettings:
     """Settings for all matches of a server; `MatchServer` explains each.
 
     Raises:
-        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
-            no sense at `pace`.
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or
+            `impairments` are impossible at `pace`.
     """
 
     pace: Literal["realtime", "lockstep"]
@@ -34,7 +34,7 @@ class HostSettings:
     on_packet: Callable[[bytes], None] | None
     recorder: Recorder | None
     log_dir: Path | None
-    world: World
+    impairments: Impairments
     dialect: Dialect
     constants: Mapping[str, Spread]
 
@@ -48,4 +48,4 @@ class HostSettings:
                 raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
         if self.seconds is not None and self.seconds > LONGEST_SECONDS:
             raise ValueError(f"seconds is {self.seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
-        self.world.check_pace(self.pace)
+        self.impairments.check_pace(self.pace)

@@ -12,6 +12,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.host_settings import HostSettings
+from rlgym_bridge.server.impairments import Lines, SlowInputs
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.lobby import Lobby
 from rlgym_bridge.server.match_recorder import MatchRecorder
@@ -22,7 +23,6 @@ from rlgym_bridge.server.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.wire import framed
-from rlgym_bridge.server.world import Lines, SlowInputs
 
 _log = logging.getLogger(__name__)
 
@@ -69,9 +69,9 @@ class HostedMatch:
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
-        world = settings.world
-        lobby.open_match(self._roster, None if world.sends_all else Lines(world, settings.seed))
-        self._slow_inputs = SlowInputs(self._match, world.latency) if world.latency else None
+        impairments = settings.impairments
+        lobby.open_match(self._roster, None if impairments.sends_all else Lines(impairments, settings.seed))
+        self._slow_inputs = SlowInputs(self._match, impairments.latency) if impairments.latency else None
         inputs = self._slow_inputs or self._match
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
@@ -168,7 +168,7 @@ class HostedMatch:
         """
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
-        world, slow_inputs = self._settings.world, self._slow_inputs
+        impairments, slow_inputs = self._settings.impairments, self._slow_inputs
         ended_pace = RealTime()
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
@@ -177,7 +177,7 @@ class HostedMatch:
         with fine_timer(), short_collections():
             while lobby.order is None:
                 packet = match.packet()  # of every frame, whether it is shown or not
-                data = framed(packet) if world.renders(match.tick) else b""
+                data = framed(packet) if impairments.renders(match.tick) else b""
                 if data and on_packet is not None:
                     on_packet(data[2:])
                 sent_at = lobby.send_packet(data)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from rlbot import flat
 
 from rlgym_bridge.server.clients import Client, Clients
+from rlgym_bridge.server.impairments import Lines
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
 from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat, Roster
 from rlgym_bridge.server.wire import framed
-from rlgym_bridge.server.world import Lines
 
 _log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.host_settings import HostSettings
 from rlgym_bridge.server.hosting import HostedMatch
+from rlgym_bridge.server.impairments import Impairments
 from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import listen
-from rlgym_bridge.server.world import World
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class MatchServer:
         port: TCP port, 0 for any free one. RLBotServer's is 23234.
         pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
             answered, 1 s at most.
-        seed: Decides kickoff and respawn spots, and what is random in `world`.
+        seed: Decides kickoff and respawn spots, and what is random in `impairments`.
         seconds: Regulation time in place of the match's own, a day at most; None to keep that.
         max_overtime: Seconds of overtime after which the match is a draw.
         max_kickoff: Seconds of an untouched kickoff after which the match is ended, unless it is
@@ -49,10 +49,10 @@ class MatchServer:
         on_kickoff: Called with the RocketSim arena and its cars in packet order at every
             GO, before the first Kickoff packet is built.
         on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`, even
-            of those that `world` loses, but not of frames that it does not render.
+            of those that `impairments` loses, but not of frames that it does not render.
         recorder: Writes down every packet that is made and every input that is taken.
         log_dir: Folder for the bots' logs; a new temporary one for each match when None.
-        world: What happens to packets and inputs on their way; nothing when None.
+        impairments: Latency, jitter and loss to simulate; none when None.
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
@@ -63,8 +63,8 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
-        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or `world` makes
-            no sense at `pace`.
+        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or
+            `impairments` are impossible at `pace`.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class MatchServer:
         on_packet: Callable[[bytes], None] | None = None,
         recorder: Recorder | None = None,
         log_dir: Path | None = None,
-        world: World | None = None,
+        impairments: Impairments | None = None,
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
     ) -> None:
@@ -100,7 +100,7 @@ class MatchServer:
             on_packet=on_packet,
             recorder=recorder,
             log_dir=log_dir,
-            world=world or World(),
+            impairments=impairments or Impairments(),
             dialect=(dialect or Dialect()).complete(),
             constants=constants or {},
         )

@@ -38,7 +38,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         return f"{ip}:{port}"
 
     monkeypatch.setattr("rlgym_bridge.cli.probe_command.START_SECONDS", 1.0)
-    monkeypatch.setattr("rlgym_bridge.cli.command_match.START_SECONDS", 1.0)
+    monkeypatch.setattr("rlgym_bridge.cli.measuring_match.START_SECONDS", 1.0)
     monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 1.0)
     yield start
     for one in open_ones:

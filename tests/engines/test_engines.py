@@ -29,7 +29,7 @@ from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.server import World
+from rlgym_bridge.server import Impairments
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 from tests.support.rlgym_script import train
 from tests.support.rlgym_worlds import STANDARD, Env, serving
@@ -258,7 +258,7 @@ def test_a_match_without_state_setting_is_named(server: tuple[str, int]) -> None
 
 
 def test_lost_packets_cost_rows_and_are_counted() -> None:
-    with serving(world=World(drop=10.0)) as lossy, live(lossy) as engine:
+    with serving(impairments=Impairments(drop=10.0)) as lossy, live(lossy) as engine:
         env = env_of(engine, RandomStateMutator(seed=2))
         env.reset()
         began = env.state.tick_count

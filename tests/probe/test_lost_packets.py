@@ -7,15 +7,17 @@ import pytest
 
 from rlgym_bridge.probe import Probe
 from rlgym_bridge.probe.client import Players, match_of_two
-from rlgym_bridge.server import MatchResult, MatchServer, World
+from rlgym_bridge.server import Impairments, MatchResult, MatchServer
 
 
-@pytest.mark.parametrize("world", [World(drop=5.0), World(drop=30.0), World(burst=3, drop=10.0)])
+@pytest.mark.parametrize(
+    "impairments", [Impairments(drop=5.0), Impairments(drop=30.0), Impairments(burst=3, drop=10.0)]
+)
 def test_lockstep_does_not_wait_for_a_lone_cars_packet(
-    world: World,
+    impairments: Impairments,
 ) -> None:
     results: list[MatchResult] = []
-    with MatchServer(pace="lockstep", world=world) as server:
+    with MatchServer(pace="lockstep", impairments=impairments) as server:
         thread = threading.Thread(target=lambda: results.append(server.play(match_of_two())), daemon=True)
         thread.start()
         with closing(Players((server.host, server.port), patience=10.0)) as players:

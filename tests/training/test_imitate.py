@@ -15,9 +15,9 @@ from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, record
-from training import imitation
+from training import behaviour_cloning
+from training.behaviour_cloning import _held_out, imitate
 from training.imitate import main
-from training.imitation import _held_out, imitate
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
         (car for [car] in played(read_match(match), bots=[bot(match, 0)])), key=lambda car: len(car.told)
     )
     silent = np.arange(len(car.told)) % 10 < 3
-    monkeypatch.setattr(imitation, "played", lambda *_, **__: [[replace(car, told=~silent)]])
+    monkeypatch.setattr(behaviour_cloning, "played", lambda *_, **__: [[replace(car, told=~silent)]])
     aside = car.frames[:-1] // 240 % 5 == 4
     assert aside.any()
     for commanded in (False, True):
@@ -189,7 +189,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
         assert found.held_out_differing == (aside & ~silent & car.differs).sum()
         assert found.steps == (~aside if commanded else ~aside & ~silent).sum()
         assert found.differing == (~aside & ~silent & car.differs).sum()
-    monkeypatch.setattr(imitation, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
+    monkeypatch.setattr(behaviour_cloning, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
     with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
         imitate([match], tmp_path / "nothing", epochs=1)
     found = imitate([match], tmp_path / "nothing", epochs=1, layers=[8], commanded=True)

@@ -12,12 +12,12 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server import MatchServer, World
+from rlgym_bridge.server import Impairments, MatchServer
 from rlgym_bridge.server.clients import Client
+from rlgym_bridge.server.impairments import Lines, SlowInputs
 from rlgym_bridge.server.pace import Lockstep, RealTime
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.wire import framed
-from rlgym_bridge.server.world import Lines, SlowInputs
 from tests.support.processes import run_to_end
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import (
@@ -51,12 +51,12 @@ def logs_of_bots_in_the_tests_folder(monkeypatch, tmp_path):
 )
 def test_an_impossible_world_says_what_is_expected(values, message):
     with pytest.raises(ValueError, match=message):
-        World(**values)
+        Impairments(**values)
 
 
 def test_jitter_in_lockstep_is_refused_with_the_reason():
     with pytest.raises(ValueError, match="waits for every answer, so that a late packet changes nothing"):
-        MatchServer(pace="lockstep", world=World(jitter=5.0))
+        MatchServer(pace="lockstep", impairments=Impairments(jitter=5.0))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_inputs_and_rendering_go_by_ticks_not_frames():
     slow, frame, rendered = SlowInputs(match, 3), match.frame, []
     slow.hold(0, controls(throttle=0.5))
     for _ in range(8):
-        rendered.append(World(fps=60).renders(match.tick))
+        rendered.append(Impairments(fps=60).renders(match.tick))
         slow.arrive()
         match.advance()
         match.packet()
@@ -125,7 +125,7 @@ def test_a_bot_that_left_lets_go_of_its_controls():
     assert throttles == [0.0, 0.0, 0.0, 0.0]
 
 
-def frames_of_first_throttle(**world):
+def frames_of_first_throttle(**impairments):
     """Play with a bot that drives from frame 200 on; return the first frames that show it."""
     found = []
 
@@ -134,7 +134,9 @@ def frames_of_first_throttle(**world):
         if packet.players[0].last_input.throttle > 0.0:
             found.append(packet.match_info.frame_num)
 
-    with MatchServer(pace="lockstep", max_kickoff=0.1, on_packet=note, world=World(**world)) as server:
+    with MatchServer(
+        pace="lockstep", max_kickoff=0.1, on_packet=note, impairments=Impairments(**impairments)
+    ) as server:
         result = server.play(match_of(player(0, "starter")))
     assert result.bots[0].late == 0
     return found[0]
@@ -153,9 +155,9 @@ def a_client(car):
     return client
 
 
-def sent(world, clients, packets=2000, seed=1):
+def sent(impairments, clients, packets=2000, seed=1):
     """Send numbered packets, one a tick; return which reach each client together, by tick."""
-    lines = Lines(world, seed)
+    lines = Lines(impairments, seed)
     arrived = [[] for _ in clients]
     for number in range(packets):
         lines.put(clients, number.to_bytes(2, "big"), now=float(number))
@@ -165,7 +167,7 @@ def sent(world, clients, packets=2000, seed=1):
 
 
 def test_each_client_loses_its_own_percentage_of_packets():
-    first, second = sent(World(drop=20.0), [a_client(0), a_client(1)])
+    first, second = sent(Impairments(drop=20.0), [a_client(0), a_client(1)])
     for ticks in (first, second):
         assert all(packets in ([], [tick]) for tick, packets in enumerate(ticks))
         assert ticks.count([]) == pytest.approx(400, abs=60)
@@ -174,22 +176,22 @@ def test_each_client_loses_its_own_percentage_of_packets():
 
 
 def test_losses_depend_on_seed_and_car_alone():
-    one, other = sent(World(drop=20.0), [a_client(0), a_client(1)])
-    assert sent(World(drop=20.0), [a_client(1), a_client(0)]) == [other, one]
-    assert sent(World(drop=20.0), [a_client(0)], seed=2) != [one]
+    one, other = sent(Impairments(drop=20.0), [a_client(0), a_client(1)])
+    assert sent(Impairments(drop=20.0), [a_client(1), a_client(0)]) == [other, one]
+    assert sent(Impairments(drop=20.0), [a_client(0)], seed=2) != [one]
 
 
 def test_packets_wait_for_a_full_burst_though_some_are_lost():
-    (ticks,) = sent(World(burst=3), [a_client(0)], packets=8)
+    (ticks,) = sent(Impairments(burst=3), [a_client(0)], packets=8)
     assert ticks == [[], [], [0, 1, 2], [], [], [3, 4, 5], [], []]
-    (ticks,) = sent(World(burst=3, drop=50.0), [a_client(0)])
+    (ticks,) = sent(Impairments(burst=3, drop=50.0), [a_client(0)])
     assert {len(packets) for packets in ticks} == {0, 3}
     arrived = [number for packets in ticks for number in packets]
     assert arrived == sorted(arrived)
 
 
 def test_late_packets_keep_their_order_within_the_jitter():
-    lines, client = Lines(World(jitter=20.0), seed=1), a_client(0)
+    lines, client = Lines(Impairments(jitter=20.0), seed=1), a_client(0)
     late, sent_at = [], {}
     for number in range(2000):
         now = 0.001 * number
@@ -205,7 +207,7 @@ def test_late_packets_keep_their_order_within_the_jitter():
 
 @pytest.mark.parametrize("fps", [1, 7, 60, 100, 119, 120])
 def test_as_many_frames_are_rendered_as_the_client_renders(fps):
-    frames = [frame for frame in range(360) if World(fps=fps).renders(frame)]
+    frames = [frame for frame in range(360) if Impairments(fps=fps).renders(frame)]
     assert frames[0] == 0
     assert [sum(120 * s <= frame < 120 * (s + 1) for frame in frames) for s in range(3)] == [fps] * 3
     steps = {after - before for before, after in itertools.pairwise(frames)}
@@ -215,9 +217,9 @@ def test_as_many_frames_are_rendered_as_the_client_renders(fps):
 # --- answers ---------------------------------------------------------------------------------
 
 
-def seated(lobby, world):
-    """Offer a seat in an imperfect world; return the client in it and its account."""
-    lobby.open_match(seat_players(match_of(player(0))), Lines(world, seed=1))
+def seated(lobby, impairments):
+    """Offer a seat in an imperfect impairments; return the client in it and its account."""
+    lobby.open_match(seat_players(match_of(player(0))), Lines(impairments, seed=1))
     lobby.take_input = lambda *_: True
     client = connect(lobby, agent(), flat.InitComplete())
     for _ in range(3):  # configuration, seat, field
@@ -237,13 +239,13 @@ def tick(lobby, client, answers):
 
 
 def test_a_burst_is_one_thing_to_answer(lobby):
-    client, account = seated(lobby, World(burst=3))
+    client, account = seated(lobby, Impairments(burst=3))
     assert [tick(lobby, client, answers) for answers in (0, 0, 1, 0, 0, 0, 0)] == [0, 0, 1, 0, 0, 1, 0]
     assert (account.replies, account.late, account.misses) == (1, 1, 1)
 
 
 def test_a_packet_that_is_lost_is_nobodys_late_answer(lobby):
-    client, account = seated(lobby, World(drop=60.0))
+    client, account = seated(lobby, Impairments(drop=60.0))
     awaited = []
     for _ in range(30):
         lobby.send_packet(framed(flat.GamePacket()))
@@ -257,7 +259,7 @@ def test_a_packet_that_is_lost_is_nobodys_late_answer(lobby):
 
 
 def test_a_late_answer_counts_for_the_tick_of_its_packet(lobby):
-    client, account = seated(lobby, World(fps=60))
+    client, account = seated(lobby, Impairments(fps=60))
     assert tick(lobby, client, answers=0) == 1
     lobby.send_packet(b"")
     client.send(flat.PlayerInput(0, flat.ControllerState()))
@@ -267,7 +269,7 @@ def test_a_late_answer_counts_for_the_tick_of_its_packet(lobby):
 
 
 def test_lockstep_does_not_wait_where_nothing_was_sent(lobby):
-    client, _ = seated(lobby, World(burst=60))
+    client, _ = seated(lobby, Impairments(burst=60))
     pace, started = Lockstep(), time.perf_counter()
     for _ in range(59):
         pace.wait(lobby, lobby.send_packet(framed(flat.GamePacket())))
@@ -277,7 +279,7 @@ def test_lockstep_does_not_wait_where_nothing_was_sent(lobby):
 
 
 def test_lockstep_takes_real_time_where_no_bot_answers_any_more(lobby):
-    client, account = seated(lobby, World(burst=2))
+    client, account = seated(lobby, Impairments(burst=2))
     for _ in range(6):
         tick(lobby, client, answers=0)
     assert account.misses == 3
@@ -288,7 +290,7 @@ def test_lockstep_takes_real_time_where_no_bot_answers_any_more(lobby):
 
 
 def test_late_packets_leave_between_two_ticks_in_real_time(lobby):
-    client, account = seated(lobby, World(jitter=30.0))
+    client, account = seated(lobby, Impairments(jitter=30.0))
     client.socket.settimeout(0.5)
     pace = RealTime()
     for _ in range(24):
@@ -305,7 +307,7 @@ def test_late_packets_leave_between_two_ticks_in_real_time(lobby):
 
 
 def test_real_reply_times_count_from_when_a_packet_left():
-    with MatchServer(max_kickoff=0.1, world=World(jitter=100.0)) as server:
+    with MatchServer(max_kickoff=0.1, impairments=Impairments(jitter=100.0)) as server:
         result = server.play(match_of(player(0)))
     (bot,) = result.bots
     assert 100 < bot.replies < result.ticks  # several packets leave together and get one answer
@@ -313,12 +315,17 @@ def test_real_reply_times_count_from_when_a_packet_left():
     assert bot.late <= bot.replies
 
 
-def played(seed, **world):
+def played(seed, **impairments):
     """Play a seeded 2v2 in lockstep; return a digest of all its packets, and the result."""
     sha = hashlib.sha256()
     match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)])
     with MatchServer(
-        pace="lockstep", seed=seed, seconds=10.0, max_overtime=1.0, on_packet=sha.update, world=World(**world)
+        pace="lockstep",
+        seed=seed,
+        seconds=10.0,
+        max_overtime=1.0,
+        on_packet=sha.update,
+        impairments=Impairments(**impairments),
     ) as server:
         result = server.play(match)
     assert all(bot.late == 0 for bot in result.bots)
@@ -326,22 +333,23 @@ def played(seed, **world):
 
 
 def test_seeded_lockstep_runs_lose_the_same_packets():
-    world = {"drop": 10.0, "latency": 2, "burst": 2}
-    first, result = played(5, **world)
-    assert played(5, **world)[0] == first
+    impairments = {"drop": 10.0, "latency": 2, "burst": 2}
+    first, result = played(5, **impairments)
+    assert played(5, **impairments)[0] == first
     assert played(5, drop=11.0, latency=2, burst=2)[0] != first
     for bot in result.bots:
         assert bot.replies == pytest.approx(0.9 * result.ticks / 2, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    ("world", "share"),
+    ("impairments", "share"),
     [(["--drop", "10", "--burst", "3", "--latency", "2"], 0.3), (["--fps", "60"], 0.5)],
 )
-def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, world, share):
+def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, impairments, share):
     done = run_to_end(
         [sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", "chaser", "--orange", "chaser",
-         "--pace", "lockstep", "--seconds", "20", "--max-overtime", "5", *world, "-q", "--json", "out.json"],
+         "--pace", "lockstep", "--seconds", "20", "--max-overtime", "5", *impairments, "-q",
+         "--json", "out.json"],
         cwd=tmp_path, seconds=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

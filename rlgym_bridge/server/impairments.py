@@ -4,7 +4,7 @@
              fps         drop    burst                   jitter                  latency
 
 All that is random is drawn from the match's seed, for each client by itself, so that a lockstep match in
-an imperfect world is the same every time. This holds while a burst has at most 32 KB, 30 packets of 1v1
+an imperfect network is the same every time. This holds while a burst has at most 32 KB, 30 packets of 1v1
 and 14 of 4v4: a larger one may reach a bot in parts, and how many answers come then is left to chance.
 """
 
@@ -26,7 +26,7 @@ _NEVER: Final = math.inf
 
 
 @dataclass(frozen=True)
-class World:
+class Impairments:
     """Simulated imperfections of connection and server; 0 turns each of them off.
 
     Attributes:
@@ -90,14 +90,14 @@ class World:
 class Lines:
     """The ways of the packets of one match, one for each client."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, impairments: Impairments, seed: int) -> None:
         """Begin a match.
 
         Args:
-            world: What happens on the way.
+            impairments: Latency, jitter and loss to simulate.
             seed: The match's.
         """
-        self._world = world
+        self._impairments = impairments
         self._seed = seed
         self._lines: dict[Client, _Line] = {}
 
@@ -114,7 +114,9 @@ class Lines:
             if line is None:
                 # By its first car, not by when it came, which is left to chance.
                 name = f"car {min(client.cars)}" if client.cars else f"client {len(self._lines)}"
-                line = self._lines[client] = _Line(self._world, random.Random(f"packets {self._seed} {name}"))
+                line = self._lines[client] = _Line(
+                    self._impairments, random.Random(f"packets {self._seed} {name}")
+                )
             line.put(data, now)
 
     def take(self, client: Client, now: float) -> list[bytes]:
@@ -134,8 +136,8 @@ class Lines:
 class _Line:
     """The way of the packets to one client."""
 
-    def __init__(self, world: World, generator: random.Random) -> None:
-        self._world = world
+    def __init__(self, impairments: Impairments, generator: random.Random) -> None:
+        self._impairments = impairments
         self._random = generator
         self._held: list[bytes] = []
         self._under_way: deque[tuple[float, list[bytes]]] = deque()  # when they leave, which
@@ -145,15 +147,15 @@ class _Line:
         return self._under_way[0][0] if self._under_way else _NEVER
 
     def put(self, data: bytes, now: float) -> None:
-        world = self._world
-        if world.drop and 100.0 * self._random.random() < world.drop:
+        impairments = self._impairments
+        if impairments.drop and 100.0 * self._random.random() < impairments.drop:
             return
         self._held.append(data)
-        if len(self._held) < world.burst:
+        if len(self._held) < impairments.burst:
             return
         leaves = now
-        if world.jitter:
-            leaves += 0.001 * self._random.uniform(0.0, world.jitter)
+        if impairments.jitter:
+            leaves += 0.001 * self._random.uniform(0.0, impairments.jitter)
             if self._under_way:
                 leaves = max(leaves, self._under_way[-1][0])
         self._under_way.append((leaves, self._held))
