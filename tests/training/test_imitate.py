@@ -15,8 +15,9 @@ from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, record
-from training import behaviour_cloning
-from training.behaviour_cloning import _held_out, imitate
+from training import cloning_data
+from training.behaviour_cloning import imitate
+from training.cloning_data import choose_held_out
 from training.imitate import main
 
 
@@ -144,10 +145,10 @@ def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.2, 0.5, 0.9])
 def test_two_seconds_here_and_there_are_held_out(share: float) -> None:
     every, some = np.arange(0, 300 * 120, 3), np.arange(7, 300 * 120, 8)
-    aside = {frame // 240 for frame in every[_held_out(every, share)].tolist()}
+    aside = {frame // 240 for frame in every[choose_held_out(every, share)].tolist()}
     assert len(aside) == 150 * share if share > 0.01 else len(aside) == 1
-    assert {frame // 240 for frame in some[_held_out(some, share)].tolist()} == aside
-    assert not {frame // 240 for frame in some[~_held_out(some, share)].tolist()} & aside
+    assert {frame // 240 for frame in some[choose_held_out(some, share)].tolist()} == aside
+    assert not {frame // 240 for frame in some[~choose_held_out(some, share)].tolist()} & aside
 
 
 def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
@@ -179,7 +180,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
         (car for [car] in played(read_match(match), bots=[bot(match, 0)])), key=lambda car: len(car.told)
     )
     silent = np.arange(len(car.told)) % 10 < 3
-    monkeypatch.setattr(behaviour_cloning, "played", lambda *_, **__: [[replace(car, told=~silent)]])
+    monkeypatch.setattr(cloning_data, "played", lambda *_, **__: [[replace(car, told=~silent)]])
     aside = car.frames[:-1] // 240 % 5 == 4
     assert aside.any()
     for commanded in (False, True):
@@ -189,7 +190,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
         assert found.held_out_differing == (aside & ~silent & car.differs).sum()
         assert found.steps == (~aside if commanded else ~aside & ~silent).sum()
         assert found.differing == (~aside & ~silent & car.differs).sum()
-    monkeypatch.setattr(behaviour_cloning, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
+    monkeypatch.setattr(cloning_data, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
     with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
         imitate([match], tmp_path / "nothing", epochs=1)
     found = imitate([match], tmp_path / "nothing", epochs=1, layers=[8], commanded=True)
