@@ -9,64 +9,47 @@ from tests.support import house
 CHECKOUT: Final = Path(__file__).parents[1]
 SOURCES: Final = house.read_sources(CHECKOUT)
 
-RENAMED_NEXT: Final = "to be renamed"
-LONG_YET: Final = "to be cut"
-
-REUSED_FILES: Final = {
-    "config": RENAMED_NEXT,
-}
-"""Module names that several files may have, each with its why."""
-
-REUSED_CLASSES: Final[dict[str, str]] = {}
-"""Class names that may be defined more than once, each with its why."""
+LATER: Final = "cut when what lies inside its room is rewritten"
 
 LONG_FUNCTIONS: Final = {
-    "compare_recordings": LONG_YET,
-    "timing_gaps": LONG_YET,
-    "judge": LONG_YET,
-    "save_policy": "half of it says what its sixteen arguments are",
-    "correct_applied_actions": LONG_YET,
-    "__init__": LONG_YET,
-    "imitate": LONG_YET,
+    "rlgym_bridge/compare/comparison.py:compare_recordings": LATER,
+    "rlgym_bridge/compare/gaps.py:timing_gaps": LATER,
+    "rlgym_bridge/compare/verdict.py:judge": LATER,
+    "rlgym_bridge/rllib/correct_actions.py:correct_applied_actions": "half of it is its docstring",
+    "training/behaviour_cloning.py:imitate": "half of it is its docstring",
 }
 """Functions that may be longer than 60 lines, each with its why."""
 
 LONG_FILES: Final = {
-    "live.py": LONG_YET,
-    "match_runner.py": LONG_YET,
-    "lobby.py": LONG_YET,
-    "learner.py": LONG_YET,
-    "hosting.py": LONG_YET,
+    "rlgym_bridge/rllib/match_runner.py": "one class that Ray calls from outside",
+    "rlgym_bridge/server/lobby.py": LATER,
+    "training/learner.py": LATER,
 }
 """Files that may be longer than 300 lines, each with its why."""
 
-MOST_QUESTION_DOCSTRINGS: Final = 18
-LEAST_SHARE_OF_SHAPES: Final = 0.77
+LEAST_SHARE_OF_SHAPES: Final = 0.95
 
 
 def test_a_module_name_belongs_to_one_file() -> None:
-    reused = house.find_reused_files(SOURCES)
-    assert not {name: files for name, files in reused.items() if name not in REUSED_FILES}
+    assert not house.find_reused_files(SOURCES)
 
 
 def test_a_class_name_belongs_to_one_class() -> None:
-    reused = house.find_reused_classes(SOURCES)
-    assert not {name: files for name, files in reused.items() if name not in REUSED_CLASSES}
+    assert not house.find_reused_classes(SOURCES)
 
 
 def test_docstrings_do_not_begin_with_a_question_word() -> None:
-    docstrings = house.find_question_docstrings(SOURCES)
-    assert len(docstrings) <= MOST_QUESTION_DOCSTRINGS, "\n".join(docstrings)
+    assert not house.find_question_docstrings(SOURCES)
 
 
 def test_functions_have_at_most_60_lines() -> None:
     long = house.find_long_functions(SOURCES)
-    assert not {where: lines for where, lines in long.items() if where.split(":")[1] not in LONG_FUNCTIONS}
+    assert set(long) == set(LONG_FUNCTIONS), "a new one, or one that is short by now"
 
 
 def test_files_have_at_most_300_lines() -> None:
     long = house.find_long_files(SOURCES)
-    assert not {path: lines for path, lines in long.items() if Path(path).name not in LONG_FILES}
+    assert set(long) == set(LONG_FILES), "a new one, or one that is short by now"
 
 
 def test_public_array_functions_state_their_shapes() -> None:

@@ -16,8 +16,9 @@ import numpy as np
 
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
-from training.cloning_data import read_cloning_data
+from training.cloning_data import CloningData, read_cloning_data
 
 _PROCESSORS: Final = 3
 """Tasks that Ray keeps at work to read and learn at the same time."""
@@ -116,8 +117,6 @@ def imitate(
     data = read_cloning_data(
         files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say
     )
-    manifest, scaling = data.manifest, data.manifest.obs_normalisation
-    kind, sizes = data.cars[0].space
     with tempfile.TemporaryDirectory() as folder, cluster(processors=_PROCESSORS, silent=True):
         steps = write_episodes(data.pieces, Path(folder, "episodes.parquet"))
         if epochs is None:
@@ -132,22 +131,38 @@ def imitate(
             learning_rate=learning_rate,
             seed=seed,
         )
-    policy = NetworkPolicy(weights, kind, sizes, "argmax", normalisation=scaling)
-    result = Imitation(
+    policy = NetworkPolicy(
+        weights, *data.cars[0].space, "argmax", normalisation=data.manifest.obs_normalisation
+    )
+    result = _describe_result(data, policy, steps, not commanded, epochs)
+    _save(out, weights, data.manifest, {"imitates": [Path(file).name for file in files], **result.to_json()})
+    return result
+
+
+def _describe_result(
+    data: CloningData, policy: NetworkPolicy, steps: int, corrected: bool, epochs: float
+) -> Imitation:
+    return Imitation(
         sorted({car.bot for car in data.cars}),
         steps,
         int(data.learned["differs"].sum()),
-        not commanded,
+        corrected,
         len(data.held_out["applied"]),
         int(data.held_out["differs"].sum()),
         sum(int((~car.told).sum()) for car in data.cars),
         epochs,
         **_scores(policy, data.learned, data.held_out),
     )
+
+
+def _save(
+    out: str | Path, weights: Mapping[str, np.ndarray], manifest: Manifest, training: dict[str, Any]
+) -> None:
+    """Save weights with the components and timing of the recorded policy."""
     save_policy(
         out,
         weights,
-        distribution=kind,
+        distribution=manifest.distribution.removeprefix("bounded_"),
         team_sizes=manifest.team_sizes,
         obs=manifest.obs,
         parser=manifest.parser,
@@ -156,11 +171,10 @@ def imitate(
         action_delay=manifest.action_delay,
         input_latency=manifest.input_latency,
         selection=manifest.selection,
-        obs_normalisation=scaling,
+        obs_normalisation=manifest.obs_normalisation,
         hitbox=manifest.hitbox,
-        training={"imitates": [Path(file).name for file in files], **result.to_json()},
+        training=training,
     )
-    return result
 
 
 def _check_arguments(

@@ -102,7 +102,7 @@ class Task:
 
         Args:
             reads: Attributes of `MatchState` that somebody reads besides the components.
-            own_delays: See `VectorEnv`.
+            own_delays: Action delays of single cars in ticks, `(matches, cars)`; see `VectorEnv`.
         """
         settings = self._settings
         if hasattr(self._module, "make_env"):

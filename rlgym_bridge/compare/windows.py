@@ -60,9 +60,14 @@ _BESIDE: Final = 0.5  # ticks, the same for short ones
 
 
 def starts(track: Track, every: float) -> np.ndarray:
-    """Return moments of a track, `every` ticks apart, that have one before them and one after.
+    """Return the moments of a track at which windows start; each has a moment before and after it.
 
-    A track of two moments is a trial: its first is the only start.
+    Args:
+        track: The track. One of two moments is a trial: its first moment is the only start.
+        every: Ticks from one start to the next.
+
+    Returns:
+        Indices of moments, `(starts,)` int64.
     """
     if len(track.times) <= TRIAL:
         return np.zeros(1, int)
@@ -140,7 +145,7 @@ def situation(
         path: What the simulation did from the start.
         start: First moment of the window.
         target: Last moment of it.
-        near: `near_others` of this body.
+        near: `near_others` of this body, `(rows,)` bool.
         since_jump: Ticks since the car's last jump or dodge was pressed.
     """
     body = track.bodies[place]

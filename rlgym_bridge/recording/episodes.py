@@ -38,16 +38,19 @@ def stretches_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray
 def by_episode(
     decisions: Sequence[Decision], starts: np.ndarray, stops: np.ndarray, tick_skip: int
 ) -> dict[tuple[int, int], list[Decision]]:
-    """Return the decisions of each stretch of play, by its number, and by parts with none between them.
+    """Return the decisions of each stretch of play, divided where decisions are missing.
 
-    The one that ends a stretch may stand on the tick after. An override, a bot that joins anew or changes
-    cars, and many lost packets begin another part.
+    The last decision of a stretch may come one tick after it. A new part begins with an override, when a bot
+    joins again or changes cars, and where many packets were lost.
 
     Args:
-        decisions: Of one bot, in order.
-        starts: Of stretches of play, as `stretches_of_play` gives them.
-        stops: Likewise.
-        tick_skip: Ticks that a decision stands for.
+        decisions: Decisions of one bot, in order.
+        starts: First ticks of the stretches of play, `(stretches,)`, see `stretches_of_play`.
+        stops: Last ticks of the stretches, `(stretches,)`.
+        tick_skip: Ticks that a decision lasts.
+
+    Returns:
+        Decisions by the number of the stretch and the number of the part.
     """
     found: dict[tuple[int, int], list[Decision]] = {}
     number, part = -1, 0

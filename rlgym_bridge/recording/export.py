@@ -11,7 +11,7 @@ from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, Field
 
 
 def columns_of(recording: Recording) -> dict[str, np.ndarray]:
-    """Return the columns of the table, by name.
+    """Return the columns of the table by name, each `(rows,)`, in the units of `MatchState`.
 
     `tick`, `seconds`, `stretch`, `ball_shown`, then every field of the state: `ball_position_0` and so on,
     cars as `blue-0_position_0`, a matrix row by row, controls by their names (`blue-0_controls_throttle`),

@@ -132,7 +132,14 @@ class Matches(VectorMultiAgentEnv):
         return self.env.reset(seed) if seed is not None or first is None else first, {}
 
     def step(self, actions: np.ndarray) -> Any:
-        """Play one decision; see `VectorEnv.step`."""
+        """Play one decision.
+
+        Args:
+            actions: `(matches, cars)` or `(matches, cars, k)`, as the parser takes them.
+
+        Returns:
+            As `VectorEnv.step`: observations, rewards, ends of episodes.
+        """
         return self.env.step(actions)
 
 

@@ -73,16 +73,17 @@ def clone(
     """Train a policy to do what episodes show: behaviour cloning with RLlib, on Ray as it was initialised.
 
     Args:
-        folder: With the files of `write_episodes`.
+        folder: Folder with the files of `write_episodes`.
         example: An episode with the spaces of all.
-        steps: In the folder.
+        steps: Steps in the folder.
         layers: Widths of the hidden layers.
-        epochs: How often each step is learned from, on the average.
-        learning_rate: Of Adam.
-        seed: Of network and batches.
+        epochs: Mean number of times that each step is learned from.
+        learning_rate: Learning rate of Adam.
+        seed: Seed of network and batches.
 
     Returns:
-        The tensors of a policy folder.
+        The tensors of a policy folder: `layers.0.weight` of shape (outputs, inputs), `layers.0.bias` of
+        shape (outputs,) and so on, float32.
     """
     updates = max(1, math.ceil(epochs * steps / BATCH))
     config = (

@@ -75,7 +75,17 @@ def updates(shown: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def thinned(rows: np.ndarray, there: np.ndarray, tick: np.ndarray, per_second: int) -> np.ndarray:
-    """Return which of some updates are needed for a curve of so many points a second, as indices."""
+    """Choose the updates that a curve needs.
+
+    Args:
+        rows: Rows of the updates in the recording, `(updates,)` int64.
+        there: Whether the body is shown, `(updates,)` bool.
+        tick: Ticks of all rows, `(rows,)` int64.
+        per_second: Points of the curve per second.
+
+    Returns:
+        Indices into `rows`, `(kept,)` int64.
+    """
     slot = tick[rows] * per_second // TICKS_PER_SECOND
     kept = np.ones(len(rows), bool)
     kept[1:] = (slot[1:] != slot[:-1]) | (there[1:] != there[:-1])

@@ -79,7 +79,10 @@ class SelfPlayLearner(PPOTorchLearner):
     def compute_loss_for_module(
         self, *, module_id: str, config: Any, batch: Mapping[str, Any], fwd_out: Mapping[str, Any]
     ) -> Tensor:
-        """Return RLlib's loss, and note how far the policy has moved."""
+        """Return RLlib's loss, a scalar, and note the divergence from the policy that collected the batch.
+
+        Arguments are RLlib's; tensors of the batch have shape (steps, ...).
+        """
         loss: Tensor = super().compute_loss_for_module(
             module_id=module_id, config=config, batch=batch, fwd_out=fwd_out
         )
@@ -100,7 +103,7 @@ class SelfPlayLearner(PPOTorchLearner):
     def postprocess_gradients_for_module(
         self, *, module_id: str, config: Any = None, module_gradients_dict: Mapping[Any, Tensor]
     ) -> dict[Any, Tensor]:
-        """Shorten the gradients of each network to the longest allowed.
+        """Clip the norm of each network's gradient; gradients have the shapes of their parameters.
 
         Raises:
             Diverged: A gradient is not finite.

@@ -41,7 +41,7 @@ class SelfPlayMatches:
         self._goals = self._no_goals()
 
     def reset(self, seed: int | None = None) -> np.ndarray:
-        """Begin new episodes in all matches; see `VectorEnv.reset`."""
+        """Begin new episodes in all matches; return observations `(matches, cars, size)` float32."""
         if self._rival is not None:
             self._rival.reset(seed or 0)
         obs: np.ndarray = self._env.reset(seed)
@@ -51,7 +51,7 @@ class SelfPlayMatches:
         """Play one decision.
 
         Args:
-            actions: As `VectorEnv.step` takes them; the rival's are written over what stands in its seats.
+            actions: `(matches, cars)` or `(matches, cars, k)`; those of the rival's cars are written over.
         """
         if self._rival is not None:
             for where, chosen in self._rival.actions(self._env.state):

@@ -27,7 +27,12 @@ class Snapshots:
         self.ladder = Ladder()
 
     def offer(self, policy: np.ndarray, random: np.random.Generator) -> None:
-        """Take a version in, maybe for another [reservoir sampling, Vitter 1985]."""
+        """Add a version to the opponent pool, perhaps in place of another [reservoir sampling, Vitter 1985].
+
+        Args:
+            policy: Its weights as a row, `(numbers,)` float32; see `training.selfplay.policy_rows`.
+            random: Draws the place.
+        """
         self._offered += 1
         if len(self.rows) < self._most:
             self.rows.append(policy)

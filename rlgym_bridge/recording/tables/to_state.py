@@ -21,7 +21,14 @@ _UNEVEN: Final = 0.05  # of a matrix: recorded rotations are rounded
 
 
 def fill_ball(state: MatchState, rows: np.ndarray, cells: Cells, body: Body) -> None:
-    """Write the ball of a table's rows into rows of a state, `(table rows,)`."""
+    """Write the ball of a table's rows into a state.
+
+    Args:
+        state: A state with a match for each row of the recording.
+        rows: Matches of the state to write, `(table rows,)` int64.
+        cells: Numbers of the table.
+        body: Columns of the ball; positions in uu, velocities in uu/s and rad/s.
+    """
     state.ball_known[rows] = 1
     vectors = _vectors(cells, body)
     state.ball_position[rows] = vectors["position"]
@@ -31,9 +38,16 @@ def fill_ball(state: MatchState, rows: np.ndarray, cells: Cells, body: Body) -> 
 
 
 def fill_car(state: MatchState, rows: np.ndarray, car: int, cells: Cells, body: Body) -> None:
-    """Write a car of a table's rows into rows of a state, `(table rows,)`, with its controls.
+    """Write a car of a table's rows into a state, with its controls.
 
-    A car on the ground gets four wheels with contact: a table does not tell which.
+    A car on the ground gets four wheels with contact: a table does not say which.
+
+    Args:
+        state: A state with a match for each row of the recording.
+        rows: Matches of the state to write, `(table rows,)` int64.
+        car: The car's place in the state.
+        cells: Numbers of the table.
+        body: Columns of the car; positions in uu, velocities in uu/s and rad/s.
     """
     vectors = _vectors(cells, body)
     state.car_player_id[:, car], state.car_team[:, car], state.car_hitbox[:, car] = (
