@@ -138,7 +138,7 @@ class Manifest:
         for key in ("obs", "parser"):
             data[key] = None if data[key] is None else data[key].to_json()
         if self.obs_normalisation is not None:
-            data["obs_normalisation"] = msgspec.to_builtins(self.obs_normalisation)
+            data["obs_normalisation"] = msgspec.structs.asdict(self.obs_normalisation)
         try:
             text = json.dumps(data, indent=1, allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -54,8 +54,8 @@ def test_equal_seeds_give_equal_matches(tmp_path: Path) -> None:
     results = []
     for name in ("a", "b"):
         done = bridge(
-            "match", "--blue", "chaser", "chaser", "--orange", "chaser", "chaser", "--pace", "lockstep",
-            "--seconds", "6", "--max-overtime", "0", "--seed", "5", "--json", tmp_path / name, "-q",
+            "match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "6",
+            "--max-overtime", "0", "--seed", "5", "--json", tmp_path / name, "-q",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert done.stdout == ""

@@ -151,6 +151,7 @@ def test_two_seconds_here_and_there_are_held_out(share: float) -> None:
     assert not {frame // 240 for frame in some[~choose_held_out(some, share)].tolist()} & aside
 
 
+@pytest.mark.slow
 def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
     from rlgym_bridge.components.default_obs import DefaultObs
@@ -174,7 +175,7 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
 
 
 def test_unknown_decisions_are_neither_learned_nor_tried(
-    match: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    match: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     car = max(
         (car for [car] in played(read_match(match), bots=[bot(match, 0)])), key=lambda car: len(car.told)
@@ -184,14 +185,25 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
     aside = car.frames[:-1] // 240 % 5 == 4
     assert aside.any()
     for commanded in (False, True):
-        found = imitate([match], tmp_path / str(commanded), epochs=1, layers=[8], commanded=commanded)
-        assert found.untold == silent.sum()
-        assert found.held_out == (aside & ~silent).sum()
-        assert found.held_out_differing == (aside & ~silent & car.differs).sum()
-        assert found.steps == (~aside if commanded else ~aside & ~silent).sum()
-        assert found.differing == (~aside & ~silent & car.differs).sum()
-    monkeypatch.setattr(cloning_data, "played", lambda *_, **__: [[replace(car, told=silent & False)]])
+        data = divided(match, commanded)
+        assert sum(map(len, data.pieces)) == (~aside if commanded else ~aside & ~silent).sum()
+        assert len(data.held_out["applied"]) == (aside & ~silent).sum()
+        assert data.held_out["differs"].sum() == (aside & ~silent & car.differs).sum()
+        assert data.learned["differs"].sum() == (~aside & ~silent & car.differs).sum()
+
+
+def test_where_nothing_is_known_commands_can_be_learned(match: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [car] = next(iter(played(read_match(match), bots=[bot(match, 0)])))
+    unknown = replace(car, told=np.zeros_like(car.told))
+    monkeypatch.setattr(cloning_data, "played", lambda *_, **__: [[unknown]])
     with pytest.raises(ValueError, match=r"tell of too few decisions what the game applied .* --commanded"):
-        imitate([match], tmp_path / "nothing", epochs=1)
-    found = imitate([match], tmp_path / "nothing", epochs=1, layers=[8], commanded=True)
-    assert found.held_out == 0 and np.isnan(found.accuracy) and found.steps == (~aside).sum()
+        divided(match, commanded=False)
+    data = divided(match, commanded=True)
+    assert not len(data.held_out["applied"])
+    assert sum(map(len, data.pieces)) == (car.frames[:-1] // 240 % 5 != 4).sum()
+
+
+def divided(match: Path, commanded: bool) -> cloning_data.CloningData:
+    return cloning_data.read_cloning_data(
+        [match], bots=None, commanded=commanded, held_out=0.2, allow_modules=(), say=lambda line: None
+    )

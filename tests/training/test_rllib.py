@@ -51,7 +51,11 @@ def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize(
     ("parser", "guessing", "known"),
-    [("LookupTableAction", 0.25, 0.9), ("MultiDiscreteAction", 0.45, 0.8), ("ContinuousAction", 0.5, 0.8)],
+    [
+        ("LookupTableAction", 0.25, 0.9),
+        pytest.param("MultiDiscreteAction", 0.45, 0.8, marks=pytest.mark.slow),
+        pytest.param("ContinuousAction", 0.5, 0.8, marks=pytest.mark.slow),
+    ],
 )
 def test_every_kind_of_action_learns_a_game_with_known_returns(
     parser: str,
