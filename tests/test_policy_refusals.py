@@ -113,6 +113,11 @@ def test_a_module_the_user_did_not_name_is_never_imported(tmp_path, monkeypatch,
     assert "my_bot" not in sys.modules
 
 
+def test_modules_given_as_a_text_are_refused(folder):
+    with pytest.raises(ValueError, match=r"allow_modules is 'my_bot', expected a list of .*\['my_bot'\]"):
+        load_policy(folder, allow_modules="my_bot")
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -255,14 +260,20 @@ def test_unfit_weights_are_refused_when_loaded_or_saved(tmp_path, change, reason
 
 
 def test_parts_that_contradict_each_other_are_not_saved(tmp_path):
-    with pytest.raises(PolicyMismatch, match=r"tick_skip is 4 and the parser gives 8 ticks an action"):
+    with pytest.raises(
+        PolicyMismatch,
+        match=r"tick_skip is 4 and the parser gives 8 ticks an action.* give tick_skip=8, or .*repeats=4\)",
+    ):
         save(tmp_path, tick_skip=4)
     with pytest.raises(
-        PolicyMismatch, match=r"distribution is gaussian, the parser's action space needs categ"
+        PolicyMismatch,
+        match=r"distribution is gaussian, the parser's action space needs categ.* give one that fits",
     ):
         save(tmp_path, distribution="gaussian", parser=spec(RepeatAction, spec(LookupTableAction)))
     with pytest.raises(ValueError, match=r"team_sizes is empty"):
         save(tmp_path, team_sizes=[])
+    with pytest.raises(ValueError, match=r"team_sizes is \(1, 1\), expected a list of pairs .*\[\(1, 1\)\]"):
+        save(tmp_path, team_sizes=(1, 1))
     with pytest.raises(ValueError, match=r"hitbox is 'octopus', expected one of octane"):
         save(tmp_path, hitbox="octopus")
     with pytest.raises(ValueError, match=r"something JSON cannot"):
@@ -276,6 +287,9 @@ def test_components_that_cannot_be_named_are_not_saved():
 
     with pytest.raises(ValueError, match=r"Local cannot be imported by name"):
         spec(Local)
+    for nested in (LookupTableAction, LookupTableAction()):
+        with pytest.raises(ValueError, match=r"nested in .*, expected ComponentSpec.of\(LookupTableAction\)"):
+            spec(RepeatAction, nested)
     with pytest.raises(ValueError, match=r"expected JSON values"):
         spec(DefaultObs, zero_padding=(1, 2))
     with pytest.raises(ValueError, match=r"expected JSON values"):

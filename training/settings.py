@@ -15,6 +15,7 @@ from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
 
 MOST_NUMBER = 1e30
+_ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
 Positive = Annotated[int, Meta(ge=1, le=VAST)]
@@ -216,9 +217,11 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
                 f"[{name}] is a table; settings stand outside of tables, your own in [my], constants of "
                 "the physics in [physics]"
             )
+        near = nearest_key(name, known, _ALIKE)
+        hint = "" if near is None else f"; the nearest is {near}"
         raise SettingsError(
-            f"{name} = {toml_value(value)} is no setting; the nearest is {nearest_key(name, known)} (all "
-            "keys: training/config.toml; those of your own components go into a table [my])"
+            f"{name} = {toml_value(value)} is no setting{hint} (all keys: training/config.toml; those of "
+            "your own components go into a table [my])"
         )
     given = dict(values)
     if "physics" in given:

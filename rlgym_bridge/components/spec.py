@@ -66,7 +66,8 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
         """Return the spec that makes `component(nested, **args)`.
 
         Raises:
-            ValueError: The class cannot be imported by name, or an argument is no JSON value.
+            ValueError: The class cannot be imported by name, what is nested is no spec, or an argument is no
+                JSON value.
         """
         where = f"{component.__module__}:{component.__qualname__}"
         if component.__qualname__ in rlgym_bridge.__all__ and component is getattr(
@@ -76,6 +77,11 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
         if component.__module__ == "__main__" or "." in component.__qualname__:
             raise ValueError(
                 f"{where} cannot be imported by name; put the class at the top level of a module"
+            )
+        if nested is not None and not isinstance(nested, ComponentSpec):
+            raise ValueError(
+                f"what is nested in {where} is {nested!r}, expected ComponentSpec.of("
+                f"{getattr(nested, '__name__', type(nested).__name__)}), with its arguments by name"
             )
         try:
             same = json.loads(json.dumps(args, allow_nan=False)) == args
@@ -149,8 +155,10 @@ def component_factory(
 
     Raises:
         ValueError: A name may not be imported, does not exist or is something else; neither an
-            environment nor both components are given.
+            environment nor both components are given; `allow` is a text.
     """
+    if isinstance(allow, str):
+        raise ValueError(f"allow_modules is {allow!r}, expected a list of names of modules: [{allow!r}]")
     if env is not None:
         function = _env_function(env, allow)
         return lambda: _from_env(env, function)

@@ -102,9 +102,7 @@ def save_policy(
             components; or a component cannot be made by name.
     """
     components = component_factory(obs, parser, env, allow=None)()
-    teams = tuple((int(blue), int(orange)) for blue, orange in team_sizes)
-    if not teams:
-        raise ValueError("team_sizes is empty, expected at least one pair (blue, orange)")
+    teams = _pairs(team_sizes)
     built = fingerprint(components, teams, _hitbox_number(hitbox))
     ticks, delay = _timing_of(components, built)
     data = _as_safetensors(weights)
@@ -118,10 +116,40 @@ def save_policy(
     )  # fmt: skip
     text = manifest.to_json()
     # Read both back as a loader will, so that what is written can be played.
-    _check_fits(manifest, built, components, "what is to be saved")
+    problems = differences(manifest, built, components)
+    if problems:
+        raise PolicyMismatch(
+            f"what is to be saved does not fit: {'; '.join(problems)}. {_remedy(manifest, built)}"
+        )
     _network(manifest, data, built, "what is to be saved")
     write_files(Path(folder), data, text)
     return manifest
+
+
+def _pairs(team_sizes: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return team sizes as pairs of whole numbers.
+
+    Raises:
+        ValueError: There are none, or they are no pairs.
+    """
+    try:
+        teams = tuple((int(blue), int(orange)) for blue, orange in team_sizes)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"team_sizes is {team_sizes!r}, expected a list of pairs (blue, orange), such as [(1, 1)]"
+        ) from error
+    if not teams:
+        raise ValueError("team_sizes is empty, expected at least one pair (blue, orange)")
+    return teams
+
+
+def _remedy(manifest: Manifest, built: Fingerprint) -> str:
+    """Say which arguments of `save_policy` have to change so that the parts fit each other."""
+    if built.ticks is not None and built.ticks != manifest.tick_skip:
+        return f"To save it, give tick_skip={built.ticks}, or RepeatAction(repeats={manifest.tick_skip})"
+    if built.space[0] != manifest.distribution.removeprefix("bounded_"):
+        return "To save it, change the distribution or the parser: give one that fits the other"
+    return "To save it, leave action_delay out, or give the environment's"
 
 
 def _timing_of(components: Components, built: Fingerprint) -> tuple[int, int]:

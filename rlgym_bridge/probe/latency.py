@@ -141,5 +141,10 @@ def judge(changes: Sequence[InputChange]) -> Finding:
         return Finding(name, None, f"{evidence} ticks fit {count} of {len(changes)} changes")
     evidence = f"{best[0]} ticks fit {count} of {len(changes)} changes of last_input"
     if middle is not None:
-        evidence += f", and a car at rest starts to move {abs(middle):.1f} ticks late"
+        evidence += f", and a car at rest starts to move {_early_or_late(round(middle, 1))}"
     return Finding(name, str(best[0]), evidence)
+
+
+def _early_or_late(ticks: float) -> str:
+    """Return ticks of lateness in words, with their sign."""
+    return f"{ticks:+.1f} ticks, {'late' if ticks > 0 else 'early'}" if ticks else "on time"

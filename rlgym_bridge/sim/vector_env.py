@@ -75,8 +75,8 @@ class VectorEnv:
         parser: The action parser (of the first match).
 
     Raises:
-        ValueError: A number is out of range, or the mutator is missing. `reset` raises it where an
-            observation is not finite.
+        ValueError: A number is out of range, `components` is no function, or the mutator is missing.
+            `reset` raises it where an observation is not finite.
     """
 
     def __init__(
@@ -97,6 +97,11 @@ class VectorEnv:
         sizes, delays = check_settings(
             matches, team_sizes, tick_skip, action_delay, delay_noise, own_delays, hitbox, constants, seed
         )
+        if not callable(components):
+            raise ValueError(
+                f"components is a {type(components).__name__}, expected a function that returns a new "
+                "Components at each call, such as lambda: Components(...)"
+            )
         first = components()
         if not isinstance(first, Components):
             raise ValueError(

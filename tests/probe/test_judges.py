@@ -189,6 +189,14 @@ def test_equal_latencies_are_told_apart_by_the_cars_motion() -> None:
     assert latency.judge([InputChange(1, 3, 4)] * 4).evidence.startswith("4 inputs were seen in last_input")
 
 
+@pytest.mark.parametrize(
+    ("moved", "said"), [(304.0, "+2.0 ticks, late"), (300.0, "-2.0 ticks, early"), (302.0, "on time")]
+)
+def test_a_car_that_moves_early_is_not_called_late(moved: float, said: str) -> None:
+    changes = [InputChange(100, 101, 102)] * 5 + [InputChange(301, 302, 303, moved=moved)]
+    assert latency.judge(changes).evidence.endswith(f"a car at rest starts to move {said}")
+
+
 def test_landings_without_three_wheels_settle_nothing() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     frames = [frame(tick, car(hitbox=box)) for tick in range(100)]

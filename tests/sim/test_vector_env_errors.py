@@ -67,6 +67,7 @@ def test_what_goes_wrong_is_named() -> None:
         ({"hitbox": 6}, "hitbox is 6, expected the number of one"),
         ({"constants": {"BALL_DRAG": 1.1}}, r"constants is \{'BALL_DRAG': 1.1\}, expected .*Spread by name"),
         ({"constants": 3}, "constants is 3, expected .*Spread by name"),
+        ({"components": None}, "components is a NoneType, expected a function that returns"),
         ({"components": int}, "components gave a int, expected rlgym_bridge.components.spec.Components"),
     ],
     ids=str,
@@ -74,6 +75,13 @@ def test_what_goes_wrong_is_named() -> None:
 def test_arguments_of_the_wrong_kind_are_named(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         VectorEnv(**{"matches": 1, "components": components} | wrong)
+
+
+def test_components_are_not_taken_for_what_makes_them() -> None:
+    with pytest.raises(
+        ValueError, match="components is a Components, expected a function that returns a new"
+    ):
+        VectorEnv(2, components())  # type: ignore[arg-type]
 
 
 class Forgetful(RewardFunction[Any, Any, Any]):
