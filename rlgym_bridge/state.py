@@ -88,7 +88,7 @@ CAR_FIELDS: Final = (
     Field("autoflip_direction"),  # 1 or -1, 0 before the first
     Field("bump_victim"),  # the car last bumped while that bump cools down, else -1
     Field("ball_touches"),  # ticks with ball contact since the last decision
-    Field("controls", (8,)),  # game.CONTROL_NAMES as applied on the last tick
+    Field("controls", (8,)),  # game.CONTROL_NAMES of the last tick; that packets show these is assumed
     Field("on_ground"),  # 0 or 1: three wheels or more touch
     Field("is_demoed"),  # 0 or 1
     Field("is_boosting"),  # 0 or 1

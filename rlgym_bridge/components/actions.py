@@ -107,7 +107,8 @@ class LookupTableAction(_Parser):
     """One of 90 rows: RLGym's table, row by row.
 
     24 rows for the ground, where yaw follows steer, then 66 for the air, where throttle follows boost.
-    An action is a whole number of shape () or (1,), or of shape (ticks,) or (ticks, 1).
+    An action is a whole number of shape (), which gives a row (8,), or whole numbers of shape (ticks,) or
+    (ticks, 1), which give rows (ticks, 8). So shape (1,) gives (1, 8): one tick.
     """
 
     _batch_axes = 2

@@ -29,7 +29,8 @@ class BatchCondition(DoneCondition[Any, GameState[Any]]):
     reads: tuple[str, ...] | None = None
     """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
 
-    A name that is left out may always be 0 there (those of `rlgym_bridge.sim.columns.EXTRA_FIELDS`).
+    Training fills those of `rlgym_bridge.sim.columns.EXTRA_FIELDS` only where they are named here. Otherwise
+    wheel contacts are all or none there, and the other fields hold no current values.
     """
 
     def reset_batch(self, state: MatchState, begun: np.ndarray) -> None:

@@ -23,7 +23,8 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
     reads: tuple[str, ...] | None = None
     """Attributes of `MatchState` that are read; None: all, which costs a little time in training.
 
-    A name that is left out may always be 0 there (those of `rlgym_bridge.sim.columns.EXTRA_FIELDS`).
+    Training fills those of `rlgym_bridge.sim.columns.EXTRA_FIELDS` only where they are named here. Otherwise
+    wheel contacts are all or none there, and the other fields hold no current values.
     """
 
     _before: MatchState | None = None
@@ -36,8 +37,8 @@ class BatchReward(RewardFunction[Any, GameState[Any], float]):
         Args:
             before: N matches at the last decision, or as they were reset. Derived fields are filled.
             after: The same matches now; touches are those since `before`.
-            terminated: `(N,)` bool, the match ended on this step.
-            truncated: `(N,)` bool, the match was cut off on this step.
+            terminated: `(N,)` bool, the episode was terminated on this step.
+            truncated: `(N,)` bool, the episode was truncated on this step.
 
         Returns:
             `(N, cars)` float32, a new array.

@@ -52,6 +52,9 @@ def trained_folder(folder: Path) -> Path:
     """Make a folder with a run of the bot with modules of its own, and a match that it played."""
     files_of_the_pages(folder)
     (folder / "dialect.toml").unlink()
+    parts = [block.text for block in blocks("python") if block.detail.startswith("part of my_bot.py")]
+    with (folder / "my_bot.py").open("a", encoding="utf-8") as module:
+        module.writelines(parts)
     own = (folder / "my.toml").read_text(encoding="utf-8")
     (folder / "my.toml").write_text(FEW + own, encoding="utf-8")
     said = run_command(folder, "train my.toml --out runs/mine")
