@@ -168,13 +168,18 @@ class MatchState:
     Every field of `MATCH_FIELDS` is an attribute of shape `(matches, *shape)`, and every field of
     `CAR_FIELDS` an attribute `car_<name>` of shape `(matches, cars, *shape)`. All are float32 views
     into `buffer` but `frame` and `car_player_id`, which are int32 views of the same bytes. Writing to
-    a view writes the state.
+    a view writes the state. These two tables, above in this module and on the page "Units", list all fields
+    with shapes and units.
 
     Args:
         blue: Cars in the blue team, 0..4.
         orange: Cars in the orange team, 0..4.
         matches: Number of matches N.
         buffer: Use this `(matches, size)` float32 array instead of a new one.
+
+    Raises:
+        ValueError: A team has fewer than 0 or more than 4 cars, or `buffer` has another shape or dtype, or is
+            not contiguous.
     """
 
     frame: np.ndarray

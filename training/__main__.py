@@ -24,8 +24,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.description = "Train a bot by self-play in RocketSim (PPO). Ctrl-C saves a checkpoint and ends."
     parser.add_argument(
         "config", nargs="*", type=Path, default=[_DEFAULTS], metavar="CONFIG",
-        help="settings in TOML; keys that are absent have their defaults (default: training/config.toml). Of "
-        "several files the last one counts, such as one that `rlgym-bridge compare --fit` wrote",
+        help="settings in TOML; keys that are absent have their defaults (default: training/config.toml). "
+        "Where files disagree, the later one wins, such as one that `rlgym-bridge compare --fit` wrote",
     )  # fmt: skip
     parser.add_argument(
         "--steps", type=int, metavar="N", help="agent steps to train (default: what the settings say)"
@@ -45,7 +45,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--address", metavar="ADDRESS",
         help="Ray cluster to train on, host:port or auto (default: a new one on this machine)",
     )  # fmt: skip
-    parser.add_argument("--settings", action="store_true", help="print all settings and end")
+    parser.add_argument(
+        "--settings", action="store_true",
+        help="only print all settings and end: modules and folders that they name are not looked for",
+    )  # fmt: skip
     shared.add_output_options(parser)
 
 

@@ -206,8 +206,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     for name, value, text in (
-        ("--deterministic", "argmax", "always play the most likely action"),
-        ("--sample", "sample", "sample actions"),
+        (
+            "--deterministic",
+            "argmax",
+            "always play the most likely action (default: what the policy folders say)",
+        ),
+        ("--sample", "sample", "sample actions (default: what the policy folders say)"),
     ):
         choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
 

@@ -102,17 +102,17 @@ class TrainingSettings:
     ] = 10.0
 
     gamma: Annotated[Share, about("discount a step")] = 0.993
-    gae_lambda: Annotated[Share, about("weight of longer returns in the advantage")] = 0.95
-    learning_rate: Annotated[NotNegative, about("of Adam, for policy and critic")] = 5e-4
+    gae_lambda: Annotated[Share, about("lambda of GAE")] = 0.95
+    learning_rate: Annotated[NotNegative, about("learning rate of Adam, for policy and critic")] = 5e-4
     learning_rate_schedule: Annotated[
         str, one_of("constant", "linear"), about("constant, or linear: down to 0 at the last step")
     ] = "constant"
-    epochs: Annotated[Positive, about("times that a batch is gone through")] = 2
+    epochs: Annotated[Positive, about("passes over each batch")] = 2
     minibatch: Annotated[Positive, about("agent steps of one gradient step")] = 2048
-    clip: Annotated[NotNegative, about("how far the probability ratio counts: 1 - clip to 1 + clip")] = 0.2
+    clip: Annotated[NotNegative, about("PPO clip range of the probability ratio: 1 - clip to 1 + clip")] = 0.2
     entropy_coefficient: Annotated[NotNegative, about("weight of the entropy in the loss")] = 0.005
     max_grad_norm: Annotated[
-        float, Meta(ge=1e-9, le=MOST_NUMBER), about("longest gradient of each network")
+        float, Meta(ge=1e-9, le=MOST_NUMBER), about("maximum gradient norm of each network")
     ] = 0.5
     device: Annotated[
         str, one_of("auto", "cpu", "cuda"), about("of the learner; auto: cuda if there is one")

@@ -34,7 +34,10 @@ _LOOK = {
 }
 
 
-STATUS: Final = "0 they agree, 1 they differ, 2 bad usage or input"
+STATUS: Final = (
+    "0 they agree, or timing alone differs, 1 physics or inputs differ, or with --against the matches were "
+    "played differently, 2 bad usage or input"
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -71,7 +71,8 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
 def add_impairment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that simulate latency, jitter and packet loss."""
     group = parser.add_argument_group(
-        "network and frame rate", "simulated by the embedded server, reproducible by the seed (default: none)"
+        "network and frame rate",
+        "simulated by the embedded server, reproducible by the seed, except jitter (default: none)",
     )
     group.add_argument(
         "--latency",

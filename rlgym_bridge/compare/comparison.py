@@ -163,13 +163,17 @@ class Comparison:
 
 
 def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
-    """Put RocketSim where recordings are, over and over, and measure where the two part.
+    """Measure how simulation error grows from recorded states, and judge what differs.
 
     Every recording gets its own clock and lag; the errors of all are put together.
 
     Args:
         recordings: One or more.
         windows: Most windows of each body; fewer are quicker and say less. What is fitted takes a part of it.
+
+    Returns:
+        The fitted clock, tick offset and input latency of each recording; the errors of position (uu) by
+        situation and horizon with their verdicts; the gaps, fitted constants and missing inputs.
 
     Raises:
         ValueError: None was given, nothing in them can be compared, or bodies do not move as their velocities

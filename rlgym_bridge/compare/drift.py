@@ -44,7 +44,7 @@ def measure(scene: TimedRecording, windows: int = WINDOWS) -> Errors:
 
 
 def measure_floor(scene: TimedRecording, windows: int) -> Errors:
-    """Do the same with RocketSim in the place of the recording: what it is off itself.
+    """Measure RocketSim's own replay error, the noise floor, in the same windows.
 
     Args:
         scene: The recording whose windows, rows and inputs are taken.

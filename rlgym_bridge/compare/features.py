@@ -1,4 +1,4 @@
-"""Describe how a match was played by features of ten-second pieces.
+"""Describe ten-second segments of a match by play statistics.
 
 MatchRecording -> pieces of play -> features of each car
 """

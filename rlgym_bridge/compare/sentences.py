@@ -17,7 +17,7 @@ def plural(count: float, unit: str) -> str:
 
 
 def told_unexplained(row: "Situation") -> str:
-    """Return that a situation differs though no constant was found that does."""
+    """Return that a situation exceeds its tolerance, unexplained by any fitted constant."""
     return (
         f"{row.name}, {row.p50:.2f} uu off after {plural(row.horizon_ticks, 'tick')}, expected "
         f"{row.tolerance:g} at most ({plural(row.windows, 'window')}); no constant that can be fitted "

@@ -56,9 +56,9 @@ class MatchStream:
         dialect: Dialect | None = None,
     ) -> None:
         self._where, self._patience = f"{server[0]}:{server[1]}", patience
-        self._seats = AgentConnections(server, agents_of(match), patience)
-        self._decoder = Decoder(self._seats.field, self._seats.match, shadow, dialect)
-        self._seating: list[tuple[int, int]] | None = None
+        self._connections = AgentConnections(server, agents_of(match), patience)
+        self._decoder = Decoder(self._connections.field, self._connections.match, shadow, dialect)
+        self._players: list[tuple[int, int]] | None = None
         self._closed = False
         self._score = np.zeros(2, np.float32)
         self.cars: list[int] = []
@@ -66,7 +66,7 @@ class MatchStream:
         try:
             self.state = self.receive()
         except BaseException:
-            self._seats.close()
+            self._connections.close()
             raise
 
     @property
@@ -114,7 +114,7 @@ class MatchStream:
                     behind = False
                     break
             packets = self._packets(_QUIET_SECONDS) if behind and time.monotonic() < until else []
-        if self._decoder.players is not self._seating:
+        if self._decoder.players is not self._players:
             self._find_cars()
         return self.state
 
@@ -128,7 +128,7 @@ class MatchStream:
             EOFError, OSError: The server is gone.
         """
         indices = [self.packet_order[car] for car in self.cars]
-        self._seats.answer(
+        self._connections.answer(
             [player_input(index, row.tolist()) for index, row in zip(indices, rows, strict=True)]
         )
 
@@ -138,7 +138,7 @@ class MatchStream:
         Raises:
             OSError: The server is gone.
         """
-        self._seats.send(message)
+        self._connections.send(message)
 
     def check_goes_on(self) -> None:
         """Make sure that the match has not ended.
@@ -148,7 +148,7 @@ class MatchStream:
         """
         if self.phase != Phase.ENDED:
             return
-        mutators = self._seats.match.mutators if self._seats.match is not None else None
+        mutators = self._connections.match.mutators if self._connections.match is not None else None
         unlimited = mutators is not None and mutators.match_length == flat.MatchLengthMutator.Unlimited
         raise LiveEngineError(
             f"the match on {self._where} has ended "
@@ -160,14 +160,14 @@ class MatchStream:
         """End the match and hang up; again is fine."""
         if not self._closed:
             self._closed = True
-            self._seats.stop_match()
-            self._seats.close()
+            self._connections.stop_match()
+            self._connections.close()
 
     def _packets(self, seconds: float) -> list[flat.GamePacket]:
         if self._closed:
             raise ValueError("the engine is closed, expected a new LiveEngine")
         try:
-            return self._seats.packets(seconds)
+            return self._connections.packets(seconds)
         except (EOFError, OSError) as error:
             raise EOFError(
                 f"the match on {self._where} is over: {error}. Was it stopped, the server ended, or another "
@@ -191,9 +191,9 @@ class MatchStream:
 
     def _find_cars(self) -> None:
         """Find the driven cars among those of the packets."""
-        self._seating = self._decoder.players
-        car_of = {self._seating[index][1]: car for car, index in enumerate(self.packet_order)}
-        missing = [player_id for player_id in self._seats.ids if player_id not in car_of]
+        self._players = self._decoder.players
+        car_of = {self._players[index][1]: car for car, index in enumerate(self.packet_order)}
+        missing = [player_id for player_id in self._connections.ids if player_id not in car_of]
         if missing:
             raise LiveEngineError(f"no car with identifier {missing} in the packet: did it leave?")
-        self.cars = [car_of[player_id] for player_id in self._seats.ids]
+        self.cars = [car_of[player_id] for player_id in self._connections.ids]

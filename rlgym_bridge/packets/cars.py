@@ -1,4 +1,7 @@
-"""Write one car of a packet into a `MatchState`: what packets carry is copied, the rest is counted."""
+"""Write one car of a packet into a `MatchState`.
+
+What packets carry is copied, the rest is inferred tick by tick.
+"""
 
 import struct
 from operator import attrgetter

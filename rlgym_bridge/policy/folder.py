@@ -174,6 +174,9 @@ def load_policy(
         allow_modules: Modules that its components may be imported from, besides `components.TRUSTED`.
         selection: `"sample"` or `"argmax"` in place of the manifest's.
 
+    Returns:
+        The manifest, the network, and a function that makes the components of one match.
+
     Raises:
         FileNotFoundError: A file is missing.
         PolicyMismatch: The weights are not those recorded or do not fit; the components here differ from

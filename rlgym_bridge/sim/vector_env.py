@@ -147,6 +147,10 @@ class VectorEnv:
         Args:
             actions: As the parser's `parse_batch` takes them, `(matches, cars)` or `(matches, cars, k)`.
 
+        Returns:
+            Observations, rewards and ends of all matches; where a match ended, the observations are those of
+            its new episode and the last ones are in `final_obs`.
+
         Raises:
             ValueError: An action is not in the action space, rows are no controls, or a reward or an
                 observation is not finite: with what gave it.

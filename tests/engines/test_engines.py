@@ -351,7 +351,7 @@ def test_a_match_begins_anew_after_one_whose_player_died(server: tuple[str, int]
         env = env_of(engine, KickoffMutator())
         env.reset()
         env.step({agent: np.array([18]) for agent in env.agents})
-        engine._stream._seats.close()  # as a script that raised: nobody tells the server to stop
+        engine._stream._connections.close()  # as a script that raised: nobody tells the server to stop
     with live(server) as engine:
         env_of(engine, KickoffMutator()).reset()
 
