@@ -1,29 +1,46 @@
 """Compare this checkout's speed with another one's: `python -m tests.benchmarks.pairs CHECKOUT [NAME...]`.
 
-    a pair: a process of each checkout, in turns -> ratio of their speeds -> mean and 95 % interval of all
+    a process of each checkout, side by side -> slices in turns -> median of the slices' ratios
+    as many such pairs of processes as asked for -> mean ratio and its 95 % interval
 
 Both run the benchmark's own part alone, without its peer, with this Python. A ratio above 1 means that this
 checkout is faster. The exit code is 1 where the interval of a ratio reaches down to a loss of 3 %.
+Slices are short, so that a drift of the machine's speed meets both. Several pairs are needed, because the
+memory layout of a process changes its speed.
 """
 
 import argparse
 import os
+import statistics
+import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from tests.support.processes import run_to_end
+from tests.support.processes import child
 
 _ROOT: Final = Path(__file__).parents[2]
 _WORST: Final = 0.97  # of the other's speed
-_SECONDS: Final = 120.0  # after which a process is ended
+_SECONDS: Final = 180.0  # in which a process has to answer
 _DRAWS: Final = 10_000  # of the bootstrap
 
 _BEGIN: Final = """
+import sys
 def of(module, name, older):  # checkouts of 2026-11-21 and before have other names
     return getattr(module, name, None) or getattr(module, older)
+"""
+
+_END: Final = """
+measure()
+print("ready", flush=True)
+for line in sys.stdin:
+    print(measure(), flush=True)
 """
 
 _LIVE: Final = """
@@ -35,18 +52,29 @@ numbers = live_path.DefaultObs(zero_padding=None).size({size}, {size})
 weights = of(live_path, "draw_weights", "_weights")(numbers)
 network = live_path.NetworkPolicy(weights, "categorical", (90,), "argmax")
 network.reset([0])
-times = [of(live_path, "time_ours", "_ours")(packets, network, {shadow}) for _ in range(7)]
-print(1 / sorted(times)[3])
+def measure():
+    return 1 / of(live_path, "time_ours", "_ours")(packets, network, {shadow})
 """
 
 _LOCKSTEP: Final = """
 from tests.benchmarks import lockstep
-print(of(lockstep, "time_match", "_match")({size}))
+def measure():
+    return of(lockstep, "time_match", "_match")({size})
 """
 
 _ENV: Final = """
-from tests.benchmarks import env
-print(env.ours({size}, 4.0))
+import time
+import numpy as np
+from tests.benchmarks import env as bench
+env = bench._env({size}, 0, 128)
+draws = np.random.default_rng(0).integers(90, size=(64, 128, 2 * {size}))
+step = 0
+def measure():
+    global step
+    began = time.process_time()
+    for step in range(step, step + 16):
+        env.step(draws[step % 64])
+    return 16 * 128 / (time.process_time() - began)
 """
 
 PARTS: Final = {
@@ -58,27 +86,56 @@ PARTS: Final = {
     "env_vs_1v1": _ENV.format(size=1),
     "env_vs_3v3": _ENV.format(size=3),
 }
-"""For each name of `tests.benchmarks.bench`, a program that prints the speed of our own part."""
+"""For each name of `tests.benchmarks.bench`, a program that measures the speed of our own part."""
 
 
-def speed(checkout: Path, name: str) -> float:
-    """Return the speed that one process of a checkout measures, in the benchmark's own unit.
+@contextmanager
+def measuring(checkout: Path, name: str) -> Iterator[Callable[[], float]]:
+    """Start a process of a checkout; yield a function that returns the speed of one slice.
 
     Raises:
-        RuntimeError: The process failed.
-        subprocess.TimeoutExpired: It took longer than two minutes.
+        RuntimeError: The process fails, or does not answer for three minutes.
     """
     environment = {**os.environ, "PYTHONPATH": str(checkout), "OPENBLAS_NUM_THREADS": "1"}
-    done = run_to_end(
-        [sys.executable, "-c", _BEGIN + PARTS[name]],
-        seconds=_SECONDS,
-        cwd=checkout,
-        env=environment,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{name} failed in {checkout}: {done.stderr[-2000:]}")
-    return float(done.stdout.split()[-1])
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        child(
+            [sys.executable, "-c", _BEGIN + PARTS[name] + _END], cwd=checkout, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+        ) as process,
+    ):  # fmt: skip
+
+        def answer() -> str:
+            late = threading.Timer(_SECONDS, process.kill)
+            late.daemon = True
+            late.start()
+            line = process.stdout.readline().strip()
+            late.cancel()
+            if not line:
+                errors.seek(0)
+                raise RuntimeError(f"{name} failed in {checkout}: {errors.read()[-2000:]}")
+            return line
+
+        def measure() -> float:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return float(answer())
+
+        answer()  # it is ready
+        yield measure
+
+
+def paired_ratio(checkout: Path, name: str, slices: int) -> float:
+    """Return the median ratio of speeds, this checkout's to the other's, of one pair of processes."""
+    with measuring(_ROOT, name) as ours, measuring(checkout, name) as theirs:
+        ratios = []
+        for number in range(slices):
+            if number % 2:
+                other, own = theirs(), ours()
+            else:
+                own, other = ours(), theirs()
+            ratios.append(own / other)
+    return statistics.median(ratios)
 
 
 def interval(ratios: np.ndarray) -> tuple[float, float, float]:
@@ -94,18 +151,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.pairs", description=__doc__)
     parser.add_argument("checkout", type=Path, help="folder of the other checkout")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: {' '.join(PARTS)}")
-    parser.add_argument("--pairs", type=int, default=20, help="of each benchmark (default: %(default)s)")
+    parser.add_argument("--pairs", type=int, default=8, help="of processes (default: %(default)s)")
+    parser.add_argument("--slices", type=int, help="of each process (default: 30, of matches 6)")
     options: Any = parser.parse_args()
     if unknown := set(options.names) - set(PARTS):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    checkouts = (_ROOT, options.checkout.absolute())
     slower = []
     for name in options.names or PARTS:
-        ratios = []
-        for pair in range(options.pairs):
-            turns = checkouts if pair % 2 else checkouts[::-1]
-            speeds = {checkout: speed(checkout, name) for checkout in turns}
-            ratios.append(speeds[checkouts[0]] / speeds[checkouts[1]])
+        slices = options.slices or (6 if "lockstep" in name else 30)
+        ratios = [paired_ratio(options.checkout.absolute(), name, slices) for _ in range(options.pairs)]
         mean, low, high = interval(np.array(ratios))
         print(f"{name}: {mean:.3f} ({low:.3f} to {high:.3f}), {options.pairs} pairs", flush=True)
         if low <= _WORST:
