@@ -161,7 +161,7 @@ def find_array_functions(sources: Sequence[Source]) -> list[ArrayFunction]:
 
 def main(arguments: Sequence[str]) -> None:
     """Print the numbers of a checkout and what falls short."""
-    checkout = Path(arguments[0]) if arguments else Path(__file__).parents[1]
+    checkout = Path(arguments[0]) if arguments else Path(__file__).parents[2]
     sources = read_sources(checkout)
     functions = find_array_functions(sources)
     shapes = sum(function.states_shape for function in functions)
