@@ -159,7 +159,10 @@ def main() -> int:
     slower = []
     for name in options.names or PARTS:
         slices = options.slices or (6 if "lockstep" in name else 30)
-        ratios = [paired_ratio(options.checkout.absolute(), name, slices) for _ in range(options.pairs)]
+        ratios = []
+        for _ in range(options.pairs):
+            ratios.append(paired_ratio(options.checkout.absolute(), name, slices))
+            print(f"{name}: {ratios[-1]:.3f}", file=sys.stderr, flush=True)
         mean, low, high = interval(np.array(ratios))
         print(f"{name}: {mean:.3f} ({low:.3f} to {high:.3f}), {options.pairs} pairs", flush=True)
         if low <= _WORST:
