@@ -13,8 +13,8 @@ LATER: Final = "cut when what lies inside its room is rewritten"
 
 LONG_FUNCTIONS: Final = {
     "rlgym_bridge/compare/comparison.py:compare_recordings": LATER,
-    "rlgym_bridge/compare/gaps.py:timing_gaps": LATER,
-    "rlgym_bridge/compare/verdict.py:judge": LATER,
+    "rlgym_bridge/compare/findings/gaps.py:timing_gaps": LATER,
+    "rlgym_bridge/compare/findings/verdict.py:judge": LATER,
     "rlgym_bridge/rllib/correct_actions.py:correct_applied_actions": "half of it is its docstring",
     "training/behaviour_cloning.py:imitate": "half of it is its docstring",
 }

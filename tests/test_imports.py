@@ -112,5 +112,26 @@ def test_every_room_is_listed_and_none_reaches_itself() -> None:
         assert room not in reached, f"{room} imports itself over others"
 
 
+COMPARE_ROOMS = {
+    "simulate": set(),
+    "fit": {"simulate"},
+    "findings": {"fit", "simulate"},
+    "output": {"findings", "fit", "simulate"},
+}  # fmt: skip
+"""Which parts of `compare` each of its rooms may import from."""
+
+
+@pytest.mark.parametrize("room", COMPARE_ROOMS)
+def test_rooms_of_compare_import_in_one_direction(room: str) -> None:
+    inside = "rlgym_bridge.compare."
+    found = {
+        name.removeprefix(inside).split(".")[0]
+        for path in modules(f"compare/{room}")
+        for name in imports(path)
+        if name.startswith(inside)
+    }
+    assert found - {room} <= COMPARE_ROOMS[room]
+
+
 def test_few_modules_lie_beside_the_rooms() -> None:
     assert len([path for path in ROOT.glob("*.py") if path.name != "__init__.py"]) <= 8

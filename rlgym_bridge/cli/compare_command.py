@@ -10,15 +10,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.compare.comparison import Comparison, compare_recordings
-from rlgym_bridge.compare.drift import WINDOWS
-from rlgym_bridge.compare.fit import fit_as_toml
-from rlgym_bridge.compare.report import report, report_against
-from rlgym_bridge.compare.sentences import plural, told_fit, told_unexplained
-from rlgym_bridge.compare.tolerances import LEAST_WINDOWS
-from rlgym_bridge.compare.two_sets import LEVEL, against
-from rlgym_bridge.compare.verdict import GapVerdict
-from rlgym_bridge.compare.windows import HORIZONS
+from rlgym_bridge.compare.comparison import compare_recordings
+from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.compare.findings.drift import WINDOWS
+from rlgym_bridge.compare.findings.sentences import plural, told_fit, told_unexplained
+from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
+from rlgym_bridge.compare.findings.two_sets import LEVEL, against
+from rlgym_bridge.compare.findings.verdict import GapVerdict
+from rlgym_bridge.compare.output.fitted_settings import fit_as_toml
+from rlgym_bridge.compare.output.report import report, report_against
+from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
 

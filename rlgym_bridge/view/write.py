@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import rerun as rr
 
-from rlgym_bridge.compare.simulated_ghosts import ghosts
+from rlgym_bridge.compare.output.simulated_ghosts import ghosts
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
 from rlgym_bridge.view.ghosts import log_ghosts

@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.comparison import Comparison, compare_recordings
-from rlgym_bridge.compare.fit import fitted_constants
-from rlgym_bridge.compare.verdict import GapVerdict, Situation
-from rlgym_bridge.compare.windows import BALL_AIR, CAR_GROUND, HORIZONS
+from rlgym_bridge.compare.comparison import compare_recordings
+from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
+from rlgym_bridge.compare.output.fitted_settings import fitted_constants
+from rlgym_bridge.compare.simulate.windows import BALL_AIR, CAR_GROUND, HORIZONS
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Recording
 from tests.support.planted_gaps import (

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.compare.delay import ActionDelay, action_delay
-from rlgym_bridge.compare.gaps import lost_packets
-from rlgym_bridge.compare.verdict import GapVerdict
+from rlgym_bridge.compare.findings.gaps import lost_packets
+from rlgym_bridge.compare.findings.verdict import GapVerdict
+from rlgym_bridge.compare.fit.action_delay import ActionDelay, action_delay
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from tests.support.planted_gaps import as_replay, as_table, play, sent, timed
 from tests.support.recorded_matches import record

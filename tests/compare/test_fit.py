@@ -8,7 +8,7 @@ import pytest
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.fit import fit_as_toml, fitted_constants
+from rlgym_bridge.compare.output.fitted_settings import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
 from tests.support.planted_gaps import as_table, play, sent, without

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.simulated_ghosts import ghosts
+from rlgym_bridge.compare.output.simulated_ghosts import ghosts
 from rlgym_bridge.recording.recording import Inputs
 from tests.support.planted_gaps import as_replay, heavier, play, rows_of
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.delay import action_delay
-from rlgym_bridge.compare.input_lag import LagFit, fit_lag
-from rlgym_bridge.compare.sentences import told_changes
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.timeline import fit_timeline
-from rlgym_bridge.compare.tracks import Drive
+from rlgym_bridge.compare.findings.sentences import told_changes
+from rlgym_bridge.compare.fit.action_delay import action_delay
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.input_lag import LagFit, fit_lag
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.tracks import Drive
 from rlgym_bridge.recording.recording import Inputs, Recording
 from tests.support.planted_gaps import as_replay, as_table, play, sent, timed, without
 

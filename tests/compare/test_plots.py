@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from rlgym_bridge.compare.input_lag import LagFit
-from rlgym_bridge.compare.plots import drift_plot, lag_plot
-from rlgym_bridge.compare.verdict import GapVerdict, Situation
+from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
+from rlgym_bridge.compare.fit.input_lag import LagFit
+from rlgym_bridge.compare.output.plots import drift_plot, lag_plot
 
 
 def row(horizon: int, p50: float) -> Situation:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rlgym_bridge.compare.motion_check import check_motion
-from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.rotations import from_euler

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import RocketSim as rsim
 
-from rlgym_bridge.compare.drift import measure
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.timeline import fit_timeline
+from rlgym_bridge.compare.findings.drift import measure
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena

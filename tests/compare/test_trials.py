@@ -8,8 +8,8 @@ import pytest
 import RocketSim as rsim
 
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.missing import explain_one_by_one
-from rlgym_bridge.compare.verdict import GapVerdict
+from rlgym_bridge.compare.findings.missing_inputs import explain_one_by_one
+from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena

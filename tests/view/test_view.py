@@ -6,7 +6,7 @@ import pytest
 rr = pytest.importorskip("rerun")
 pytest.importorskip("pyarrow")
 
-from rlgym_bridge.compare.simulated_ghosts import ghosts  # noqa: E402
+from rlgym_bridge.compare.output.simulated_ghosts import ghosts  # noqa: E402
 from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT, Phase  # noqa: E402
 from rlgym_bridge.recording.mcap.channels import Decision  # noqa: E402
 from rlgym_bridge.recording.mcap.match_recording import AgentTrack, InputTrack, MatchRecording  # noqa: E402

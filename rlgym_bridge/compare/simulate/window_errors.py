@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.rollout import Path
-from rlgym_bridge.compare.tracks import POSITION, ROTATION, SPIN, VELOCITY, Track
-from rlgym_bridge.compare.windows import HORIZONS
+from rlgym_bridge.compare.simulate.rollout import Path
+from rlgym_bridge.compare.simulate.tracks import POSITION, ROTATION, SPIN, VELOCITY, Track
+from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.game import TICK_SECONDS
 
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from rlgym_bridge.compare.comparison import Comparison
-from rlgym_bridge.compare.sizes import Size
+from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.physics import Spread, physics_as_toml
 from rlgym_bridge.user_input.toml_text import toml_line, toml_value
 

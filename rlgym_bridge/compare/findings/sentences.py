@@ -3,12 +3,12 @@
 import math
 from typing import TYPE_CHECKING
 
-from rlgym_bridge.compare.tolerances import SURE
+from rlgym_bridge.compare.fit.input_lag import SURE
 
 if TYPE_CHECKING:
-    from rlgym_bridge.compare.comparison import Fit
-    from rlgym_bridge.compare.input_lag import LagFit
-    from rlgym_bridge.compare.verdict import Situation
+    from rlgym_bridge.compare.findings.comparison_result import Fit
+    from rlgym_bridge.compare.findings.verdict import Situation
+    from rlgym_bridge.compare.fit.input_lag import LagFit
 
 
 def plural(count: float, unit: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.compare.tracks import (
+from rlgym_bridge.compare.simulate.tracks import (
     BALL,
     BODY_SIZE,
     POSITION,

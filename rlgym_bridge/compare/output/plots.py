@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.input_lag import LagFit
-from rlgym_bridge.compare.verdict import Situation
+from rlgym_bridge.compare.findings.verdict import Situation
+from rlgym_bridge.compare.fit.input_lag import LagFit
 
 _WIDTH: Final = 320
 _HEIGHT: Final = 200

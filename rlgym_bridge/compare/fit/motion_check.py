@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.timeline import Timeline, raw_timeline, steps_of
-from rlgym_bridge.compare.tracks import (
+from rlgym_bridge.compare.fit.clock_fit import Timeline, raw_timeline, steps_of
+from rlgym_bridge.compare.simulate.tracks import (
     BALL,
     POSITION,
     ROTATION,

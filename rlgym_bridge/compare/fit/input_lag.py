@@ -10,12 +10,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.rollout import RolloutArena
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tolerances import SURE
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
-from rlgym_bridge.compare.window_errors import between
-from rlgym_bridge.compare.windows import thinned
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.rollout import RolloutArena
+from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
+from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.windows import thinned
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
@@ -33,6 +32,9 @@ _LEAST: Final = 6  # telling windows needed
 _CHANGE: Final = 8.0  # of the log of errors: what a change of the lag has to save over all windows
 _DOUBT: Final = 1.5  # of the same: what one window can weigh, which may have been a contact
 _CERTAIN: Final = 0.95  # share of resampled windows, of a piece that has another lag than the one before
+
+SURE: Final = 0.9
+"""Share of resampled windows that has to give the same lag: one in ten may be chance."""
 
 
 class Piece(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.tracks import LONGEST_STEP, SLOW, moves, shown
+from rlgym_bridge.compare.simulate.tracks import LONGEST_STEP, SLOW, moves, shown
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Recording
 

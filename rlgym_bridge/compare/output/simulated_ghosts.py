@@ -6,14 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.drift import WINDOWS
-from rlgym_bridge.compare.input_lag import fit_lag
-from rlgym_bridge.compare.rollout import RolloutArena
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.timeline import fit_timeline
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, Track
-from rlgym_bridge.compare.window_errors import between
-from rlgym_bridge.compare.windows import lead_ticks, starts
+from rlgym_bridge.compare.findings.drift import WINDOWS
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.input_lag import fit_lag
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.rollout import RolloutArena
+from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, Track
+from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.windows import lead_ticks, starts
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording, TimeBase
 

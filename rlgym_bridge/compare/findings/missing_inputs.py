@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.rollout import RolloutArena
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
-from rlgym_bridge.compare.window_errors import between
-from rlgym_bridge.compare.windows import thinned
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.rollout import RolloutArena
+from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
+from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.windows import thinned
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs, TimeBase
 

@@ -7,20 +7,20 @@ from operator import add, sub
 
 import numpy as np
 
-from rlgym_bridge.compare.delay import ActionDelay
-from rlgym_bridge.compare.drift import measure
-from rlgym_bridge.compare.input_lag import LagFit
-from rlgym_bridge.compare.missing import Missing, Worth
-from rlgym_bridge.compare.sentences import plural, told_changes
-from rlgym_bridge.compare.sizes import Size
-from rlgym_bridge.compare.state_age import OLDEST
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.timeline import raw_timeline
-from rlgym_bridge.compare.tolerances import CLOCK_SCALE, LEAST_WINDOWS, SURE
-from rlgym_bridge.compare.tracks import BALL, POSITION, body_values
-from rlgym_bridge.compare.verdict import GapVerdict
-from rlgym_bridge.compare.window_errors import Errors
-from rlgym_bridge.compare.windows import CAR_CONTACT, HORIZONS
+from rlgym_bridge.compare.findings.drift import measure
+from rlgym_bridge.compare.findings.fitted_constants import Size
+from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
+from rlgym_bridge.compare.findings.sentences import plural, told_changes
+from rlgym_bridge.compare.findings.tolerances import CLOCK_SCALE, LEAST_WINDOWS
+from rlgym_bridge.compare.findings.verdict import GapVerdict
+from rlgym_bridge.compare.fit.action_delay import ActionDelay
+from rlgym_bridge.compare.fit.clock_fit import raw_timeline
+from rlgym_bridge.compare.fit.input_lag import SURE, LagFit
+from rlgym_bridge.compare.fit.state_age import OLDEST
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, body_values
+from rlgym_bridge.compare.simulate.window_errors import Errors
+from rlgym_bridge.compare.simulate.windows import CAR_CONTACT, HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.timeline import Timeline
-from rlgym_bridge.compare.tracks import BALL, Drive, Track, make_tracks, shown
-from rlgym_bridge.compare.windows import near_others
+from rlgym_bridge.compare.fit.clock_fit import Timeline
+from rlgym_bridge.compare.simulate.tracks import BALL, Drive, Track, make_tracks, shown
+from rlgym_bridge.compare.simulate.windows import near_others
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
 

@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.input_lag import LagFit, fit_lag
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.timeline import fit_timeline
-from rlgym_bridge.compare.tolerances import SURE
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.input_lag import SURE, LagFit, fit_lag
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.recording.mcap.match_recording import InputTrack, MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 

@@ -16,7 +16,7 @@ column of 1 tick are our choice.
 
 from typing import Final
 
-from rlgym_bridge.compare.windows import (
+from rlgym_bridge.compare.simulate.windows import (
     BALL_AIR,
     BALL_BOUNCED,
     BALL_GROUND,
@@ -60,9 +60,6 @@ positions come out of a recording to 0.0005."""
 CLOCK_SCALE: Final = 0.0005
 """By how much a clock may run wrong: a body at 1,000 uu/s is then 0.5 uu off after a second, as much as the
 two physics differ [B]."""
-
-SURE: Final = 0.9
-"""Share of resampled windows that has to give the same lag: one in ten may be chance."""
 
 
 def tolerance(situation: str, horizon: int) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.compare.features import Pieces, pieces_of
+from rlgym_bridge.compare.findings.play_features import Pieces, pieces_of
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 
 LEVEL: Final = 0.01

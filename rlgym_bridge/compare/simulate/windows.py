@@ -4,8 +4,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from rlgym_bridge.compare.rollout import Path
-from rlgym_bridge.compare.tracks import (
+from rlgym_bridge.compare.simulate.rollout import Path
+from rlgym_bridge.compare.simulate.tracks import (
     BALL,
     POSITION,
     ROTATION,

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.compare.drift import measure_again
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.window_errors import Errors
-from rlgym_bridge.compare.windows import (
+from rlgym_bridge.compare.findings.drift import measure_again
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.window_errors import Errors
+from rlgym_bridge.compare.simulate.windows import (
     BALL_AIR,
     BALL_BOUNCED,
     CAR_AIR,

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.delay import latencies
+from rlgym_bridge.compare.fit.action_delay import latencies
 from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.recording.mcap.match_recording import AgentTrack, InputTrack, MatchRecording
 from rlgym_bridge.sim.touches import is_new_touch

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.missing import Missing, Worth
-from rlgym_bridge.compare.sizes import Size
-from rlgym_bridge.compare.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
-from rlgym_bridge.compare.window_errors import Errors
-from rlgym_bridge.compare.windows import (
+from rlgym_bridge.compare.findings.fitted_constants import Size
+from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
+from rlgym_bridge.compare.findings.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
+from rlgym_bridge.compare.simulate.window_errors import Errors
+from rlgym_bridge.compare.simulate.windows import (
     BALL_BOUNCED,
     BALL_GROUND,
     BALL_TOUCHED,

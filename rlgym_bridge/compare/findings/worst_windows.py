@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tolerances import tolerance
-from rlgym_bridge.compare.tracks import BALL
-from rlgym_bridge.compare.window_errors import Errors
-from rlgym_bridge.compare.windows import HORIZONS
+from rlgym_bridge.compare.findings.tolerances import tolerance
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.tracks import BALL
+from rlgym_bridge.compare.simulate.window_errors import Errors
+from rlgym_bridge.compare.simulate.windows import HORIZONS
 
 _HORIZON: Final = 120  # ticks
 _SHOWN: Final = 12

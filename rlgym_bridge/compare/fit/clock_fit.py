@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rlgym_bridge.compare.state_age import OffsetFit, fit_ages
-from rlgym_bridge.compare.tracks import BALL, LONGEST_STEP, SLOW, TRIAL, moves, shown
+from rlgym_bridge.compare.fit.state_age import OffsetFit, fit_ages
+from rlgym_bridge.compare.simulate.tracks import BALL, LONGEST_STEP, SLOW, TRIAL, moves, shown
 from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording, TimeBase
 

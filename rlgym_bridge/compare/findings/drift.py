@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.rollout import Adjust, Path, RolloutArena
-from rlgym_bridge.compare.timed_recording import TimedRecording
-from rlgym_bridge.compare.tracks import BALL, Track
-from rlgym_bridge.compare.window_errors import Errors, between, enter
-from rlgym_bridge.compare.windows import (
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.rollout import Adjust, Path, RolloutArena
+from rlgym_bridge.compare.simulate.tracks import BALL, Track
+from rlgym_bridge.compare.simulate.window_errors import Errors, between, enter
+from rlgym_bridge.compare.simulate.windows import (
     BALL_TOUCHED,
     CAR_CONTACT,
     HORIZONS,

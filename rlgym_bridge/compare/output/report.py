@@ -6,11 +6,11 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
-from rlgym_bridge.compare.comparison import Comparison
-from rlgym_bridge.compare.plots import COLOURS, drift_plot, lag_plot
-from rlgym_bridge.compare.sentences import told_fit, told_unexplained
-from rlgym_bridge.compare.two_sets import LEVEL, Against
-from rlgym_bridge.compare.verdict import GapVerdict, Situation
+from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.compare.findings.sentences import told_fit, told_unexplained
+from rlgym_bridge.compare.findings.two_sets import LEVEL, Against
+from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
+from rlgym_bridge.compare.output.plots import COLOURS, drift_plot, lag_plot
 
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1130px; padding: 0 1em }

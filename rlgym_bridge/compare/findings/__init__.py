@@ -1,0 +1,1 @@
+"""Judge what differs between recordings and the simulation."""

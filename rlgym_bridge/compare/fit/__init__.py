@@ -1,0 +1,1 @@
+"""Fit the time of a recording, and how late its inputs act."""

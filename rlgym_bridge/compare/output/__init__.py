@@ -1,0 +1,1 @@
+"""Write what a comparison found as pages, plots and settings."""

@@ -1,0 +1,1 @@
+"""Simulate the windows of a recording from its own states."""
