@@ -10,6 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.recording.tables.json_lines import path_of, read_objects, value_at
+
+MOST_BYTES: Final = 1 << 29
+"""Longest table that is read.
+
+JSON lines of two cars and a ball have about 900 bytes each: 80 minutes at 120 lines a second.
+"""
+
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 
 
@@ -22,31 +30,42 @@ class Cells:
         lines: Number of each row in the file, from 1.
         rows: Of each row its cells, or the object that it is.
         names: Of the columns; empty without a header. None for JSON lines, whose rows have their own.
+        notes: What reading it brought up: sentences for people.
     """
 
     source: Path
     lines: Sequence[int]
     rows: Sequence[Any]
     names: Sequence[str] | None
+    notes: Sequence[str] = ()
 
     def numbers(self, column: int | str, what: str) -> np.ndarray:
         """Return a column as numbers, `(rows,)` float64; true is 1, false is 0.
 
         Args:
             column: Its index from 0, or its name; in JSON lines a key, or keys and indices joined by dots
-                (`car.position.0`).
+                (`cars[0].position.x`, or `cars.0.position.x`).
             what: What it stands for, for errors.
 
         Raises:
             ValueError: There is no such column, or it holds something that is no finite number.
         """
-        at = column if self.names is None else self._index(column, what)
         found = np.empty(len(self.rows))
-        for row, (line, cells) in enumerate(zip(self.lines, self.rows, strict=True)):
-            where = f"{self.source} row {line}, column {column} ({what})"
-            cell = _value(cells, str(at), where) if self.names is None else cells[at]
-            found[row] = _number(cell, where, row == 0 and not self.names)
+        if self.names is None:
+            path = path_of(str(column))
+            for row, cells in enumerate(self.rows):
+                where = f"{self.place(row)}, column {column} ({what})"
+                found[row] = _number(value_at(cells, str(column), path, where), where, False)
+            return found
+        at = self._index(column, what)
+        for row, cells in enumerate(self.rows):
+            where = f"{self.place(row)}, column {column} ({what})"
+            found[row] = _number(cells[at], where, row == 0 and not self.names)
         return found
+
+    def place(self, row: int) -> str:
+        """Return where a row stands, for errors: the file, and the row's number in it."""
+        return f"{self.source} {'line' if self.names is None else 'row'} {self.lines[row]}"
 
     def where(self, chosen: np.ndarray) -> "Cells":
         """Return the rows that are chosen, `(rows,)` bool."""
@@ -82,19 +101,17 @@ def read_cells(path: Path, header: bool) -> Cells:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no text, holds no rows, or its rows have different widths.
+        ValueError: It is no file, too long, no text, holds no rows, or its rows have different widths.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text (byte {error.start}), expected CSV or JSON lines") from error
+    text = _text(path)
     numbered = [
-        (number, line.strip(" \r"))
+        (number, line.strip(" "))
         for number, line in enumerate(text.split("\n"), 1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
     if numbered and numbered[0][1].startswith("{"):
-        return Cells(path, [number for number, _ in numbered], _objects(path, numbered), None)
+        objects, notes = read_objects(path, numbered, text.endswith("\n"))
+        return Cells(path, [number for number, _ in numbered][: len(objects)], objects, None, notes)
     names: list[str] = []
     if header and numbered:
         number, line = numbered.pop(0)
@@ -110,6 +127,27 @@ def read_cells(path: Path, header: bool) -> Cells:
                 + _semicolons(*row, *names)
             )
     return Cells(path, [number for number, _ in numbered], rows, names)
+
+
+def _text(path: Path) -> str:
+    """Return what a file holds.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is a folder or a device, longer than `MOST_BYTES`, or no text.
+    """
+    if not (path.is_file() or path.is_fifo()) and path.exists():
+        raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'no regular file'}, expected a table")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(
+            f"{path} has more than {MOST_BYTES:,} bytes, expected a table of at most that: cut it in parts"
+        )
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text (byte {error.start}), expected CSV or JSON lines") from error
 
 
 def _split(path: Path, number: int, line: str) -> list[str]:
@@ -134,37 +172,6 @@ def _semicolons(*cells: str) -> str:
     if not any(";" in cell for cell in cells):
         return ""
     return "; it has semicolons, expected commas, tabs or spaces between columns, and points in numbers"
-
-
-def _objects(path: Path, numbered: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
-    found = []
-    for number, line in numbered:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} row {number} is no JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise ValueError(
-                f"{path} row {number} is {line[:40]}, expected a JSON object as in the first row"
-            )
-        found.append(value)
-    return found
-
-
-def _value(row: Any, key: str, where: str) -> Any:
-    """Return what a JSON object holds under a key, or under keys joined by dots."""
-    if isinstance(row, dict) and key in row:
-        return row[key]
-    value = row
-    for part in key.split("."):
-        if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
-        elif isinstance(value, dict) and part in value:
-            value = value[part]
-        else:
-            held = ", ".join(map(str, value)) if isinstance(value, dict) else json.dumps(value)
-            raise ValueError(f"{where}: there is no {part!r}; there is {held[:200]}")
-    return value
 
 
 def _number(cell: Any, where: str, perhaps_header: bool) -> float:

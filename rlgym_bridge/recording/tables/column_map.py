@@ -22,8 +22,9 @@
     state = { on_ground = 16, boost_amount = 17 }       # names of `state.CAR_FIELDS`
     controls = { throttle = 18, steer = { column = 19, scale = -1 } }
 
-A number is a column, `{ column = 6, scale = 2, add = 1 }`, or `{ value = 3 }`, which needs none. A table of
-trials has a table `[trial]` in place of `[time]`; see `trials.py`.
+A number is a column, `{ column = 6, scale = 2, add = 1 }`, or `{ value = 3 }`, which needs none. In JSON
+lines a column is a dotted path, such as `"cars[0].input.jump"`; see `docs/columns/json-lines.toml`. A table
+of trials has a table `[trial]` in place of `[time]`; see `trials.py`.
 """
 
 from collections.abc import Mapping

@@ -26,6 +26,8 @@ _MOST_TICKS: Final = 2**31 - 1  # a state's frame is an int32
 def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
     """Read a table whose rows are moments, or trials.
 
+    In JSON lines the columns are the fields of an object, also nested ones, named by dotted paths.
+
     A row that says nothing new (every body and all controls as in the row before) is dropped. One that
     repeats a moving body's state keeps its controls, and does not show the body. Holes, times that fall and
     jumps begin a new stretch. The notes count all of it.
@@ -87,7 +89,7 @@ def _recording(
         inputs_recorded=np.array(
             [[name in car.controls for name in CONTROL_NAMES] for car in columns.cars], bool
         ).reshape(-1, 8),
-        notes=[f"{text}: {count}" for text, count in counts.items() if count],
+        notes=[*cells.notes, *(f"{text}: {count}" for text, count in counts.items() if count)],
     )
 
 
@@ -112,7 +114,7 @@ def _times(cells: Cells, columns: ColumnMap) -> tuple[np.ndarray, np.ndarray, Ti
         odd = np.flatnonzero((values != np.round(values)) | (np.abs(values) > _MOST_TICKS))
         if odd.size:
             raise ValueError(
-                f"{cells.source} row {cells.lines[odd[0]]}, tick: {values[odd[0]]:g}, expected a whole "
+                f"{cells.place(odd[0])}, tick: {values[odd[0]]:g}, expected a whole "
                 "number; is it a time in seconds?"
             )
         return values.astype(np.int64), values / TICKS_PER_SECOND, TimeBase.TICKS
@@ -120,10 +122,7 @@ def _times(cells: Cells, columns: ColumnMap) -> tuple[np.ndarray, np.ndarray, Ti
     ticks = (seconds - seconds[0]) * TICKS_PER_SECOND
     far = np.flatnonzero(np.abs(ticks) > _MOST_TICKS)
     if far.size:
-        raise ValueError(
-            f"{cells.source} row {cells.lines[far[0]]}, {name}: {seconds[far[0]]:g} s, "
-            "more than a match can last"
-        )
+        raise ValueError(f"{cells.place(far[0])}, {name}: {seconds[far[0]]:g} s, more than a match can last")
     return np.round(ticks).astype(np.int64), seconds, TimeBase.SECONDS
 
 

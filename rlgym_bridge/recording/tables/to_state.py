@@ -123,6 +123,6 @@ def _check(cells: Cells, values: np.ndarray, what: str, low: float, high: float,
         row = int(wrong[0])
         unit = f" {unit}" if unit else ""
         raise ValueError(
-            f"{cells.source} row {cells.lines[row]}, {what}: {values[row]:g}{unit}, expected {low:g} to "
+            f"{cells.place(row)}, {what}: {values[row]:g}{unit}, expected {low:g} to "
             f"{high:g}; is it the right column, and its scale right?"
         )

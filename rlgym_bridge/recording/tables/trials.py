@@ -80,7 +80,7 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
         clock=TimeBase.TICKS,
         inputs=inputs,
         inputs_recorded=np.ones((1, 8), bool),
-        notes=_notes(trial, none),
+        notes=[*cells.notes, *_notes(trial, none)],
     )
 
 
@@ -100,7 +100,7 @@ def _whole(cells: Cells, values: np.ndarray, what: str) -> np.ndarray:
     odd = np.flatnonzero((values != np.round(values)) | (values < 0) | (values > _MOST_TICKS))
     if odd.size:
         raise ValueError(
-            f"{cells.source} row {cells.lines[odd[0]]}, {what}: {values[odd[0]]:g}, expected a whole number "
+            f"{cells.place(odd[0])}, {what}: {values[odd[0]]:g}, expected a whole number "
             f"from 0 to {_MOST_TICKS}"
         )
     return values.astype(np.int64)
