@@ -73,12 +73,14 @@ def test_the_json_form_holds_what_programs_rely_on():
     assert all(keys <= row.keys() for row in plain["situations"])
 
 
+@pytest.mark.slow
 def test_gravity_one_percent_off_is_found_with_its_size():
     found = _compared(as_table(play(seconds=SECONDS, mutate=heavier)))
     assert _sizes(found) == pytest.approx({"gravity (ball)": 1.01, "gravity (car)": 1.01}, abs=0.0005)
     assert _at(found, BALL_AIR, 60).verdict is GapVerdict.PHYSICS
 
 
+@pytest.mark.slow
 def test_drag_two_percent_off_is_found_with_its_size():
     found = _compared(as_table(play(seconds=SECONDS, mutate=draggier)))
     assert _sizes(found) == pytest.approx({"ball drag": 1.02}, abs=0.002)
@@ -93,6 +95,7 @@ def test_boost_five_percent_weaker_is_found_with_its_size():
     assert _at(found, "ball").verdict is GapVerdict.AGREES
 
 
+@pytest.mark.slow
 def test_a_fast_clock_and_a_lag_are_timing_and_not_physics():
     found = _compared(timed(sent(as_table(play(seconds=SECONDS)), 2), 0.003))
     assert _sizes(found) == pytest.approx({"clock": 1 / 1.003, "input lag": 2}, abs=1e-4)
@@ -109,7 +112,7 @@ def test_lost_packets_are_counted():
     assert _sizes(found) == {"lost rows": pytest.approx(len(whole.tick) - len(part.tick), rel=0.1)}
 
 
-@pytest.mark.parametrize("said", [False, True])
+@pytest.mark.parametrize("said", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_handbrake_that_was_not_recorded_is_asked_for(said):
     found = _compared(without(as_table(play(seconds=24)), "handbrake", said))
     assert {(gap.kind, gap.name) for gap in found.gaps} == {(GapVerdict.MISSING, "handbrake")}
@@ -133,6 +136,7 @@ def test_several_recordings_are_put_together():
     assert set(found.notes) == {f"match {seed} has no inputs: only its ball is compared" for seed in (0, 1)}
 
 
+@pytest.mark.slow
 def test_missing_spin_is_taken_from_the_orientation():
     match = as_table(play(seconds=SECONDS))
     state = match.state.copy()
@@ -158,6 +162,7 @@ def test_too_little_says_that_it_tells_nothing():
     assert found.tells_nothing and found.sizes == []
 
 
+@pytest.mark.slow
 def test_windows_that_overlap_prove_no_gap():
     rows = np.arange(520)  # four seconds hold no eight windows of a second
     match = as_table(rows_of(play(seconds=SECONDS, mutate=heavier), rows))
@@ -185,6 +190,7 @@ def test_a_recording_counts_once() -> None:
         compare_recordings(play(seconds=16), play(seconds=16))
 
 
+@pytest.mark.slow
 def test_a_control_that_is_wrong_makes_no_constant_of_the_car() -> None:
     recording = as_table(play(seconds=24))
     recording = replace(recording, state=recording.state.copy())

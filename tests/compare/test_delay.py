@@ -17,11 +17,14 @@ def recorded(folder: Path, *words: str) -> MatchRecording:
     return read_match(record(folder / "match.mcap", *words), shadow=False)
 
 
+@pytest.mark.slow
 def test_inputs_that_act_too_late_to_tell_are_not_told(tmp_path: Path) -> None:
     assert action_delay(recorded(tmp_path, "--latency", "90")) is None
 
 
-@pytest.mark.parametrize("latency", [4, 16, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "latency", [4, *(pytest.param(latency, marks=pytest.mark.slow) for latency in (0, 16))]
+)
 def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> None:
     found = action_delay(recorded(tmp_path, "--latency", str(latency)))
     assert found is not None and found.inputs > 30
@@ -29,6 +32,7 @@ def test_a_match_tells_how_late_its_inputs_act(latency: int, tmp_path: Path) -> 
     assert found == ActionDelay(delay, delay, 0.0, latency, found.inputs)
 
 
+@pytest.mark.slow
 def test_lost_packets_are_named_with_their_share(tmp_path: Path) -> None:
     late, lossy = (recorded(tmp_path / name, "--latency", "2", *words)
                    for name, words in (("late", ()), ("lossy", ("--drop", "5"))))  # fmt: skip

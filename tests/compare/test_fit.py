@@ -19,6 +19,7 @@ PLANTED = {"gravity": 1.01, "ball_drag": 1.02, "boost_accel_ground": 0.95, "ball
 JUMPS = {"jump_immediate_force": 1.03, "jump_accel": 0.96, "boost_accel_air": 0.95}
 
 
+@pytest.mark.slow
 def test_every_constant_is_recovered_though_all_of_them_are_off() -> None:
     planted = PLANTED | JUMPS
     match = play(seconds=32, mutate=lambda config: scale_constants(config, planted))
@@ -35,6 +36,7 @@ def test_nothing_is_corrected_where_nothing_was_planted() -> None:
     assert (settings["action_delay"], settings["input_latency"]) == ([3, 3], 3)
 
 
+@pytest.mark.slow
 def test_cars_with_missing_inputs_tell_of_no_constant() -> None:
     match = play(seconds=24, mutate=lambda config: scale_constants(config, PLANTED))
     found = fitted_constants(compare_recordings(without(as_table(match), "handbrake"), windows=48))

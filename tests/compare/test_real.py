@@ -21,6 +21,7 @@ def at(found: dict[str, Any], name: str, horizon: int = 120) -> dict[str, Any]:
     return dict(row)
 
 
+@pytest.mark.slow
 def test_free_balls_differ_by_their_clock_and_by_nothing_else(tmp_path: Path) -> None:
     files = sorted(str(one) for one in real("ball/episode_000000.csv").parent.glob("*.csv"))
     found = compared(tmp_path, *files, "--columns", str(COLUMNS / "lobot-ball.toml"))
@@ -30,6 +31,7 @@ def test_free_balls_differ_by_their_clock_and_by_nothing_else(tmp_path: Path) ->
     assert "this is not a physics gap" in found["gaps"][0]["text"]
 
 
+@pytest.mark.slow
 def test_inputs_of_a_flight_act_two_ticks_late(tmp_path: Path) -> None:
     file = str(real("car/aerial_120hz.txt"))
     found = compared(tmp_path, file, "--columns", str(COLUMNS / "lobot-car.toml"))

@@ -8,6 +8,8 @@ import pytest
 from rlgym_bridge.policy.files import policy_path
 from tests.support.documentation_folders import FEW, run_command
 
+pytestmark = pytest.mark.slow  # a run is trained first, and Ray imitates
+
 MATCH = "match --orange chaser --pace lockstep --max-overtime 0"
 SHORT = "--seconds 5 --matches 2 --processes 1"
 
@@ -29,12 +31,10 @@ def test_commands_take_a_run_with_modules_of_its_own(words: str, own: Path) -> N
     run_command(own, words)
 
 
-@pytest.mark.slow  # Ray
 def test_imitate_takes_a_run_with_modules_of_its_own(own: Path) -> None:
     run_command(own, "imitate match.mcap --run runs/mine --epochs 1 --layers 8 --out runs/clone")
 
 
-@pytest.mark.slow  # Ray
 def test_episodes_are_made_of_what_a_run_has_played(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rlgym_bridge.policy.run_modules import run_modules
     from rlgym_bridge.rllib import episodes_from_recording
@@ -51,7 +51,7 @@ def test_episodes_are_made_of_what_a_run_has_played(own: Path, monkeypatch: pyte
         (f"evaluate bare chaser {SHORT}", 2),
         (f"{MATCH} --blue bare --seconds 2", 1),
         ("parity --policy bare", 2),
-        pytest.param("imitate match.mcap --out clone", 2, marks=pytest.mark.slow),  # Ray
+        ("imitate match.mcap --out clone", 2),
     ],
     ids=lambda words: str(words).partition(" ")[0],
 )

@@ -9,12 +9,27 @@ from tests.support.documentation_folders import run_command, run_program
 from tests.support.documentation import Block, blocks, command_lines
 from tests.support.rlgym_worlds import serving
 
+QUICK = ("docs/start/", "docs/train/")
+"""Pages whose examples run by default; those of the others take minutes together."""
+
 RUN = [block for block in blocks("sh") if block.kind == "run"]
 PYTHON = [block for block in blocks("python") if block.file is None]
 PROGRAMS = sorted({block.page for block in PYTHON if block.kind in ("", "run", "fixture")})
 
 
-@pytest.mark.parametrize("block", RUN, ids=lambda block: block.name)
+def slow_unless(quick: bool) -> list[pytest.MarkDecorator]:
+    return [] if quick else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(
+            block, marks=slow_unless(block.page.startswith(QUICK) and block.detail != "own"), id=block.name
+        )
+        for block in RUN
+    ],
+)
 def test_a_block_of_commands_runs(block: Block, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if block.detail == "view":
         pytest.importorskip("rerun")
@@ -27,7 +42,9 @@ def test_a_block_of_commands_runs(block: Block, request: pytest.FixtureRequest, 
         run_command(folder, words)
 
 
-@pytest.mark.parametrize("page", PROGRAMS)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=slow_unless(not page.startswith("docs/gap/"))) for page in PROGRAMS]
+)
 def test_the_python_of_a_page_runs_as_one_program(page: str, reader: Path, tmp_path: Path) -> None:
     on_page = [block for block in PYTHON if block.page == page and block.kind in ("", "run", "fixture")]
     (tmp_path / "example.py").write_text("\n\n".join(block.text for block in on_page), encoding="utf-8")

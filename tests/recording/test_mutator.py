@@ -15,7 +15,7 @@ from tests.support.recorded_matches import record
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("states")
-    return record(folder / "match.mcap", blue="chaser", seconds=5)
+    return record(folder / "match.mcap", blue="chaser", seconds=3)
 
 
 def test_episodes_begin_where_cars_and_ball_were(file: Path) -> None:

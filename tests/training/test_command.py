@@ -51,7 +51,14 @@ def test_256_steps_in_the_simulator_leave_a_policy_that_loads(tmp_path: Path) ->
     assert (again.returncode, again.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_to_all_processes_saves_and_ends_well(number: signal.Signals, tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = command(config(tmp_path, STAND_IN), "--out", out)

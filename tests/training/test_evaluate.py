@@ -83,6 +83,7 @@ def test_evaluate_plays_half_of_the_matches_from_each_side(tmp_path: Path) -> No
     assert found.minutes.sum() == pytest.approx(2.0, rel=0.01)
 
 
+@pytest.mark.slow
 def test_each_side_may_have_a_delay_of_its_own() -> None:
     def leads(*delays: int) -> int:
         return int(evaluate("chaser", "chaser", 8, seconds=60, action_delay=delays).leads.sum())

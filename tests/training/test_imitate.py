@@ -23,11 +23,14 @@ from training.imitate import main
 
 @pytest.fixture(scope="module")
 def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_late_match(tmp_path_factory.mktemp("matches"), seconds=11)
+
+
+def record_late_match(folder: Path, seconds: int) -> Path:
     """A policy that decides every three ticks against the shipped one; late inputs and lost packets."""
-    folder = tmp_path_factory.mktemp("matches")
     quick = retimed(folder / "quick", 3)
     words = ("--latency", "2", "--drop", "5")
-    return record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=20)
+    return record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=seconds)
 
 
 @cache
@@ -36,7 +39,9 @@ def bot(match: Path, seat: int) -> str:
     return next(one.agent_id for one in agents if one.decisions[0].seats.tolist() == [seat])
 
 
-def test_a_clone_does_what_the_game_applied_and_plays(match: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_clone_does_what_the_game_applied_and_plays(tmp_path: Path) -> None:
+    match = record_late_match(tmp_path, seconds=20)
     out, result = tmp_path / "clone", tmp_path / "result.json"
     words = ["--bot", bot(match, 0), "--epochs", "150", "--layers", "64", "--out", str(out), "-q"]
     assert main([str(match), *words, "--json", str(result)]) == 0

@@ -49,12 +49,13 @@ def weights_of(checkpoint: Path | None) -> dict[str, torch.Tensor]:
     return {f"{part}.{name}": tensor for part in ("policy", "critic") for name, tensor in state[part].items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parser", "guessing", "known"),
     [
         ("LookupTableAction", 0.25, 0.9),
-        pytest.param("MultiDiscreteAction", 0.45, 0.8, marks=pytest.mark.slow),
-        pytest.param("ContinuousAction", 0.5, 0.8, marks=pytest.mark.slow),
+        ("MultiDiscreteAction", 0.45, 0.8),
+        ("ContinuousAction", 0.5, 0.8),
     ],
 )
 def test_every_kind_of_action_learns_a_game_with_known_returns(
@@ -106,6 +107,7 @@ def test_a_run_writes_what_the_single_machine_writes(tmp_path: Path) -> None:
         assert float(mine[number]["step"]) > 0  # RLlib goes on where a minibatch is not full
 
 
+@pytest.mark.slow
 def test_either_engine_goes_on_with_a_run_of_the_other(tmp_path: Path) -> None:
     out = tmp_path / "run"
     trains = (train_here, main, train_here)
@@ -119,6 +121,7 @@ def test_either_engine_goes_on_with_a_run_of_the_other(tmp_path: Path) -> None:
             assert 0 < change < 0.1  # it went on from there
 
 
+@pytest.mark.slow
 def test_matches_are_played_by_who_sits_there(tmp_path: Path) -> None:
     learner = PPOLearner(settings(tmp_path, snapshots=2))
     learner.policy.layers[0].bias.data += 1
@@ -137,6 +140,7 @@ def test_matches_are_played_by_who_sits_there(tmp_path: Path) -> None:
     assert sorted(map(tuple, seats)) == sorted([(SNAPSHOT, MAIN), (MAIN, SNAPSHOT)] + 6 * [(MAIN, MAIN)])
 
 
+@pytest.mark.slow
 def test_observations_are_normalised_as_on_a_single_machine(tmp_path: Path) -> None:
     run = settings(tmp_path / "run", steps=3 * STEPS, normalise_obs=True)
     main(run, quiet=True)
@@ -149,6 +153,7 @@ def test_observations_are_normalised_as_on_a_single_machine(tmp_path: Path) -> N
     assert state["scale"][0] == 3 * STEPS
 
 
+@pytest.mark.slow
 def test_only_the_critic_learns_at_first_from_a_policy(tmp_path: Path) -> None:
     main(settings(tmp_path / "first", steps=STEPS), quiet=True)
     start = newest_checkpoint(tmp_path / "first")
@@ -166,6 +171,7 @@ def test_only_the_critic_learns_at_first_from_a_policy(tmp_path: Path) -> None:
     assert not torch.equal(after["policy.layers.0.weight"], at_last["policy.layers.0.weight"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 20])
 def test_components_that_raise_end_the_run_with_their_words(
     after: int, tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
@@ -185,6 +191,7 @@ def make_env(settings, matches): return Broken(matches, settings.cars)
         main(run, quiet=True)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
     with OnCluster(PPOLearner(settings(tmp_path))) as engine:
         assert engine.iterate(0).steps == STEPS
@@ -196,6 +203,7 @@ def test_a_run_outlives_its_only_env_runner(tmp_path: Path) -> None:
         assert engine.iterate(0).steps == STEPS
 
 
+@pytest.mark.slow
 def test_components_missing_on_a_machine_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -210,6 +218,7 @@ def test_more_runners_than_processors_are_refused(tmp_path: Path) -> None:
         main(settings(tmp_path, collectors=1000), quiet=True)
 
 
+@pytest.mark.slow
 def test_an_address_where_there_is_no_cluster_is_named(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
@@ -236,6 +245,7 @@ def test_an_address_where_there_is_no_cluster_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_folder_plays_where_ray_cannot_be_imported(tmp_path: Path) -> None:
     main(settings(tmp_path / "run", steps=STEPS), quiet=True)
     code = f"""
@@ -250,6 +260,7 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
     assert done.stdout == "(1, 1)\n", done.stderr
 
 
+@pytest.mark.slow
 def test_real_2v2_matches_are_played_against_a_rival_too(tmp_path: Path) -> None:
     run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
     others = {"rival": "chaser", "rival_share": 0.5, "snapshot_share": 0.25}

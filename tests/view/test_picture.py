@@ -89,6 +89,7 @@ def on_page(seen):
     return first - scale * MARKS[0], scale
 
 
+@pytest.mark.slow
 def test_the_ball_is_where_the_camera_must_see_it(drawn):
     offset, scale = on_page(drawn)
     (expected,) = offset + scale * project(np.array([BALL]))
