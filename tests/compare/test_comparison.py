@@ -105,6 +105,7 @@ def test_a_fast_clock_and_a_lag_are_timing_and_not_physics():
     assert "not a physics gap" in found.gaps[0].text
 
 
+@pytest.mark.slow
 def test_lost_packets_are_counted():
     whole = as_table(play(seconds=SECONDS))
     part = with_rows_lost(whole, 0.02)

@@ -57,6 +57,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "fit.toml"
 
 
+@pytest.mark.slow
 def test_a_match_shows_the_constants_it_was_played_with(fitted: Path) -> None:
     found = read_physics(fitted)
     assert {name: found[name].value for name in PLANTED} == pytest.approx(PLANTED, abs=0.003)

@@ -47,6 +47,12 @@ def test_256_steps_in_the_simulator_leave_a_policy_that_loads(tmp_path: Path) ->
     loaded = load_policy(summary["checkpoint"])
     assert loaded.manifest.training["settings"]["matches"] == 4
     assert list((tmp_path / "run" / "tensorboard").iterdir())
+
+
+@pytest.mark.slow
+def test_a_run_in_the_simulator_goes_on_without_a_word(tmp_path: Path) -> None:
+    file = config(tmp_path, "collectors = 1\nmatches = 4\nrollout_steps = 16\n")
+    assert run(file, "--steps", 128, "--out", tmp_path / "run").returncode == 0
     again = run(file, "--steps", 300, "--out", tmp_path / "run", "--resume", "-q")
     assert (again.returncode, again.stderr) == (0, "")
 

@@ -99,6 +99,7 @@ def test_the_ball_is_where_the_camera_must_see_it(drawn):
     assert np.abs(found - mirrored).max() > 100
 
 
+@pytest.mark.slow
 def test_the_ball_has_its_size(drawn):
     _, scale = on_page(drawn)
     columns = np.nonzero(like(drawn, BALL_COLOR).any(0))[0]
