@@ -1,0 +1,115 @@
+"""The named differences between the real game's physics and RocketSim 2.2.1, each one a rule with a switch.
+
+Evidence: recordings of the game at 120 Hz of 2026, replays of 2019 to 2026, recordings of 2018; see
+docs/gap/physics.md. `RuledArena` applies rules to an arena, tick by tick.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+
+class GameRule(NamedTuple):
+    """One difference between the game and RocketSim.
+
+    Attributes:
+        text: The rule, as a sentence.
+        evidence: Recordings that show it, with numbers.
+        loop: Whether it acts between ticks; otherwise constants or control rows are enough.
+        in_game: Whether `"game"` includes it.
+    """
+
+    text: str
+    evidence: str
+    loop: bool
+    in_game: bool
+
+
+RULES: Final = {
+    "velocity_cut": GameRule(
+        "After every tick each component of a velocity is cut towards zero: uu/s to 0.01, rad/s to 0.0001, "
+        "plus a tenth of that; a component of 0 stays 0",
+        "6 captures of 2026: 8,061 of 8,061 components end so; the ball's next tick is exact in 538 of 576, "
+        "without the rule in 73. Recordings of 2018 do not have it",
+        loop=True,
+        in_game=True,
+    ),
+    "position_rounding": GameRule(
+        "After every tick each coordinate is rounded to 0.01 uu, and the next tick starts there",
+        "6 captures of 2026: 905 of 910 ball coordinates are exact",
+        loop=True,
+        in_game=True,
+    ),
+    "thrust": GameRule(
+        "Boost in the air includes full throttle: 1,058.33 uu/s^2 with any throttle",
+        "1,058 with throttle 1 (2018, 41 ticks) and 0 (2018, 758 ticks), 1,059 with throttle 1 (2025, 14); "
+        "RocketSim adds 66.67 for throttle 1",
+        loop=False,
+        in_game=True,
+    ),
+    "wheels": GameRule(
+        "On the flat floor engine, brake, steering and friction act in their own tick, after the suspension, "
+        "whose rays are 2.5 uu longer",
+        "4 captures of 2026: next velocity exact in 97 to 100 % of components, RocketSim's in 4 to 90 %",
+        loop=True,
+        in_game=True,
+    ),
+    "jump": GameRule(
+        "A jump pushes with full force from its first tick on, before the suspension acts",
+        "5 jumps in captures of 2026",
+        loop=True,
+        in_game=True,
+    ),
+    "dodge": GameRule(
+        "A dodge turns for 79 ticks from the press on with torques in whole numbers; damping, yaw and roll "
+        "act meanwhile; z is damped one tick later",
+        "2 dodges in captures of 2026: spin exact in 595 of 635 components",
+        loop=True,
+        in_game=True,
+    ),
+    "early_throttle": GameRule(
+        "Throttle acts a tick before the other controls for cars on the ground, in place of `wheels`",
+        "3 captures of 2026: after 0.5 s 4.62 -> 0.07 uu, 3.28 -> 1.50, 3.79 -> 0.99 where throttle changes",
+        loop=False,
+        in_game=False,
+    ),
+}
+"""All rules by name."""
+
+ROCKETSIM: Final[frozenset[str]] = frozenset()
+"""RocketSim as it is: no rule."""
+
+GAME: Final = frozenset(name for name, rule in RULES.items() if rule.in_game)
+"""The game's own physics, as far as it is known."""
+
+
+def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
+    """Return rules by their names.
+
+    Args:
+        given: `"rocketsim"` for none, `"game"` for the game's own, or names of `RULES`: as a list, or as one
+            text with commas between them.
+
+    Raises:
+        ValueError: A name is unknown, or two rules exclude each other.
+    """
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    found: set[str] = set()
+    for name in names:
+        if name == "game":
+            found |= GAME
+        elif name in RULES:
+            found.add(name)
+        elif name != "rocketsim":
+            raise ValueError(
+                f"rule {name!r} is unknown, expected rocketsim, game, or some of {', '.join(RULES)}"
+            )
+    if {"wheels", "early_throttle"} <= found:
+        raise ValueError("rules wheels and early_throttle exclude each other: both make throttle act earlier")
+    return frozenset(found)
+
+
+def describe_rules(rules: frozenset[str]) -> str:
+    """Return rules as one text that `parse_rules` reads: rocketsim, game, or names with commas."""
+    if rules == GAME:
+        return "game"
+    return ",".join(name for name in RULES if name in rules) or "rocketsim"

@@ -1,0 +1,153 @@
+"""Step a RocketSim arena with the game's own rules.
+
+Before a tick each car is remembered; RocketSim makes the tick; then cars that touch nothing but the flat
+floor, with their wheels, are put where the game would have them (`GameCar`), velocities are cut and positions
+rounded. What the rules do not reach stays RocketSim's.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final
+
+import RocketSim as rsim
+
+from rlgym_bridge.sim.car_contact import CarBox, boxes_touch
+from rlgym_bridge.sim.game_car import CarConstants, GameCar
+
+_LINEAR, _SPIN = 100.0, 10000.0  # quanta per uu/s and per rad/s [captures of 2026]
+_OFFSET: Final = 0.1  # of a quantum [the same]
+_PLACES: Final = 2  # decimals of a position in uu [the same]
+GAME_BOOST_AIR: Final = 991.667 / 1058.333
+"""Multiple of RocketSim's `boost_accel_air`, beside which throttle adds 66.67 uu/s^2."""
+
+_NEAR: Final = 190.0  # uu: two cars whose places are farther apart do not touch [hitboxes of RocketSim]
+_CAR_RULES: Final = frozenset(("wheels", "jump", "dodge"))
+_CUT_RULES: Final = frozenset(("velocity_cut", "position_rounding"))
+
+
+class RuledArena:
+    """An arena that is stepped with rules; equal arenas, controls and rules go on alike to the bit.
+
+    All that a car remembers stands in its RocketSim state, so states may be set between ticks. With the rule
+    `thrust` the arena's mutators need `use_game_thrust`.
+
+    Args:
+        arena: The arena; with other cars, make a new one.
+        cars: Its cars.
+        rules: Names of rules, see `game_rules.parse_rules`; none is RocketSim alone, at its own speed.
+    """
+
+    def __init__(self, arena: rsim.Arena, cars: Sequence[rsim.Car], rules: frozenset[str]) -> None:
+        self.arena, self.cars, self.rules = arena, list(cars), rules
+        self._has_game_cars = bool(rules & _CAR_RULES)
+        self._cuts, self._rounds = "velocity_cut" in rules, "position_rounding" in rules
+        self._thrust, self._needs_loop = "thrust" in rules, bool(rules & (_CAR_RULES | _CUT_RULES))
+        self._configs = [car.get_config() for car in cars]
+        self._game_cars = [GameCar(config, rules) for config in self._configs]
+        self.read_constants()
+
+    def read_constants(self) -> None:
+        """Read the arena's mutators anew: call it where they were changed."""
+        self._constants = CarConstants.of(self.arena.get_mutator_config())
+
+    def step(self, ticks: int = 1) -> None:
+        """Step the arena with the cars' controls."""
+        if not self._needs_loop and not self._thrust:
+            self.arena.step(ticks)
+            return
+        for _ in range(ticks):
+            self._tick()
+
+    def _tick(self) -> None:
+        before = [car.get_state() for car in self.cars]
+        controls = [car.get_controls() for car in self.cars]
+        lifted = self._lift_throttle(before, controls) if self._thrust else []
+        self.arena.step(1)
+        for number in lifted:
+            self.cars[number].set_controls(controls[number])
+        if self._needs_loop:
+            self._correct_cars(before, controls)
+            if self._cuts or self._rounds:
+                self._correct_ball()
+
+    def _lift_throttle(
+        self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls]
+    ) -> list[int]:
+        """Give full throttle to cars that boost; return which."""
+        lifted = []
+        for number, (state, control) in enumerate(zip(before, controls, strict=True)):
+            if control.boost and control.throttle != 1 and state.boost > 0:
+                full = self.cars[number].get_controls()
+                full.throttle = 1.0
+                self.cars[number].set_controls(full)
+                lifted.append(number)
+        return lifted
+
+    def _correct_cars(self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls]) -> None:
+        touching = self._touching(before) if self._has_game_cars and len(before) > 1 else ()
+        for number, car in enumerate(self.cars):
+            after, earlier = car.get_state(), before[number]
+            if after.is_demoed or earlier.is_demoed:
+                continue
+            if self._has_game_cars and number not in touching and not _hit_ball(after, self.arena):
+                self._game_cars[number].play(earlier, after, controls[number], self._constants)
+            self._cut(after)
+            if self._thrust:
+                after.last_controls = controls[number]
+            car.set_state(after)
+
+    def _touching(self, states: Sequence[rsim.CarState]) -> set[int]:
+        """Return the cars whose bodies touch another's."""
+        found = set()
+        for first, second in combinations(range(len(states)), 2):
+            one, other = states[first].pos, states[second].pos
+            if abs(one.x - other.x) < _NEAR and abs(one.y - other.y) < _NEAR:
+                boxes = [CarBox.of(states[number], self._configs[number]) for number in (first, second)]
+                if boxes_touch(*boxes):
+                    found |= {first, second}
+        return found
+
+    def _correct_ball(self) -> None:
+        ball = self.arena.ball.get_state()
+        self._cut(ball)
+        self.arena.ball.set_state(ball)
+
+    def _cut(self, state: rsim.CarState | rsim.BallState) -> None:
+        if self._cuts:
+            state.vel = rsim.Vec(*[cut(part, _LINEAR) for part in state.vel.as_tuple()])
+            state.ang_vel = rsim.Vec(*[cut(part, _SPIN) for part in state.ang_vel.as_tuple()])
+        if self._rounds:
+            state.pos = rsim.Vec(*[round(part, _PLACES) for part in state.pos.as_tuple()])
+
+
+def cut(value: float, quanta: float) -> float:
+    """Cut a component of a velocity towards zero, as the game does after every tick.
+
+    Args:
+        value: uu/s or rad/s; 0 stays 0.
+        quanta: How many steps make up 1: 100 for uu/s, 10,000 for rad/s.
+
+    Returns:
+        A multiple of the step plus a tenth of it, with the sign of the value.
+    """
+    if value == 0:
+        return value
+    return math.copysign((math.floor(abs(value) * quanta) + _OFFSET) / quanta, value)
+
+
+def use_game_thrust(config: rsim.MutatorConfig, rules: frozenset[str]) -> None:
+    """Change the boost's acceleration in the air where the rule `thrust` is among some.
+
+    Args:
+        config: Mutators of an arena, changed in place; set them afterwards.
+        rules: Names of rules.
+    """
+    if "thrust" in rules:
+        config.boost_accel_air *= GAME_BOOST_AIR
+
+
+def _hit_ball(after: rsim.CarState, arena: rsim.Arena) -> bool:
+    """Tell whether a car touched the ball in the latest tick."""
+    hit = after.ball_hit_info
+    return bool(hit.is_valid and hit.tick_count_when_hit == arena.tick_count - 1)
