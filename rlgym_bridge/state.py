@@ -151,14 +151,24 @@ CAR_FORMAT: Final = "<" + _format(CAR_FIELDS)
 
 
 @cache
-def layout_of(blue: int, orange: int) -> Layout:
+def layout_of(blue: int, orange: int, most: int = MOST_TEAM_SIZE) -> Layout:
     """Return the (shared) layout for two team sizes.
 
+    Args:
+        blue: Cars in the blue team.
+        orange: Cars in the orange team.
+        most: Most cars in a team: a match has 4, and a recording may have more over its time.
+
     Raises:
-        ValueError: A team has fewer than 0 or more than 4 cars.
+        ValueError: A team has fewer than 0 cars or more than `most`.
     """
-    if not (0 <= blue <= MOST_TEAM_SIZE and 0 <= orange <= MOST_TEAM_SIZE):
-        raise ValueError(f"team sizes are {blue} and {orange}, expected 0 to 4 each")
+    if not (0 <= blue <= most and 0 <= orange <= most):
+        raise ValueError(f"team sizes are {blue} and {orange}, expected 0 to {most} each")
+    return _layout(blue, orange)
+
+
+@cache
+def _layout(blue: int, orange: int) -> Layout:
     return Layout(blue, orange)
 
 
@@ -176,10 +186,11 @@ class MatchState:
         orange: Cars in the orange team, 0..4.
         matches: Number of matches N.
         buffer: Use this `(matches, size)` float32 array instead of a new one.
+        most: Most cars in a team; recordings, whose players come and go, have more than a match.
 
     Raises:
-        ValueError: A team has fewer than 0 or more than 4 cars, or `buffer` has another shape or dtype, or is
-            not contiguous.
+        ValueError: A team has fewer than 0 cars or more than `most`, or `buffer` has another shape or dtype,
+            or is not contiguous.
     """
 
     frame: np.ndarray
@@ -234,8 +245,15 @@ class MatchState:
     car_can_flip: np.ndarray
     car_known: np.ndarray
 
-    def __init__(self, blue: int, orange: int, matches: int = 1, buffer: np.ndarray | None = None) -> None:
-        self.layout = layout_of(blue, orange)
+    def __init__(
+        self,
+        blue: int,
+        orange: int,
+        matches: int = 1,
+        buffer: np.ndarray | None = None,
+        most: int = MOST_TEAM_SIZE,
+    ) -> None:
+        self.layout = layout_of(blue, orange, most)
         self.matches = matches
         shape = (matches, self.layout.size)
         if buffer is None:
@@ -265,7 +283,9 @@ class MatchState:
 
     def copy(self) -> "MatchState":
         """Return an independent copy."""
-        return MatchState(self.layout.blue, self.layout.orange, self.matches, self.buffer.copy())
+        layout = self.layout
+        most = max(layout.blue, layout.orange, MOST_TEAM_SIZE)
+        return MatchState(layout.blue, layout.orange, self.matches, self.buffer.copy(), most)
 
 
 def derive(state: MatchState) -> None:

@@ -25,6 +25,7 @@ from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.input_lag import SURE, LagFit, fit_lag
 from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.playable import check_playable
 from rlgym_bridge.compare.simulate.tracks import BALL, knows_spin
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.game import CONTROL_NAMES
@@ -45,8 +46,8 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
         situation and horizon with their verdicts; the gaps, fitted constants and missing inputs.
 
     Raises:
-        ValueError: None was given, nothing in them can be compared, or bodies do not move as their velocities
-            say.
+        ValueError: None was given, nothing in them can be compared, bodies do not move as their velocities
+            say, or RocketSim does not play their game.
         FileNotFoundError: The collision meshes are not installed.
     """
     if not recordings:
@@ -58,6 +59,7 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
             )
     scenes, fits, notes = [], [], []
     for number, recording in enumerate(recordings):
+        check_playable(recording)
         timeline = fit_timeline(recording)
         check_motion(recording, timeline)
         scene = TimedRecording(recording, timeline, number=number)

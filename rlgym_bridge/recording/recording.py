@@ -59,6 +59,12 @@ class Recording:
         inputs_recorded: `(cars, 8)` bool, which controls were recorded, in the order of
             `game.CONTROL_NAMES`; the others are 0 in the states, whatever they were in the game.
         notes: What reading it brought up: sentences for people.
+        car_present: `(rows, cars)` bool, whether a car is in the match, shown or not: in replays players come
+            and go.
+        mode: The game mode, as `flat.GameMode` names it.
+        mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
+        ball_target_speed: `(rows,)` uu/s that Heatseeker's ball aims at, 0 where it was not told; empty where
+            it is never told.
     """
 
     source: str
@@ -72,6 +78,10 @@ class Recording:
     inputs: Inputs = Inputs.APPLIED
     inputs_recorded: np.ndarray = field(default_factory=lambda: np.empty((0, 8), bool))
     notes: list[str] = field(default_factory=list)
+    car_present: np.ndarray = field(default_factory=lambda: np.empty((0, 0), bool))
+    mode: str = "Soccar"
+    mutators: list[str] = field(default_factory=list)
+    ball_target_speed: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         """Make sure that the parts fit each other.
@@ -82,9 +92,12 @@ class Recording:
         rows, cars = self.state.matches, self.state.layout.cars
         if not self.inputs_recorded.size:
             self.inputs_recorded = np.full((cars, 8), self.inputs is not Inputs.NONE)
+        if not self.car_present.size:
+            self.car_present = np.ones((rows, cars), bool)
         for name, shape in (
             ("tick", (rows,)), ("seconds", (rows,)), ("stretch", (rows,)), ("ball_shown", (rows,)),
             ("car_shown", (rows, cars)), ("inputs_recorded", (cars, 8)),
+            ("car_present", (rows, cars)),
         ):  # fmt: skip
             found = getattr(self, name).shape
             if found != shape:

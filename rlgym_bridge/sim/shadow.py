@@ -14,6 +14,7 @@ import RocketSim as rsim
 
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
+from rlgym_bridge.sim.game_modes import PLAYED_MODES, mode_number
 from rlgym_bridge.sim.shadow_car import (
     BODY_NUMBERS,
     BOOST,
@@ -27,11 +28,6 @@ from rlgym_bridge.sim.shadow_car import (
 )  # fmt: skip
 from rlgym_bridge.state import MatchState, layout_of
 
-_MODES = {
-    "Soccar": rsim.GameMode.SOCCAR,
-    "Heatseeker": rsim.GameMode.HEATSEEKER,
-    "Snowday": rsim.GameMode.SNOWDAY,
-}
 _MOST_TICKS = 24  # a longer gap is not bridged: inputs change every few ticks
 _BALL_LEAP = 100.0  # uu; at 6,000 uu/s it flies 50 a tick
 _MOST = 1e6  # sum of a body's numbers; in the game it stays below 40,000
@@ -54,12 +50,10 @@ class Shadow:
         RuntimeError: The pinned order of cars did not come up; see `make_arena`.
     """
 
-    modes = frozenset(_MODES)
+    modes = frozenset(PLAYED_MODES)
 
     def __init__(self, state: MatchState, mode: str = "Soccar") -> None:
-        if mode not in _MODES:
-            raise ValueError(f"game mode is {mode!r}, expected one of {', '.join(_MODES)}")
-        self._mode = _MODES[mode]
+        self._mode = mode_number(mode)
         self._take(state, *make_arena(*_line_up(state), self._mode))
 
     def replace_cars(self, state: MatchState) -> None:

@@ -62,7 +62,7 @@ def kickoff() -> dict[str, object]:
 def test_a_car_is_known_by_its_player_in_any_order() -> None:
     actors = Actors(OBJECTS, [])
     actors.advance(kickoff())
-    (seat,) = actors.seats.values()
+    (seat,) = actors.cars
     assert (seat.team, seat.throttle, seat.boost) == (1, 1.0, 20.0)
     assert actors.cut and not seat.shown
 
@@ -71,7 +71,7 @@ def test_a_keyframe_begins_a_known_car_anew_without_a_cut() -> None:
     actors = Actors(OBJECTS, [])
     actors.advance(kickoff())
     actors.advance(frame({CAR: OBJECTS[0]}))
-    (seat,) = actors.seats.values()
+    (seat,) = actors.cars
     assert seat.throttle == 0 and not actors.cut
     actors.advance(frame({CAR + 90: OBJECTS[0]}))
     assert actors.cut
@@ -82,7 +82,7 @@ def test_boost_burns_between_what_is_told_of_it() -> None:
     actors.advance(kickoff())
     actors.advance(frame({}, (BOOST, "ReplicatedActive", {"Byte": 3}), delta=0.03))
     actors.advance(frame({}, delta=0.3))
-    (seat,) = actors.seats.values()
+    (seat,) = actors.cars
     assert seat.boost == pytest.approx(10) and seat.controls()[CONTROL_NAMES.index("boost")] == 1
     actors.advance(frame({}, (BOOST, "ReplicatedActive", {"Byte": 4}), delta=0.9))
     assert seat.boost == 0 and seat.controls()[CONTROL_NAMES.index("boost")] == 0
@@ -91,7 +91,7 @@ def test_boost_burns_between_what_is_told_of_it() -> None:
 def test_a_dodge_is_one_press_of_jump() -> None:
     actors = Actors(OBJECTS, [])
     actors.advance(kickoff())
-    (seat,) = actors.seats.values()
+    (seat,) = actors.cars
     pressed = []
     for byte in (1, None, 2):
         updates = [] if byte is None else [(DODGE, "ReplicatedActive", {"Byte": byte})]
@@ -105,7 +105,7 @@ def test_a_stick_is_a_byte_with_its_middle_at_128(byte: int, stick: float) -> No
     actors = Actors(OBJECTS, [])
     actors.advance(kickoff())
     actors.advance(frame({}, (CAR, "ReplicatedSteer", {"Byte": byte})))
-    (seat,) = actors.seats.values()
+    (seat,) = actors.cars
     assert seat.steer == stick
 
 
@@ -172,6 +172,7 @@ def test_a_real_match_has_its_teams_its_frames_and_no_names() -> None:
     found = read_replay(real(MATCH))
     assert found.state.agents == ("blue-0", "orange-0") and found.state.matches == 13382
     assert (found.clock, found.inputs) == (TimeBase.FRAMES, Inputs.APPLIED)
+    assert (found.mode, found.mutators) == ("Soccar", []) and found.car_present[found.car_shown].all()
     unknown = [CONTROL_NAMES.index(name) for name in ("pitch", "yaw", "roll")]
     assert not found.inputs_recorded[:, unknown].any() and found.inputs_recorded.sum() == 2 * 5
     assert not found.state.car_controls[..., unknown].any()

@@ -138,6 +138,7 @@ def rows_of(recording: Recording, rows: np.ndarray) -> Recording:
         stretch=recording.stretch[rows],
         ball_shown=recording.ball_shown[rows],
         car_shown=recording.car_shown[rows],
+        car_present=recording.car_present[rows],
     )
 
 

@@ -10,6 +10,7 @@ from rlgym_bridge.compare.findings.drift import WINDOWS
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.input_lag import fit_lag
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.playable import check_playable
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, Track
 from rlgym_bridge.compare.simulate.window_errors import between
@@ -51,7 +52,9 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
+        ValueError: RocketSim does not play the recorded game.
     """
+    check_playable(recording)
     rows, cars = len(recording.tick), recording.state.layout.cars
     scene = TimedRecording(recording, fit_timeline(recording))
     lag = fit_lag(scene, _LAG_WINDOWS)

@@ -27,6 +27,7 @@ from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.arena_reader import car_state, control_of
+from rlgym_bridge.sim.game_modes import mode_number
 
 Adjust = Callable[[rsim.MutatorConfig], None]
 
@@ -37,6 +38,7 @@ _MUTATED_GRAVITY: Final = 0.1
 mutators are 0, 0.5, 1.75 and more [RLBot's match configuration]; a recording that knows none has 0."""
 
 _SIDE_SPEED: Final = 15.0  # uu/s along its up axis below which a car on its wheels is settled [real: 8.3]
+_FIRST_TARGET_SPEED: Final = 2900.0  # uu/s, of Heatseeker's ball [RocketSim, INITIAL_TARGET_SPEED]
 _FAR: Final = (0.0, 0.0, 1500.0)  # where a ball that takes no part hangs
 
 
@@ -68,6 +70,7 @@ class RolloutArena:
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
+        ValueError: RocketSim does not play the recording's game mode.
     """
 
     def __init__(self, recording: Recording, bodies: Sequence[int], adjust: Adjust | None = None) -> None:
@@ -78,7 +81,9 @@ class RolloutArena:
             recording.state.car_team[0, rows].astype(int).tolist(),
             recording.state.car_hitbox[0, rows].astype(int).tolist(),
         )
-        self._arena, self._cars = make_arena(*self._line_up)
+        self._target_speed = recording.ball_target_speed
+        self._arena, self._cars = make_arena(*self._line_up, mode_number(recording.mode))
+        self._homing = recording.mode == "Heatseeker"
         self._arena.set_car_ball_collision(BALL in bodies)
         mutators = self._arena.get_mutator_config()
         gravity = float(np.median(recording.state.gravity))
@@ -167,12 +172,24 @@ class RolloutArena:
             state.boost = _FULL_TANK
             if moment and _wheels(state) == 4:
                 velocity = _settled(velocity, np.array(state.vel.as_tuple()), values[ROTATION][2::3])
+        elif self._homing:
+            self._aim(state, int(track.rows[moment]), velocity)
         state.pos = rsim.Vec(*values[POSITION].tolist())
         state.vel = rsim.Vec(*velocity.tolist())
         state.ang_vel = rsim.Vec(*values[SPIN].tolist())
         state.rot_mat = rsim.RotMat(*values[ROTATION].reshape(3, 3).T.ravel().tolist())
         owner.set_state(state)
         return state
+
+    def _aim(self, ball: rsim.BallState, row: int, velocity: np.ndarray) -> None:
+        """Have Heatseeker's ball aim at the goal that it flies to, which recordings do not say.
+
+        Its speed is what the recording says; else what it has, and at least that of a first touch.
+        """
+        told = float(self._target_speed[row]) if self._target_speed.size else 0.0
+        speed = told or max(float(np.linalg.norm(velocity)), _FIRST_TARGET_SPEED)
+        ball.heatseeker_target_dir = float(np.sign(velocity[1]))
+        ball.heatseeker_target_speed = speed
 
 
 def _followed(track: Track, start: int, lead: float) -> list[int]:

@@ -114,6 +114,8 @@ def near_others(recording: Recording) -> np.ndarray:
     last = [_last_shown(shown(recording, body)) for body in (*range(cars), BALL)]
     values = [body_values(recording, body, at) for body, at in zip((*range(cars), BALL), last, strict=True)]
     gap = np.minimum(np.diff(recording.tick, append=recording.tick[-1:] + 1).clip(1), TICKS_PER_SECOND)
+    there = np.ones((len(rows), cars + 1), bool)
+    there[:, :cars] = recording.car_present & ~(recording.state.car_is_demoed > 0)
     near = np.zeros((len(rows), cars + 1), bool)
     for one in range(cars):
         for other in range(one + 1, cars + 1):
@@ -124,6 +126,7 @@ def near_others(recording: Recording) -> np.ndarray:
             stale = np.abs(last[one] - last[other]) * gap
             reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
             close = apart < reach + closing * TICK_SECONDS * (gap + stale)
+            close &= there[:, one] & there[:, other]
             near[:, one] |= close
             near[:, other] |= close
     return near

@@ -168,12 +168,19 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * _SECOND,
         inputs_taken=_inputs(contents.topics.get(INPUTS, []), rows_of),
+        mode=_mode(heads[1]),
     )  # fmt: skip
     for agent in sorted(
         {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
     ):
         recording.agents[agent] = _agent(contents, agent, rows_of, recording.notes)
     return recording
+
+
+def _mode(configuration: Any) -> str:
+    """Return the name of a match's game mode; soccar where its configuration was not recorded."""
+    mode = getattr(configuration, "game_mode", None)
+    return "Soccar" if mode is None else str(mode).removeprefix("GameMode.")
 
 
 def _decode(

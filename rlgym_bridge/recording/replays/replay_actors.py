@@ -1,22 +1,19 @@
 """Follow the numbered actors of a replay: bodies, players and parts of cars.
 
-Players' names serve to tell players apart while a replay is read, and are not kept.
+Players' ids and names serve to tell players apart while a replay is read, and are not kept. One who leaves
+and comes back has the same car.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rlgym_bridge.game import (
-    BOOST_PER_SECOND,
-    HITBOX_OF_BODY,
-    KICKOFF_BOOST,
-    Phase,
-)
+from rlgym_bridge.game import BLUE, BOOST_PER_SECOND, HITBOX_OF_BODY, KICKOFF_BOOST, ORANGE, Phase
+from rlgym_bridge.recording.replays.replay_mode import GameKind
 
 BODY: Final = "ReplicatedRBState"
-_CAR: Final = "Archetypes.Car.Car_"
-_BALL: Final = "Archetypes.Ball.Ball_"
+_CAR: Final = ("Archetypes.Car.Car_", "Archetypes.GameEvent.GameEvent_Season:CarArchetype")
+_BALL: Final = "Archetypes.Ball."
 _PHASES: Final = {
     "Countdown": Phase.COUNTDOWN,
     "Active": Phase.ACTIVE,
@@ -38,6 +35,7 @@ class ReplayCar:
         hitbox: Of `game.HITBOXES`, as the loadout's body says.
         body: The rigid body as last shown, or None.
         shown: Whether that was in this frame.
+        there: Whether the player has a car now: not before joining, after leaving, or while demolished.
         throttle, steer, handbrake: As last told.
         boost: 0..100, as last told, less what burning has taken since.
         active: Which parts of the car act: `Boost`, `Jump`, `DoubleJump`, `Dodge`.
@@ -48,6 +46,7 @@ class ReplayCar:
     hitbox: int
     body: Mapping[str, Any] | None = None
     shown: bool = False
+    there: bool = False
     throttle: float = 0.0
     steer: float = 0.0
     handbrake: bool = False
@@ -83,36 +82,47 @@ class ReplayCar:
 class Actors:
     """The actors of a replay, brought forward frame by frame.
 
+    Args:
+        objects, names: Of the replay: what its numbers stand for.
+        arena: The name of its arena.
+
     Attributes:
-        seats: Players with cars, by what tells them apart, in the order of their first frame.
+        cars: One for each player and team, in the order of their first frame.
         ball: The ball's rigid body as last shown, or None.
         ball_shown: Whether that was in this frame.
+        ball_target_speed: Speed in uu/s that Heatseeker's ball aims at, as last told; 0 where it was not.
+        game: Which game it is.
         cut: Whether this frame does not follow on the one before: the match's phase changes, a car is
             demolished, or comes or goes.
         phase: Of `game.Phase`.
         clock: Seconds on the clock.
     """
 
-    def __init__(self, objects: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(self, objects: Sequence[str], names: Sequence[str], arena: str = "") -> None:
         self._objects, self._names = objects, names
+        self.game = GameKind(arena)
         self._kinds: dict[int, str] = {}
         self._links: dict[tuple[int, str], int] = {}
         self._player_names: dict[int, str] = {}
+        self._player_ids: dict[int, str] = {}
+        self._persons: dict[int, str] = {}  # of a player's actor: what tells the person from others
+        self._car_of: dict[tuple[str, int], ReplayCar] = {}  # of a person and team
         self._bodies: dict[tuple[int, int], int] = {}  # of a player and team: what the loadout has
-        self.seats: dict[tuple[str, int], ReplayCar] = {}
+        self.cars: list[ReplayCar] = []
         self.ball: Mapping[str, Any] | None = None
         self.ball_shown = self.cut = False
+        self.ball_target_speed = 0.0
         self.phase, self.clock = Phase.INACTIVE, 0
 
     def advance(self, frame: Mapping[str, Any]) -> None:
         """Take in a frame."""
         self.cut = self.ball_shown = False
-        for seat in self.seats.values():
-            seat.shown = seat.pressed = False
-            if seat.active.get("Boost"):
-                seat.boost = max(0.0, seat.boost - BOOST_PER_SECOND * float(frame["delta"]))
+        for car in self.cars:
+            car.shown = car.pressed = car.there = False
+            if car.active.get("Boost"):
+                car.boost = max(0.0, car.boost - BOOST_PER_SECOND * float(frame["delta"]))
         for actor in frame["deleted_actors"]:
-            self.cut |= self._kinds.pop(actor, "").startswith(_CAR)
+            self._end(actor)
         for new in frame["new_actors"]:
             self._begin(new["actor_id"], self._objects[new["object_id"]])
         updates = [
@@ -125,46 +135,95 @@ class Actors:
             kind = self._kinds.get(actor, "")
             if kind.startswith(_BALL) and name == BODY:
                 self.ball, self.ball_shown = attribute["RigidBody"], True
-            elif kind.startswith((_PART, _CAR)):
-                car = actor if kind.startswith(_CAR) else self._links.get((actor, "Vehicle"), -1)
-                owner = self._seat(car)
+            elif kind.startswith((_PART, *_CAR)):
+                of = actor if kind.startswith(_CAR) else self._links.get((actor, "Vehicle"), -1)
+                owner = self._find_car(of)
                 if owner is not None:
                     owner.update(kind.removeprefix(_PART), name, attribute)
             self._update_match(name, attribute)
+        for actor, kind in self._kinds.items():
+            if kind.startswith(_CAR) and (owner := self._find_car(actor)) is not None:
+                owner.there = True
+
+    def _end(self, actor: int) -> None:
+        """End an actor. A player who comes back has another one."""
+        if self._kinds.get(actor, "").startswith(_CAR):
+            self.cut = True
+            if (owner := self._find_car(actor)) is not None:
+                owner.active.clear()
+        self._kinds.pop(actor, None)
+        self._forget(actor)
+
+    def _forget(self, actor: int) -> None:
+        for link in _LINKS:
+            self._links.pop((actor, link), None)
+        for told in (self._player_names, self._player_ids, self._persons):
+            told.pop(actor, None)
 
     def _begin(self, actor: int, kind: str) -> None:
         """Begin an actor. A keyframe begins all anew, and tells what is not as it is at first."""
         if kind.startswith(_CAR):
-            seat = self._seat(actor)
+            car = self._find_car(actor)
             self.cut |= self._kinds.get(actor) != kind
-            if seat is not None:
-                seat.throttle = seat.steer = 0.0
-                seat.handbrake = False
+            if car is not None:
+                car.throttle = car.steer = 0.0
+                car.handbrake = False
         if self._kinds.get(actor) != kind:
-            for link in _LINKS:
-                self._links.pop((actor, link), None)
+            self._forget(actor)
+            self.game.meet(kind)
         self._kinds[actor] = kind
 
     def _relate(self, actor: int, name: str, attribute: Mapping[str, Any]) -> None:
         if name in _LINKS:
             self._links[actor, name] = attribute["ActiveActor"]["actor"]
         elif name == "PlayerName":
+            if self._player_names.get(actor, attribute["String"]) != attribute["String"]:
+                self._persons.pop(actor, None)
             self._player_names[actor] = attribute["String"]
+        elif name == "UniqueId":
+            self._know(actor, attribute["UniqueId"])
         elif name == "ClientLoadouts" and "TeamLoadout" in attribute:
             for team, colour in enumerate(("blue", "orange")):
                 self._bodies[actor, team] = attribute["TeamLoadout"][colour]["body"]
 
-    def _seat(self, car: int) -> ReplayCar | None:
-        """Return the seat of a car; None while frames have not told whose it is."""
-        player = self._links.get((car, "PlayerReplicationInfo"), -1)
+    def _know(self, actor: int, unique: Mapping[str, Any]) -> None:
+        """Take in the id of a player's account; one without an account, such as a bot, has none."""
+        person = f"id {unique}"
+        if not unique.get("system_id") or self._player_ids.get(actor) == person:
+            return
+        self._player_ids[actor] = person
+        before = self._persons.pop(actor, None)
+        for team in (BLUE, ORANGE):  # the car of who was known by name so far
+            if before is not None and (person, team) not in self._car_of and (before, team) in self._car_of:
+                self._car_of[person, team] = self._car_of.pop((before, team))
+
+    def _person(self, player: int) -> str:
+        """Return what tells a player from all others: the account, or the name where there is none.
+
+        Of two players with one name at the same time the second is another person.
+        """
+        if player in self._player_ids:
+            return self._player_ids[player]
+        if player not in self._persons:
+            person = f"name {self._player_names[player]}"
+            while person in self._persons.values():
+                person += " again"
+            self._persons[player] = person
+        return self._persons[player]
+
+    def _find_car(self, actor: int) -> ReplayCar | None:
+        """Return the player's car that an actor is; None while frames have not told whose it is."""
+        player = self._links.get((actor, "PlayerReplicationInfo"), -1)
         team_kind = self._kinds.get(self._links.get((player, "Team"), -1), "")
         if player not in self._player_names or team_kind[-1:] not in ("0", "1"):
             return None
         team = int(team_kind[-1])
-        key = self._player_names[player], team
-        if key not in self.seats:
-            self.seats[key] = ReplayCar(team, HITBOX_OF_BODY.get(self._bodies.get((player, team), -1), 0))
-        return self.seats[key]
+        key = self._person(player), team
+        if key not in self._car_of:
+            car = ReplayCar(team, HITBOX_OF_BODY.get(self._bodies.get((player, team), -1), 0))
+            self._car_of[key] = car
+            self.cars.append(car)
+        return self._car_of[key]
 
     def _update_match(self, name: str, attribute: Mapping[str, Any]) -> None:
         if name == "ReplicatedStateName":
@@ -175,6 +234,10 @@ class Actors:
             self.clock = attribute["Int"]
         elif "Demolish" in name:
             self.cut = True
+        elif name == "TargetSpeed":
+            self.ball_target_speed = float(next(iter(attribute.values())))
+        else:
+            self.game.hear(name, attribute)
 
 
 def _stick(byte: int) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.replays.replay_actors import Actors
+from rlgym_bridge.recording.replays.replay_mode import GameKind
 from rlgym_bridge.recording.rotations import from_quaternions
 from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
 from rlgym_bridge.state import MatchState
@@ -22,7 +23,7 @@ from rlgym_bridge.state import MatchState
 _RECORDED: Final = ("throttle", "steer", "jump", "boost", "handbrake")
 _LEAST_VERSION: Final = 7  # of the network format: before it positions were whole uu
 _SLACK_SECONDS: Final = 5 / TICKS_PER_SECOND  # a body's state is up to 4 ticks older than its frame
-_MOST_CARS: Final = 4  # of a team
+_MOST_PLAYERS: Final = 64  # of a team over a whole match
 _BODY_NUMBERS: Final = 13
 _NO_VECTOR: Final = {"x": 0.0, "y": 0.0, "z": 0.0}
 _PART: Final = struct.Struct("<II")  # size and checksum, before each of a replay's two parts
@@ -41,13 +42,13 @@ def read_replay(path: Path) -> Recording:
         path: A `.replay` file with network frames, of 2018 or later.
 
     Returns:
-        The recording, with the cars of all players that were seen; one that is not there is not shown.
+        The recording, with a car for each player and team; one who is not there is not shown. Players of
+        more than four a team are all there, also those who came for others.
 
     Raises:
         ImportError: subtr-actor-py is not installed.
         OSError: The file cannot be read.
-        ValueError: It is no replay, cut off, damaged, too old, without frames, or with more than 4 players a
-            team.
+        ValueError: It is no replay, cut off, damaged, too old, or without frames.
     """
     replay = _parse(path)
     frames = (replay.get("network_frames") or {}).get("frames") or []
@@ -59,18 +60,24 @@ def read_replay(path: Path) -> Recording:
             f"{path} has network format {version}, expected {_LEAST_VERSION} or later: the game wrote "
             "whole-number positions then"
         )
-    actors = Actors(replay["objects"], replay["names"])
+    actors = Actors(replay["objects"], replay["names"], _arena(replay.get("properties")))
     rows = []
     for frame in frames:
         actors.advance(frame)
         rows.append(_row(frame["time"], actors))
-    blue = sum(seat.team == BLUE for seat in actors.seats.values())
-    teams = blue, len(actors.seats) - blue
-    if max(teams) > _MOST_CARS:
+    blue = sum(car.team == BLUE for car in actors.cars)
+    teams = blue, len(actors.cars) - blue
+    if max(teams) > _MOST_PLAYERS:
         raise ValueError(
-            f"{path} has {teams[0]} and {teams[1]} players, expected {_MOST_CARS} a team at most"
+            f"{path} has {teams[0]} and {teams[1]} players, expected {_MOST_PLAYERS} a team at most"
         )
     return _recording(path.name, rows, actors, teams)
+
+
+def _arena(properties: Any) -> str:
+    """Return the name of the arena, from the properties in a replay's header: a mapping, or pairs."""
+    found = dict(properties or ()).get("MapName", "")
+    return found if isinstance(found, str) else ""
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -132,14 +139,16 @@ class _Row(NamedTuple):
     clock: int
     ball_shown: bool
     ball: tuple[float, ...]
+    target_speed: float
     shown: tuple[bool, ...]
+    there: tuple[bool, ...]
     cars: tuple[tuple[float, ...], ...]
     boost: tuple[float, ...]
     controls: tuple[tuple[float, ...], ...]
 
 
 def _row(seconds: float, actors: Actors) -> _Row:
-    seats = actors.seats.values()
+    cars = actors.cars
     return _Row(
         seconds,
         actors.cut,
@@ -147,10 +156,12 @@ def _row(seconds: float, actors: Actors) -> _Row:
         actors.clock,
         actors.ball_shown,
         _numbers(actors.ball),
-        tuple(seat.shown for seat in seats),
-        tuple(_numbers(seat.body) for seat in seats),
-        tuple(seat.boost for seat in seats),
-        tuple(seat.controls() for seat in seats),
+        actors.ball_target_speed,
+        tuple(car.shown for car in cars),
+        tuple(car.there for car in cars),
+        tuple(_numbers(car.body) for car in cars),
+        tuple(car.boost for car in cars),
+        tuple(car.controls() for car in cars),
     )
 
 
@@ -170,33 +181,33 @@ def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
 
 
 def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[int, int]) -> Recording:
-    seats = list(actors.seats.values())
-    order = sorted(range(len(seats)), key=lambda seat: seats[seat].team)
-    state = MatchState(*teams, len(rows))
+    order = sorted(range(len(actors.cars)), key=lambda met: actors.cars[met].team)
+    state = MatchState(*teams, len(rows), most=_MOST_PLAYERS)
     seconds = np.array([row.seconds for row in rows])
     tick = np.round((seconds - seconds[0]) * TICKS_PER_SECOND).astype(np.int64)
     ball_shown = np.array([row.ball_shown for row in rows])
-    car_shown = np.zeros((len(rows), len(seats)), bool)
+    car_shown, car_present = np.zeros((2, len(rows), len(order)), bool)
 
     state.frame[:] = tick
     state.phase[:] = [row.phase for row in rows]
     state.clock[:] = [row.clock for row in rows]
     state.ball_known[:] = np.cumsum(ball_shown) > 0
     _fill(state, "ball", slice(None), np.array([row.ball for row in rows]))
-    for car, seat in enumerate(order):
-        state.car_player_id[:, car], state.car_team[:, car] = car, seats[seat].team
-        state.car_hitbox[:, car] = seats[seat].hitbox
-        since = next(at for at, row in enumerate(rows) if len(row.shown) > seat)
+    for car, met in enumerate(order):
+        state.car_player_id[:, car], state.car_team[:, car] = car, actors.cars[met].team
+        state.car_hitbox[:, car] = actors.cars[met].hitbox
+        since = next(at for at, row in enumerate(rows) if len(row.shown) > met)
         after = rows[since:]
-        car_shown[since:, car] = [row.shown[seat] for row in after]
-        state.car_boost_amount[since:, car] = [row.boost[seat] for row in after]
-        state.car_controls[since:, car] = [row.controls[seat] for row in after]
-        _fill(state, "car", (slice(since, None), car), np.array([row.cars[seat] for row in after]))
+        car_shown[since:, car] = [row.shown[met] for row in after]
+        car_present[since:, car] = [row.there[met] for row in after]
+        state.car_boost_amount[since:, car] = [row.boost[met] for row in after]
+        state.car_controls[since:, car] = [row.controls[met] for row in after]
+        _fill(state, "car", (slice(since, None), car), np.array([row.cars[met] for row in after]))
 
     tracks = [BodyMotion(state.ball_position, state.ball_linear_velocity, ball_shown)]
     tracks += [
         BodyMotion(state.car_position[:, car], state.car_linear_velocity[:, car], car_shown[:, car])
-        for car in range(len(seats))
+        for car in range(len(order))
     ]
     cut = np.array([row.cut for row in rows])
     hole = holes(seconds) | (np.diff(tick, prepend=tick[:1] - 1) <= 0)
@@ -216,14 +227,25 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
         car_shown=car_shown,
         clock=TimeBase.FRAMES,
         inputs=Inputs.APPLIED,
-        inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(seats), 1)),
+        inputs_recorded=np.tile([name in _RECORDED for name in CONTROL_NAMES], (len(order), 1)),
+        car_present=car_present,
+        ball_target_speed=np.array([row.target_speed for row in rows]),
+        mode=actors.game.mode,
+        mutators=actors.game.mutators,
         notes=[
+            *_game_notes(actors.game),
             "inputs are those of frames, about 30 a second; pitch, yaw and roll are not in replays",
             "jump is 1 while a jump pushes, and in the frame in which a double jump or dodge begins",
             "boost amounts are told now and then: in between they fall by what burning takes",
             *(f"{text}: {count.sum()}" for text, count in counts.items() if count.any()),
         ],
     )
+
+
+def _game_notes(game: GameKind) -> list[str]:
+    """Return sentences on what was played, where it is not soccar without mutators."""
+    notes = [] if game.mode == "Soccar" else [f"the match is one of {game.mode}"]
+    return notes + ([f"it was played with {', '.join(game.mutators)}"] if game.mutators else [])
 
 
 def _fill(state: MatchState, body: str, where: Any, numbers: np.ndarray) -> None:

@@ -1,0 +1,128 @@
+"""Recognise from a replay's own actors and settings which game was played: mode, ball, arena, mutators.
+
+The names are those that the parser knows (boxcars, in subtr-actor-py 1.5.1), and RLBotServer's names of
+mutators. Replays of soccar were at hand; what is said here of other modes follows from these names alone.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_EVENT: Final = re.compile(r"Archetypes\.(?:GameEvent|KnockOut)\.GameEvent_([A-Za-z]+)", re.IGNORECASE)
+_GAME: Final = re.compile(r"GameInfo_(\w+)\.\w+\.GameInfo_\w+:", re.IGNORECASE)
+_BALL: Final = re.compile(r"Archetypes\.Ball\.(?!BallComponent|BallSpawner|\w*Spawner)(\w+)$")
+_WITHOUT: Final = re.compile(r"(private|splitscreen|lan)$")
+_MODES: Final = {
+    "soccar": "Soccar", "season": "Soccar", "fte": "Soccar", "tutorial": "Soccar",
+    "basketball": "Hoops", "breakout": "Dropshot", "hockey": "Snowday", "items": "Rumble",
+    "godball": "Heatseeker", "football": "Gridiron", "knockout": "Knockout",
+}  # fmt: skip
+"""Modes by what the names of their game events and game infos have in the middle, in lower case."""
+
+_BALLS: Final = {
+    "ball_default": "Soccar", "ball_training": "Soccar", "ball_puck": "Snowday", "ball_god": "Heatseeker",
+    "ball_basketball": "Hoops", "ball_breakout": "Dropshot", "ball_football": "Gridiron",
+}  # fmt: skip
+_ARENAS: Final = {"hoops": "Hoops", "shattershot": "Dropshot"}
+"""Modes by how the names of their arenas begin, in lower case."""
+
+_ODD_ARENAS: Final = ("labs_", "arc_p", "wasteland_p", "wasteland_night_p", "neotokyo_p", "throwback")
+"""How the names of arenas begin in which soccar is played, and whose shape is not the standard one."""
+
+_NEUTRAL: Final = {
+    "ReplicatedBallScale": ("size of the ball", 1.0),
+    "ReplicatedBallGravityScale": ("gravity of the ball", 1.0),
+    "ReplicatedBallMaxLinearSpeedScale": ("top speed of the ball", 1.0),
+    "ReplicatedWorldBounceScale": ("bounciness of the ball", 1.0),
+    "ReplicatedAddedCarBounceScale": ("bounciness of cars against the ball", 1.0),
+    "AddedBallForceMultiplier": ("force of hits", 1.0),
+    "AddedCarForceMultiplier": ("force of bumps", 1.0),
+    "ReplicatedCarScale": ("size of cars", 1.0),
+    "ReplicatedCarMaxLinearSpeedScale": ("top speed of cars", 1.0),
+    "BoostModifier": ("strength of boost", 1.0),
+    "TotalGameBalls": ("number of balls", 1),
+}
+"""Attributes that say a mutator, for people, and the value at which it changes nothing."""
+
+_FLAGS: Final = {
+    "bUnlimitedJumps": "unlimited jumps",
+    "bUnlimitedTimeForDodge": "unlimited time for a dodge",
+}
+_HARMLESS: Final = re.compile(
+    r"(\d+Minutes|UnlimitedTime|MaxTime\w*|Max\d*|Overtime\w*|\d+Games|Bots\w*|\w*Respawn|DisableGoalDelay"
+    r"|NoDemolish|DemolishAll|AlwaysDemolish\w*|\w*Booster|\w*Recharge|\w*Score\d+|Possession\w*"
+    r"|ThirtySeconds|HauntedAudio|None|Default)",
+    re.IGNORECASE,
+)
+"""Names of mutators that change neither what moves bodies nor the shape of anything."""
+
+_WORD: Final = re.compile(r"\w{1,40}")
+
+
+class GameKind:
+    """The game that a replay shows, as far as its frames have told.
+
+    Args:
+        arena: The name of the arena; empty where the replay does not say it.
+    """
+
+    def __init__(self, arena: str = "") -> None:
+        self._arena = arena.lower()
+        self._events: dict[str, None] = {}  # in the order of appearance
+        self._balls: dict[str, None] = {}
+        self._mutators: dict[str, None] = {}
+        for begins, mode in _ARENAS.items():
+            if self._arena.startswith(begins):
+                self._events[mode] = None
+        if self._arena.startswith(_ODD_ARENAS):
+            self._mutators[f"arena {self._arena}, whose shape is not the standard one"] = None
+
+    @property
+    def mode(self) -> str:
+        """Name of the mode: RLBot's names, several joined by "and", or what the replay calls it."""
+        told = [one for one in self._events if one != "Soccar"]
+        if not told:
+            told = [_BALLS[one] for one in self._balls if _BALLS.get(one, "Soccar") != "Soccar"]
+        return " and ".join(dict.fromkeys(told)) or "Soccar"
+
+    @property
+    def mutators(self) -> list[str]:
+        """Differences from the rules of the mode, for people; empty where there are none."""
+        own = {"Soccar", self.mode}
+        odd = [f"ball {one.removeprefix('ball_')}" for one in self._balls if _BALLS.get(one) not in own]
+        return [*odd, *self._mutators]
+
+    def meet(self, kind: str) -> None:
+        """Take in an actor's kind."""
+        if event := _EVENT.match(kind) or _GAME.match(kind):
+            name = _WITHOUT.sub("", event[1].lower())
+            self._events[_MODES.get(name, event[1])] = None
+        elif ball := _BALL.match(kind):
+            self._balls[ball[1].lower()] = None  # cases differ: Ball_BasketBall, Ball_Basketball
+        elif "SpecialPickup" in kind:
+            self._events["Rumble"] = None
+
+    def hear(self, name: str, attribute: Mapping[str, Any]) -> None:
+        """Take in an attribute of any actor, by the end of its name."""
+        if name in _NEUTRAL:
+            what, neutral = _NEUTRAL[name]
+            value = next(iter(attribute.values()))
+            if isinstance(value, int | float) and abs(value - neutral) > 1e-3:
+                self._mutators[f"{what} {value:g} in place of {neutral:g}"] = None
+        elif name in _FLAGS and any(value is True for value in attribute.values()):
+            self._mutators[_FLAGS[name]] = None
+        elif name == "MatchSettings":
+            self._hear_settings(next(iter(attribute.values())))
+
+    def _hear_settings(self, settings: Any) -> None:
+        """Take in the settings of a private match; its name and password are not looked at."""
+        names = settings.get("mutators") if isinstance(settings, Mapping) else None
+        for name in _words(names if isinstance(names, Sequence) else ()):
+            if not _HARMLESS.fullmatch(name):
+                self._mutators[f"mutator {name}"] = None
+
+
+def _words(names: Sequence[Any]) -> list[str]:
+    """Return the words in names of mutators, which may be lists joined by commas."""
+    joined = ",".join(one for one in ([names] if isinstance(names, str) else names) if isinstance(one, str))
+    return [word for word in re.split(r"[,\s]+", joined) if _WORD.fullmatch(word)]
