@@ -12,6 +12,7 @@ from rlgym.api import RLGym, StateMutator
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition as RLGymsTimeout
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
+from rlgym_bridge.client import agent_connections
 from rlgym_bridge.client.own_players import match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import (
@@ -27,6 +28,13 @@ from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.game import Phase
 from tests.support.rlgym_worlds import STANDARD, Env, serving
+from tests.support.short_waits import shorten_answer_wait, shorten_countdown
+
+
+@pytest.fixture(autouse=True)
+def short_countdowns(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_countdown(monkeypatch)
+
 
 BOOST = 18  # of the lookup table: straight on
 IDLE = 8
@@ -68,15 +76,17 @@ def step(env: Env, action: int = BOOST) -> tuple[int, Any]:
     return env.state.tick_count - before, said
 
 
-def test_lockstep_waits_longer_for_a_learner_than_for_bots() -> None:
+def test_lockstep_waits_longer_for_a_learner_than_for_bots(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_answer_wait(monkeypatch)
     with playing() as (env, engine):
-        for pause in (0.0, 4.5, 0.0):  # three answers missed, a second each, is what a bot is given up for
+        for pause in (0.0, 1.5, 0.0):  # three answers missed, 0.3 s each, is what a bot is given up for
             time.sleep(pause)
             assert [step(env)[0] for _ in range(3)] == [TICKS] * 3
         assert engine.lost_ticks == 0
 
 
-def test_a_lockstep_match_stands_still_in_a_pause() -> None:
+def test_a_lockstep_match_stands_still_in_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_answer_wait(monkeypatch)
     match = match_of(1, 1)
     frames: list[int] = []
 
@@ -89,7 +99,7 @@ def test_a_lockstep_match_stands_still_in_a_pause() -> None:
         step(env)
         time.sleep(0.2)  # until the packet after the step is out
         sent = len(frames)
-        time.sleep(4.0)
+        time.sleep(1.2)
         assert len(frames) == sent
 
 
@@ -111,7 +121,8 @@ def test_in_real_time_a_step_after_a_pause_says_what_it_missed(
     assert gaps[0].startswith(f"a step spanned {spanned} ticks in place of 8")
 
 
-def test_in_real_time_a_step_after_a_pause_shows_the_present() -> None:
+def test_in_real_time_a_step_after_a_pause_shows_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_connections, "_MOST_PACKETS", 100)
     newest = [0]
 
     def note(data: bytes) -> None:
@@ -121,7 +132,7 @@ def test_in_real_time_a_step_after_a_pause_shows_the_present() -> None:
 
     with playing("realtime", server={"on_packet": note}) as (env, _):
         step(env)
-        time.sleep(9.0)  # 1,080 packets: more than are read at once
+        time.sleep(1.5)  # 180 packets: more than are read at once
         step(env)
         assert newest[0] - env.state.tick_count <= 60
 

@@ -13,6 +13,7 @@ from rlgym_bridge.server import clients as server_clients
 from rlgym_bridge.server.wire import framed
 from tests.support.processes import child
 from tests.support.raw_client import RawClient, connect, settle
+from tests.support.short_waits import shorten_farewell
 from tests.support.stepped_match import HERE
 
 ROOT = HERE.parent.parent
@@ -40,7 +41,7 @@ def test_a_server_waits_for_a_free_handle_without_spinning():
     with in_its_own_process("starve") as process:
         port = int(process.stdout.readline())
         crowd = [RawClient(port) for _ in range(80)]
-        time.sleep(2.0)
+        time.sleep(0.5)
         for one in crowd:
             one.socket.close()
         RawClient(port).send(flat.StopCommand(shutdown_server=True))
@@ -88,7 +89,8 @@ def test_one_client_too_many_is_turned_away_and_the_log_says_so(lobby, room_for_
     assert "more than 4 connections" in caplog.text and "turned away" in caplog.text
 
 
-def test_goodbyes_do_not_hold_up_the_end_of_a_match(lobby):
+def test_goodbyes_do_not_hold_up_the_end_of_a_match(lobby, monkeypatch):
+    shorten_farewell(monkeypatch)
     port = lobby.clients.listener.getsockname()[1]
     strangers = [connect(lobby, flat.DisconnectSignal())]
 

@@ -20,12 +20,18 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
 from rlgym_bridge.server.hosting import HostedMatch
 from tests.support.processes import run_to_end
+from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
 from tests.support.stepped_match import HERE, match_of, player
 
 
 @pytest.fixture(autouse=True)
 def logs_of_bots_in_the_tests_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def goodbyes_are_short(monkeypatch):
+    shorten_farewell(monkeypatch)
 
 
 def lockstep(**settings):
@@ -41,13 +47,13 @@ def no_bots_running():
 def test_two_rlbot_bots_play_a_match_to_its_end():
     packets, stati = [], []
     with lockstep(
-        seed=3, seconds=15.0, max_overtime=20.0, on_packet=packets.append, on_progress=stati.append
+        seed=3, seconds=6.0, max_overtime=6.0, on_packet=packets.append, on_progress=stati.append
     ) as server:
         result = server.play(match_of(player(0, name="A"), player(1, name="B")))
     phases = [int(flat.CorePacket.unpack(one).message.match_info.match_phase) for one in packets]
     assert phases[:480] == [Phase.COUNTDOWN] * 480
     assert (phases[480], phases[-1]) == (Phase.KICKOFF, Phase.ENDED)
-    assert result.ticks == len(packets) > 480 + 15 * 120
+    assert result.ticks == len(packets) > 480 + 6 * 120
     assert result.ended_by in ("time", "overtime goal", "max overtime: draw")
     assert (result.winner == "draw") == (result.score[0] == result.score[1])
     assert (result.seed, result.server_late) == (3, 0)
@@ -63,7 +69,8 @@ def test_two_rlbot_bots_play_a_match_to_its_end():
     assert no_bots_running()
 
 
-def test_in_real_time_ticks_are_due_120_times_a_second():
+def test_in_real_time_ticks_are_due_120_times_a_second(monkeypatch):
+    shorten_countdown(monkeypatch)
     with MatchServer(max_kickoff=0.5) as server:
         result = server.play(match_of(player(0), player(1)))
     # Never ahead of time; how far behind it may fall is the machine's affair, and that of `make bench`.
@@ -80,8 +87,8 @@ from tests.support.watched_matches import watching
 sha = hashlib.sha256()
 mutators = flat.MutatorSettings(boost_amount=flat.BoostAmountMutator.UnlimitedBoost)
 match = match_of(*[player(team, "ram") for team in (0, 0, 1, 1)], mutators=mutators)
-with watching() as watch, MatchServer(pace="lockstep", seed=int(sys.argv[1]), seconds=20.0,
-                                      max_overtime=5.0, on_packet=sha.update) as server:
+with watching() as watch, MatchServer(pace="lockstep", seed=int(sys.argv[1]), seconds=8.0,
+                                      max_overtime=1.0, on_packet=sha.update) as server:
     result = server.play(match)
 watch.check()
 print(json.dumps([sha.hexdigest(), result.ticks, sum(bot.demolitions for bot in result.bots)]))
@@ -103,13 +110,13 @@ def test_two_processes_send_the_same_packets_of_a_seeded_2v2():
 
 
 def test_a_bot_that_crashes_is_reported_and_the_match_goes_on():
-    with lockstep(seconds=10.0, max_overtime=1.0) as server:
+    with lockstep(seconds=3.0, max_overtime=0.1) as server:
         result = server.play(match_of(player(0, "crash", "Poor"), player(1)))
     poor, other = result.bots
     assert (poor.connected, poor.crashed, poor.exit_code) == (False, True, 3)
     assert "out of luck" in poor.log_tail
     assert (other.crashed, other.late) == (False, 0)
-    assert other.replies == result.ticks > 480 + 1200
+    assert other.replies == result.ticks > 480 + 360
     assert result.ended_by != "no bots left"
 
 
@@ -140,8 +147,9 @@ def test_controls_that_are_no_numbers_are_dropped_and_counted():
     assert (result.bots[0].late, result.bots[1].invalid_inputs) == (0, 0)
 
 
-@pytest.mark.timeout(120)  # a wait for each tick would take ten minutes
-def test_a_bot_that_never_answers_costs_three_waits():
+@pytest.mark.timeout(60)  # a wait for each tick would take three minutes
+def test_a_bot_that_never_answers_costs_three_waits(monkeypatch):
+    shorten_answer_wait(monkeypatch)
     with lockstep(seconds=2.0, max_overtime=0.1, max_kickoff=10.0) as server:
         result = server.play(match_of(player(0, "silent"), player(1)))
     silent, other = result.bots
@@ -173,8 +181,8 @@ def test_a_bot_that_never_connects_is_named_after_the_timeout():
 
 def test_a_bot_that_never_gets_ready_is_named_after_the_timeout():
     with (
-        lockstep(connect_timeout=3.0) as server,
-        pytest.raises(MatchCalledOff, match=r"'Bot' .*did not say that it is ready within 3 s"),
+        lockstep(connect_timeout=2.0) as server,
+        pytest.raises(MatchCalledOff, match=r"'Bot' .*did not say that it is ready within 2 s"),
     ):
         server.play(match_of(player(0, "unready")))
     assert no_bots_running()
@@ -198,7 +206,7 @@ def test_a_folder_that_is_not_there_is_named():
 
 def test_a_hivemind_drives_both_cars_from_one_process():
     hive = [player(0, "hive", "Hive", hivemind=True) for _ in range(2)]
-    with lockstep(seconds=5.0, max_overtime=0.1) as server:
+    with lockstep(seconds=2.0, max_overtime=0.1) as server:
         result = server.play(match_of(*hive, player(1), player(1)))
     assert [bot.replies for bot in result.bots] == [result.ticks] * 4
     assert [bot.name for bot in result.bots] == ["Hive", "Hive (2)", "Bot", "Bot (2)"]

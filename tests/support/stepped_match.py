@@ -59,11 +59,17 @@ def kicked_off(
     physics: Physics | None = None,
     **dialect: str,
 ) -> Match:
-    """Return a match at its first Kickoff packet; it speaks the dialect named by point."""
+    """Return a match at its first Kickoff packet; it speaks the dialect named by point.
+
+    Of the countdown only the first packet is built.
+    """
     match = Match(
         seats(team_size, bodies), course, physics, seed=seed, on_kickoff=on_kickoff, dialect=Dialect(dialect)
     )
-    to_phase(match, Phase.KICKOFF)
+    match.packet()
+    while match.referee.phase != Phase.KICKOFF:
+        match.advance()
+    match.packet()
     return match
 
 

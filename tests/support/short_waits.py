@@ -1,0 +1,27 @@
+"""Shorter waits of the match server, for tests that would only wait."""
+
+from typing import Final
+
+import pytest
+
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server import clients, pace, referee
+from tests.packet_checker import phases
+
+COUNTDOWN_TICKS: Final = 60
+
+
+def shorten_countdown(patch: pytest.MonkeyPatch) -> None:
+    """Let countdowns of matches in this process last half a second, for their packets' checker too."""
+    patch.setattr(referee, "COUNTDOWN_TICKS", COUNTDOWN_TICKS)
+    patch.setitem(phases._LENGTH, Phase.COUNTDOWN, COUNTDOWN_TICKS)
+
+
+def shorten_farewell(patch: pytest.MonkeyPatch) -> None:
+    """Let clients that do not close their connection after a goodbye hold nobody up."""
+    patch.setattr(clients, "_FAREWELL_SECONDS", 0.2)
+
+
+def shorten_answer_wait(patch: pytest.MonkeyPatch) -> None:
+    """Let lockstep wait for an answer for 0.3 s."""
+    patch.setattr(pace, "_ANSWER_SECONDS", 0.3)
