@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.settings import TrainingSettings
@@ -54,7 +54,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, and write how it ended where that is wanted."""
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json, inputs=options.config)
     changes = {
         name: getattr(options, name)
         for name in ("steps", "out", "start_from")
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         raise RuntimeError(f"{error}\n{_what_is_left(settings)}") from error
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
-    return 0 if shared.write_json(options.json, result) else 2
+    return 0 if output_files.write_json(options.json, result) else 2
 
 
 def _what_is_left(settings: TrainingSettings) -> str:

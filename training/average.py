@@ -16,7 +16,7 @@ import numpy as np
 import safetensors.numpy
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import MANIFEST_FILE, all_checkpoints, read_files, write_files
 from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
 
@@ -84,7 +84,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="average the N newest checkpoints of the run (default: %(default)s)",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="policy folder to write")
+    parser.add_argument(
+        "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
+    )
     parser.add_argument(
         "--selection",
         choices=SELECTIONS,
@@ -96,7 +98,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json)
+    output_files.check_output_folder(options.out, options.json, options.folders)
     folders = options.folders
     if len(folders) == 1:
         every = all_checkpoints(folders[0])
@@ -106,12 +109,10 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.folders[0]} has {len(every)} checkpoints, and --newest is {options.newest}, "
                 "expected two or more of both"
             )
-    if options.out.absolute() in [folder.absolute() for folder in folders]:
-        raise ValueError(f"--out {options.out} is one of the policies to average, expected another folder")
     average(folders, options.out, options.selection)
     names = [folder.name for folder in folders]
     say(f"{options.out}: the mean of {', '.join(names)}")
-    return 0 if shared.write_json(options.json, {"out": str(options.out), "average_of": names}) else 2
+    return 0 if output_files.write_json(options.json, {"out": str(options.out), "average_of": names}) else 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,9 +16,10 @@ import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.backend_bases import FigureCanvasBase
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from training.runs.progress_table import read_table
 
 _SHOWN = {
@@ -114,12 +115,26 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_output_options(parser)
 
 
+def _picture(options: argparse.Namespace) -> Path:
+    """Return the file to draw, once it and `--touches` are checked."""
+    if not 0 <= options.touches < math.inf:
+        raise ValueError(f"--touches is {options.touches}, expected a number, 0 or more")
+    if options.out is None:
+        return Path(options.runs[0], "curves.png")
+    known = [f".{kind}" for kind in sorted(FigureCanvasBase.get_supported_filetypes())]
+    if options.out.suffix.lower() not in known:
+        raise ValueError(
+            f"--out is {options.out}, expected a file whose name ends with one of {', '.join(known)}"
+        )
+    return Path(options.out)
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
-    shared.check_outputs(options.json)
+    picture = _picture(options)
     curves = [read_curve(run) for run in options.runs]
-    picture = options.out or options.runs[0] / "curves.png"
+    output_files.check_outputs(options.json, picture)
     draw(curves, picture)
     say(str(picture))
     heads = f"{'run':>16} {'steps':>13} {'touches':>8} {'goals':>6} {'rating':>7}"
@@ -136,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
         rows.append(
             {"run": curve.name, "steps": int(curve.steps[-1]), **numbers, "steps_to_touches": steps_to}
         )
-    return 0 if shared.write_json(options.json, rows) else 2
+    return 0 if output_files.write_json(options.json, rows) else 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import policy_path
 from training.play_options import add_options, how
 from training.policy_matches import MatchTotals, play_matches, team_size_of
@@ -219,7 +219,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json)
     a, b = policy_path(options.a), policy_path(options.b)
     found = evaluate(
         a,
@@ -243,7 +243,7 @@ def run(options: argparse.Namespace) -> int:
         "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,
         "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
     }  # fmt: skip
-    return 0 if shared.write_json(options.json, result) else 2
+    return 0 if output_files.write_json(options.json, result) else 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

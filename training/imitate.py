@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.behaviour_cloning import Imitation, imitate
@@ -23,8 +23,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="RECORDING", help="recorded by rlgym-bridge match --record (.mcap)"
     )
     parser.add_argument(
-        "--out", default="runs/imitation", metavar="DIR", help="policy folder to write (default: %(default)s)"
-    )
+        "--out", type=output_files.folder_name, default=Path("runs/imitation"), metavar="DIR",
+        help="policy folder to write (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--bot", action="append", metavar="ID",
         help="agent id of a bot to imitate, as `rlgym-bridge inspect` shows it; may be repeated (default: "
@@ -74,7 +75,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json, inputs=map(Path, options.files))
+    output_files.check_output_folder(options.out, options.json)
     how = {
         name: getattr(options, name)
         for name in ("commanded", "held_out", "layers", "epochs", "learning_rate", "seed")
@@ -83,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         add_module_folders(Path.cwd())
     how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]
     found = imitate(options.files, options.out, bots=options.bot, say=say, **how)
-    written = shared.write_json(options.json, found.to_json())
+    written = output_files.write_json(options.json, found.to_json())
     _tell(options.out, found, say)
     return 0 if written else 2
 
@@ -98,7 +100,7 @@ def _modules_of(run: str) -> tuple[str, ...]:
     return modules
 
 
-def _tell(out: str, found: Imitation, say: Callable[[str], None]) -> None:
+def _tell(out: Path, found: Imitation, say: Callable[[str], None]) -> None:
     learned = "which it learned" if found.corrected else "and it learned what was commanded"
     say(f"{out}: learned from {found.steps:,} decisions of {', '.join(found.bots)}")
     if found.differing:

@@ -15,7 +15,7 @@ from random import Random
 from openskill.models import PlackettLuce
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
 from rlgym_bridge.policy.load_player import CHASER
 from training.evaluate import evaluate
@@ -123,7 +123,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json)
     if options.most < 2:
         raise ValueError(f"--most is {options.most}, expected 2 or more")
     players = [*checkpoints(options.run, options.most), CHASER]
@@ -133,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")
     say("everybody starts at 25; at least: rating less three deviations")
     rows = [{"name": one.name, "mean": one.mean, "deviation": one.deviation} for one in ratings]
-    return 0 if shared.write_json(options.json, rows) else 2
+    return 0 if output_files.write_json(options.json, rows) else 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import run_command
+from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy.files import policy_path
 from training.evaluate import Evaluation, evaluate
@@ -133,7 +133,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json)
     a, b = policy_path(options.a), policy_path(options.b)
     played = how(options, options.a, options.b)
     training = evaluate(a, b, options.matches, team_size=1, **played)
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
     keys = ("training", "server", "ratio", "low", "high")
     rows = [dict(zip(keys, map(float, row), strict=True)) for row in zip(*columns, strict=True)]
     result = {"matches": options.matches, "a_minute": dict(zip(names, rows, strict=True))}
-    return 0 if shared.write_json(options.json, result) else 2
+    return 0 if output_files.write_json(options.json, result) else 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

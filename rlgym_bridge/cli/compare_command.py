@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.findings.comparison_result import Comparison
 from rlgym_bridge.compare.findings.drift import WINDOWS
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if options.fit is not None and options.fit.suffix != ".toml":
         raise ValueError(f"--fit is {options.fit}, expected a file to write, whose name ends with .toml")
     read = [*options.files, *(options.against or ()), options.columns]
-    shared.check_outputs(options.json, options.html, options.fit, inputs=read)
+    output_files.check_outputs(options.json, options.html, options.fit, inputs=read)
     if options.windows < 1:
         raise ValueError(f"--windows is {options.windows}, expected 1 or more")
     if options.against is not None:
@@ -87,11 +88,11 @@ def run(options: argparse.Namespace) -> int:
     with console.status(f"simulating {plural(len(recordings), 'recording')} ..."):
         found = compare_recordings(*recordings, windows=options.windows)
     # Written before anything is printed: a reader of the output may leave.
-    written = shared.write_json(options.json, found.as_json())
+    written = output_files.write_json(options.json, found.as_json())
     if options.fit is not None:
-        written &= shared.write(options.fit, fit_as_toml(found))
+        written &= output_files.write(options.fit, fit_as_toml(found))
     if options.html is not None:
-        written &= shared.write(options.html, report(found))
+        written &= output_files.write(options.html, report(found))
     _print(console, found)
     for path in (options.fit, options.html):
         if path is not None and written:
@@ -110,9 +111,9 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         [read_match(file, shadow=False) for file in files] for files in (options.files, options.against)
     )
     found = against(here, there)
-    if not shared.write_json(options.json, {"against": found.as_json()}):
+    if not output_files.write_json(options.json, {"against": found.as_json()}):
         return 2
-    if options.html is not None and not shared.write(options.html, report_against(found)):
+    if options.html is not None and not output_files.write(options.html, report_against(found)):
         return 2
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("differs", overflow="fold")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.spec import Components, component_factory, environment
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.policy.fingerprint import action_space
@@ -39,7 +40,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--env", required=True, metavar="MODULE:FUNCTION",
         help="returns the RLGym it was trained in, or rlgym-ppo's wrapper; the bot needs the module, too",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="policy folder to write")
+    parser.add_argument(
+        "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
+    )
     parser.add_argument(
         "--selection", choices=SELECTIONS, default="sample",
         help="sample draws actions as training did, argmax plays the likeliest (default: %(default)s)",
@@ -61,7 +64,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, save, and say what came of it."""
     add_module_folders(Path.cwd())  # --env names a module
-    shared.check_outputs(options.json, None, None)
+    output_files.check_outputs(options.json, inputs=[options.checkpoint])
+    output_files.check_output_folder(options.out, options.json, [options.checkpoint])
     network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
     components = component_factory(None, None, options.env, allow=None)()
     teams, hitbox = _cars(options.env)
@@ -105,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
             f"written to {options.out}; to play it:\n"
             f"rlgym-bridge match --blue {options.out} --orange chaser --allow-modules {module}"
         )
-    return 0 if shared.write_json(options.json, found) else 2
+    return 0 if output_files.write_json(options.json, found) else 2
 
 
 def _cars(name: str) -> tuple[set[tuple[int, int]], str]:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.export import write_csv, write_parquet
 from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
@@ -35,20 +36,22 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, print, and export."""
     console = shared.console_of(options)
-    shared.check_outputs(options.json, options.csv, options.parquet, inputs=[options.file, options.columns])
+    output_files.check_outputs(
+        options.json, options.csv, options.parquet, inputs=[options.file, options.columns]
+    )
     recording = open_recording(options.file, options.columns)
     found = summary(recording)
     if options.csv is not None:
-        with shared.naming(options.csv):
+        with output_files.naming(options.csv):
             write_csv(recording, options.csv)
     if options.parquet is not None:
-        with shared.naming(options.parquet):
+        with output_files.naming(options.parquet):
             write_parquet(recording, options.parquet)
     _print(console, recording, found)
     for path in (options.csv, options.parquet):
         if path is not None:
             console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    return 0 if shared.write_json(options.json, found) else 2
+    return 0 if output_files.write_json(options.json, found) else 2
 
 
 def summary(recording: Recording) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rlbot import flat
 from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
 from rlgym_bridge.cli.outcome import find_refusal, print_result, read_bot_report, summarise
 from rlgym_bridge.cli.real_match import play_real_match
@@ -103,7 +104,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
     console = shared.console_of(options)
-    shared.check_outputs(options.json)
+    read = [options.config or Path(MATCH_FILE), options.physics, *_bot_files(options)]
+    output_files.check_outputs(options.json, inputs=read)
+    output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
     impairments = shared.impairments_of(options)
     if real_game and impairments != Impairments():
@@ -145,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
         finally:
             recorded.finish()
         told = [read_bot_report(path) for path in reports]
-    written = shared.write_json(options.json, summarise(result, told, recorded.file))
+    written = output_files.write_json(options.json, summarise(result, told, recorded.file))
     print_result(console, result, told)
     if recorded.failed is not None:
         print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
@@ -157,6 +160,11 @@ def run(options: argparse.Namespace) -> int:
         bot.crashed or told[bot.index].faults for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
+
+
+def _bot_files(options: argparse.Namespace) -> list[Path]:
+    """Return what `--blue` and `--orange` name, files or not."""
+    return [Path(bot) for bot in (*(options.blue or ()), *(options.orange or ()))]
 
 
 def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:

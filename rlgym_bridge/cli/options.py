@@ -1,15 +1,13 @@
-"""Define the options that several commands share, and write their results."""
+"""Define the options that several commands share, and print their results."""
 
 import argparse
-import json
 import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -237,64 +235,3 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> None:
-    """Check before the work that its results can be written; no empty file is left.
-
-    Args:
-        paths: Files to write, all different; None for an output that was not asked for.
-        inputs: Files that are read, which no output may replace.
-
-    Raises:
-        ConfigError: Two are the same file, or one is a pipe that may have no reader.
-        OSError: One cannot be written.
-    """
-    given = [path for path in paths if path is not None]
-    read = [path for path in inputs if path is not None and path.exists()]
-    for number, path in enumerate(given):
-        if any(path.resolve() == other.resolve() for other in given[:number]):
-            raise ConfigError(f"{path} is given for two outputs, expected a file for each")
-        if path.exists() and any(path.samefile(other) for other in read):
-            raise ConfigError(f"{path} is read and would be replaced by an output, expected another file")
-        # A pipe of the shell (/dev/stdout, /dev/fd/63) is read; opening any other may wait for ever.
-        if path.is_fifo() and not path.is_relative_to("/dev"):
-            raise ConfigError(f"{path} is a named pipe, expected a file to write to")
-        new = not path.exists()
-        if new:
-            path = path.resolve()  # a link to a file that has yet to be made stays
-        with path.open("a"):
-            pass
-        if new:
-            path.unlink()
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Add the name of the file to errors: those of a full disk lack it."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def write(path: Path | None, text: str) -> bool:
-    """Write a result to a file, if one is given.
-
-    Returns:
-        Whether it was written, or no file was given; otherwise an error has been printed.
-    """
-    if path is None:
-        return True
-    try:
-        with naming(path):
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return False
-    return True
-
-
-def write_json(path: Path | None, result: Mapping[str, Any] | Sequence[Any]) -> bool:
-    """Write a result where `--json` says; see `write`."""
-    return write(path, json.dumps(result, indent=2) + "\n")

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.parity.check import compare
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     if any((options.env, options.obs, options.parser, options.allow_modules)):  # they name modules
         add_module_folders(Path.cwd())
     console = shared.console_of(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json)
     if options.ticks < 1:
         raise ConfigError(f"--ticks is {options.ticks}, expected 1 or more")
     if options.seed < 0:
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    if not shared.write_json(options.json, found.as_json()):
+    if not output_files.write_json(options.json, found.as_json()):
         return 2
     return 1 if found.mismatches else 0
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.measuring_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.agent_connections import NoServer
@@ -64,12 +65,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the server, print and perhaps write what it said."""
     console = shared.console_of(options)
-    shared.check_outputs(options.json, options.out, options.log)
+    output_files.check_outputs(options.json, options.out, options.log)
     with _log_to(options.log) as log:
         report, where = _ask(options, log)
     text = report.toml(where)
-    kept = shared.write(options.out, text)
-    written = shared.write_json(options.json, report.as_json()) and kept
+    kept = output_files.write(options.out, text)
+    written = output_files.write_json(options.json, report.as_json()) and kept
     _print(console, report)
     if options.out is None:
         console.print(f"\n{escape(text)}\n--out FILE keeps it", soft_wrap=True)
@@ -90,7 +91,7 @@ def _log_to(path: Path | None) -> Iterator[BinaryIO | None]:
     try:
         yield log
     finally:
-        with shared.naming(path):
+        with output_files.naming(path):
             log.close()  # writes what is left
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
@@ -45,7 +45,7 @@ class RecordedMatch:
             raise ConfigError(f"--record is {file}, expected a file whose name ends with .mcap")
         if self.file.exists():
             raise ConfigError(f"--record is {file}, which is there already; expected a new file")
-        shared.check_outputs(self.file)
+        output_files.check_outputs(self.file)
         if parts := left_over(self.file):
             raise ConfigError(
                 f"--record is {file}, but beside it lie {', '.join(one.name for one in parts)}, left by a "

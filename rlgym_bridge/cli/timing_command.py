@@ -9,6 +9,7 @@ from rich.table import Table
 from rlbot import flat
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.measuring_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.client.agent_connections import AgentConnections, NoServer
@@ -51,10 +52,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Play, and print what was measured."""
     console = shared.console_of(options)
-    shared.check_outputs(options.json)
+    output_files.check_outputs(options.json)
     timing = _measure(options)
     _print(console, timing)
-    if not shared.write_json(options.json, timing.as_json()):
+    if not output_files.write_json(options.json, timing.as_json()):
         return 2
     return 0 if timing.input_latency is not None else 1
 

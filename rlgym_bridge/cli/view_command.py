@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.recording.open import open_recording
 
 _WAIT_SECONDS = 0.2
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the recording, write it as Rerun's file, and show that."""
     console = shared.console_of(options)
     write_rrd = _writer()
-    shared.check_outputs(options.save, inputs=[options.file, options.columns])
+    output_files.check_outputs(options.save, inputs=[options.file, options.columns])
     recording = open_recording(options.file, options.columns)
     for note in recording.notes:
         console.print(escape(note), soft_wrap=True)

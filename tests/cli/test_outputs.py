@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.cli import main, options
-from rlgym_bridge.cli.options import check_outputs, write_json
+from rlgym_bridge.cli import main, output_files
+from rlgym_bridge.cli.output_files import check_output_folder, check_outputs, write_json
 from rlgym_bridge.probe import ProbeReport
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.server import ConfigError
@@ -90,7 +90,7 @@ def test_what_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     check_outputs(tmp_path / "old", tmp_path / "new", None)
     assert (tmp_path / "old").read_text() == "kept"
     assert not (tmp_path / "new").exists()
-    assert options.write(None, "nowhere")
+    assert output_files.write(None, "nowhere")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
@@ -139,3 +139,86 @@ sys.exit(7)"""
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 7
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["match", "--physics", "map.toml", "--json", "map.toml"], ["match", "map.toml", "--json", "map.toml"],
+        ["match", "--blue", "map.toml", "--json", "map.toml"], ["train", "map.toml", "--json", "map.toml"],
+        ["imitate", "map.toml", "--json", "map.toml"],
+        ["import", "map.toml", "--env", "a:b", "--out", "c", "--json", "map.toml"],
+    ],
+)  # fmt: skip
+def test_no_result_replaces_a_file_that_was_named(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("map.toml").write_text("rate = 60\n")
+    assert main(words) == 2
+    assert "map.toml is read and would be replaced by an output" in capsys.readouterr().err
+    assert Path("map.toml").read_text() == "rate = 60\n"
+
+
+@pytest.mark.parametrize("name", ["policy.json", "weights.safetensors", "progress.csv", "training.pt"])
+def test_no_result_replaces_a_file_of_a_policy_or_run(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("kept")
+    (tmp_path / "link").symlink_to(name)
+    for file in (tmp_path / name, tmp_path / "link"):
+        with pytest.raises(ConfigError, match="belongs to a policy folder or a training run"):
+            check_outputs(file)
+    assert (tmp_path / name).read_text() == "kept"
+
+
+def test_a_recording_is_not_replaced_by_its_own_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "m.mcap")
+    assert main(["match", "--record", file, "--json", file]) == 2
+    assert "is given for two outputs" in capsys.readouterr().err
+
+
+def test_an_output_in_no_folder_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"^nowhere/a: No such file or directory, expected a file to write"):
+        check_outputs(Path("nowhere/a"))
+
+
+def make_run(folder: Path) -> Path:
+    (folder / "checkpoints" / "7").mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "out", ["run", "run/checkpoints", "run/checkpoints/../checkpoints/7", "run/checkpoints/8"]
+)
+def test_no_policy_is_written_into_a_training_run(
+    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_run(tmp_path / "run").parent)
+    with pytest.raises(ConfigError, match=f"--out {out} belongs to a training run, expected"):
+        check_output_folder(Path(out), None)
+
+
+def test_a_policy_folder_beside_checkpoints_is_fine(tmp_path: Path) -> None:
+    check_output_folder(make_run(tmp_path / "run") / "mean", None)
+    assert not (tmp_path / "run" / "mean").exists()
+
+
+@pytest.mark.parametrize("out", ["file", "file/policy"])
+def test_a_file_in_place_of_a_policy_folder_is_refused(out: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(ConfigError, match="file is a file, expected a folder"):
+        check_output_folder(tmp_path / out, None)
+
+
+@pytest.mark.parametrize(
+    "words", [["average", "run"], ["imitate", "a.mcap"], ["import", "a.pt", "--env", "a:b"]]
+)
+def test_an_empty_name_of_a_folder_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--out", ""])
+    assert ended.value.code == 2
+    assert "'' names no folder, expected a name" in capsys.readouterr().err

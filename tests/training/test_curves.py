@@ -41,3 +41,30 @@ def test_the_command_draws_and_names_the_worst_first(
 def test_a_folder_without_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path)]) == 2
     assert f"{tmp_path} has no progress.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["progress.csv", "picture", "picture.doc"])
+def test_a_picture_of_unknown_kind_is_refused_before_the_work(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "missing"), "--out", str(tmp_path / name)]) == 2
+    said = capsys.readouterr().err
+    assert (
+        f"--out is {tmp_path / name}, expected a file whose name ends with one of" in said and ".png" in said
+    )
+
+
+def test_a_picture_and_json_in_one_file_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "a.png")
+    assert main([str(run(tmp_path / "a", [1, 2])), "--out", file, "--json", file]) == 2
+    assert "is given for two outputs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("touches", ["nan", "inf", "-1"])
+def test_touches_that_no_run_can_reach_are_refused(
+    touches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path), f"--touches={touches}"]) == 2
+    assert "--touches is" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""Check before the work that results can be written and replace nothing that is needed, and write them."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, MANIFEST_FILE, WEIGHTS_FILE, run_of
+from rlgym_bridge.policy.run_modules import RUN_FILE
+from rlgym_bridge.server import ConfigError
+
+_KEPT: Final = (
+    MANIFEST_FILE, WEIGHTS_FILE, LATEST, RUN_FILE, "progress.csv", "training.pt", "training.lock",
+)  # fmt: skip
+"""Files of policy folders and training runs, by name; no result replaces one that is there."""
+
+
+def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> None:
+    """Check before the work that its results can be written; no empty file is left.
+
+    Args:
+        paths: Files to write, all different; None for an output that was not asked for.
+        inputs: Files that are read, which no output may replace.
+
+    Raises:
+        ConfigError: Two are the same file, one cannot be written, is needed, or is a pipe that may have no
+            reader.
+    """
+    check_different(*paths)
+    read = [path for path in inputs if path is not None and path.exists()]
+    for path in filter(None, paths):
+        if path.exists() and any(path.samefile(other) for other in read):
+            raise ConfigError(f"{path} is read and would be replaced by an output, expected another file")
+        if path.is_file() and path.resolve().name in _KEPT:
+            raise ConfigError(
+                f"{path} belongs to a policy folder or a training run and would be replaced by an output, "
+                "expected another file"
+            )
+        # A pipe of the shell (/dev/stdout, /dev/fd/63) is read; opening any other may wait for ever.
+        if path.is_fifo() and not path.is_relative_to("/dev"):
+            raise ConfigError(f"{path} is a named pipe, expected a file to write to")
+        new = not path.exists()
+        target = path.resolve() if new else path  # a link to a file that has yet to be made stays
+        try:
+            with target.open("a"):
+                pass
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: {error.strerror}, expected a file to write, in a folder that is there"
+            ) from error
+        if new:
+            target.unlink()
+
+
+def check_different(*paths: Path | None) -> None:
+    """Check that outputs go to different files; None for one that was not asked for.
+
+    Raises:
+        ConfigError: Two are the same file.
+    """
+    given = [path for path in paths if path is not None]
+    for number, path in enumerate(given):
+        if any(path.resolve() == other.resolve() for other in given[:number]):
+            raise ConfigError(f"{path} is given for two outputs, expected a file for each")
+
+
+def check_output_folder(folder: Path, json_file: Path | None, inputs: Iterable[Path] = ()) -> None:
+    """Check before the work that a policy folder can be written.
+
+    Args:
+        folder: A new one, or a policy folder to replace.
+        json_file: Another output, if there is one.
+        inputs: Folders that are read, which it may not replace.
+
+    Raises:
+        ConfigError: It is read, belongs to a training run, or cannot be written.
+    """
+    check_different(json_file, folder)
+    place = folder.resolve()
+    if any(place == path.resolve() for path in inputs):
+        raise ConfigError(f"--out {folder} is read and would be replaced, expected another folder")
+    if run_of(place) is not None or (place.parent.name == CHECKPOINTS and run_of(place.parent) is not None):
+        raise ConfigError(
+            f"--out {folder} belongs to a training run, expected another folder, for the new policy alone"
+        )
+    there = next(path for path in (place, *place.parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise ConfigError(f"--out {folder}: {there} is a file, expected a folder")
+    if not os.access(there, os.W_OK):
+        raise ConfigError(f"--out {folder}: {there} may not be written to, expected a folder of yours")
+
+
+def folder_name(text: str) -> Path:
+    """Return the path of a folder, for argparse; the empty text of an unset variable is none."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' names no folder, expected a name (. for the current folder)")
+    return Path(text)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add the name of the file to errors: those of a full disk lack it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write(path: Path | None, text: str) -> bool:
+    """Write a result to a file, if one is given.
+
+    Returns:
+        Whether it was written, or no file was given; otherwise an error has been printed.
+    """
+    if path is None:
+        return True
+    try:
+        with naming(path):
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+def write_json(path: Path | None, result: Mapping[str, Any] | Sequence[Any]) -> bool:
+    """Write a result where `--json` says; see `write`."""
+    return write(path, json.dumps(result, indent=2) + "\n")
