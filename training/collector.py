@@ -75,12 +75,12 @@ class Collectors:
         """Fill the shared arrays with the next steps of all matches.
 
         Args:
-            seed: Of the actions drawn.
+            seed: Of the sampled actions.
             snapshot: Row of `policies` that the snapshots' seats play.
 
         Returns:
             Sums of what was counted meanwhile: those of the environment, `episode_reward` over
-            `finished_seats`; the goals of snapshots and of the rival, and those against them:
+            `finished_cars`; the goals of snapshots and of the rival, and those against them:
             `snapshot_goals`, `goals_against_snapshot`, `rival_goals`, `goals_against_rival`.
         """
         total: Counter[str] = Counter()
@@ -212,7 +212,7 @@ class _Collector:
         (seed, row), rows, obs = argument, self._rows, self._obs
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         snapshot = unpack(self._shape, self._policies[row], (*seed, self._index, 1))
-        counts = {"episode_reward": 0.0, "finished_seats": 0.0}
+        counts = {"episode_reward": 0.0, "finished_cars": 0.0}
         for step in range(len(rows["rewards"])):
             rows["obs"][step] = obs
             # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
@@ -228,7 +228,7 @@ class _Collector:
                 rows["final_obs"][step, ended] = final_obs
                 learning = ended[:, None] & self._learned
                 counts["episode_reward"] += float(self._returns[learning].sum())
-                counts["finished_seats"] += int(learning.sum())
+                counts["finished_cars"] += int(learning.sum())
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
         return counts | self._env.take_counts()

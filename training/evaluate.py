@@ -232,11 +232,11 @@ def run(options: argparse.Namespace) -> int:
     )
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute
-    chosen = {"sample": ", actions drawn", "argmax": ", likeliest actions"}.get(options.selection, "")
+    chosen = {"sample": ", sampled actions", "argmax": ", argmax actions"}.get(options.selection, "")
     say(f"{a} against {b}, {found.matches} matches of {options.seconds:g} s{chosen}")
     say(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     say(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
-    say(f"  touches per car and minute {touches[0]:.1f} and {touches[1]:.1f}")
+    say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")
     say(f"  actions acted {found.delays[0]} and {found.delays[1]} ticks after the state they were decided on")
     result = {
         "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,

@@ -33,7 +33,7 @@ from rlgym_bridge.rllib.env import Matches, matches_of, seed_of
 
 COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
-`finished_seats` of trained modules."""
+`finished_cars` of trained modules."""
 
 NOBODY: Final = ""
 """In place of a module's name."""
@@ -248,7 +248,7 @@ class MatchRunner(MultiAgentEnvRunner):
         agents: dict[str, int] = dict.fromkeys(self.env.agents, 0)
         modules: dict[str, int] = {}
         steps = 0
-        counts = {"episode_reward": 0.0, "finished_seats": 0.0}
+        counts = {"episode_reward": 0.0, "finished_cars": 0.0}
         for number, (match, episode, _, start, stop, *_) in enumerate(pieces):
             steps += stop - start
             episode.steps += stop - start
@@ -260,7 +260,7 @@ class MatchRunner(MultiAgentEnvRunner):
                 modules[module] = modules.get(module, 0) + stop - start
                 if number < whole:
                     counts["episode_reward"] += float(episode.returns[car])
-                    counts["finished_seats"] += 1
+                    counts["finished_cars"] += 1
             if number < whole:
                 returns = dict(zip(self.env.agents, episode.returns.tolist(), strict=True))
                 of_modules: dict[str, float] = {}

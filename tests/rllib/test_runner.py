@@ -216,7 +216,7 @@ def test_metrics_are_what_the_episodes_say(cars: int) -> None:
             assert [agents.get(agent, 0) for agent in CARS] == [2 * steps, 2 * steps * (cars == 2)]
             assert modules == dict.fromkeys(TEAMS[:cars], 2 * steps)
         matches = found[COUNTS]
-        assert (matches["episodes"], matches["finished_seats"]) == (len(returns), returns.size)
+        assert (matches["episodes"], matches["finished_cars"]) == (len(returns), returns.size)
         assert matches["episode_reward"] == pytest.approx(returns.sum(), rel=1e-5)
         assert matches["game_minutes"] == pytest.approx(2 * steps * 8 / 7200)
         for what in ("min", "mean", "max") if len(returns) else ():
