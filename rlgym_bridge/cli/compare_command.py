@@ -1,9 +1,10 @@
 """Measure where simulator and recorded game part, and why: `rlgym-bridge compare`."""
 
 import argparse
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,7 +13,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.compare.findings.comparison_result import Comparison, Refused
 from rlgym_bridge.compare.findings.drift import WINDOWS
 from rlgym_bridge.compare.findings.sentences import plural, told_fit, told_unexplained
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
@@ -23,6 +24,8 @@ from rlgym_bridge.compare.output.report import report, report_against
 from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
+
+T = TypeVar("T")
 
 _SECOND = 120  # ticks
 _WIDTH = 110  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
@@ -38,7 +41,7 @@ _LOOK = {
 
 STATUS: Final = (
     "0 they agree, or timing alone differs, 1 physics or inputs differ, or with --against the matches were "
-    "played differently, 2 bad usage or input"
+    "played differently, 2 bad usage or input: also where one file was refused and the others compared"
 )
 
 
@@ -84,9 +87,14 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--windows is {options.windows}, expected 1 or more")
     if options.against is not None:
         return _against(options, console)
-    recordings = [open_recording(file, options.columns) for file in options.files]
-    with console.status(f"simulating {plural(len(recordings), 'recording')} ..."):
-        found = compare_recordings(*recordings, windows=options.windows)
+    recordings, unread = _read(options.files, lambda file: open_recording(file, options.columns))
+    try:
+        with console.status(f"simulating {plural(len(recordings), 'recording')} ..."):
+            found = compare_recordings(*recordings, windows=options.windows)
+    except ValueError as error:
+        _name(error, unread)
+        raise
+    found.refused[:0] = unread
     # Written before anything is printed: a reader of the output may leave.
     written = output_files.write_json(options.json, found.as_json())
     if options.fit is not None:
@@ -97,9 +105,42 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.fit, options.html):
         if path is not None and written:
             console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    if not written:
+    if not written or found.refused:
         return 2
     return 0 if found.agrees else 1
+
+
+def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[Refused]]:
+    """Return what files hold, and the files that cannot be read.
+
+    Raises:
+        OSError, ImportError, ValueError: None can be read; the error of the first, with the others named.
+    """
+    found: list[T] = []
+    refused, errors = [], []
+    for file in files:
+        try:
+            found.append(read(file))
+        except (OSError, ImportError, ValueError) as error:
+            refused.append(Refused(str(file), str(error)))
+            errors.append(error)
+    if not found:
+        _name(errors[0], refused[1:])
+        raise errors[0]
+    return found, refused
+
+
+def _name(error: Exception, refused: Sequence[Refused]) -> None:
+    """Name what else was refused behind an error's message."""
+    for one in refused:
+        error.add_note(f"{one.source}: {one.reason}")
+
+
+def _print_refused(console: Console, refused: Sequence[Refused]) -> None:
+    for one in refused:
+        console.print(
+            f"[bold red]not compared[/]: {escape(one.source)}: {escape(one.reason)}", soft_wrap=True
+        )
 
 
 def _against(options: argparse.Namespace, console: Console) -> int:
@@ -107,14 +148,17 @@ def _against(options: argparse.Namespace, console: Console) -> int:
         raise ValueError("--fit goes with a comparison of physics, expected none with --against")
     if options.columns is not None:
         raise ValueError("--against compares matches of ours (.mcap), expected no --columns with it")
-    here, there = (
-        [read_match(file, shadow=False) for file in files] for files in (options.files, options.against)
+    (here, first), (there, second) = (
+        _read(files, lambda file: read_match(file, shadow=False))
+        for files in (options.files, options.against)
     )
-    found = against(here, there)
-    if not output_files.write_json(options.json, {"against": found.as_json()}):
+    found, refused = against(here, there), [*first, *second]
+    result = {"against": found.as_json(), "refused": [vars(one) for one in refused]}
+    if not output_files.write_json(options.json, result):
         return 2
     if options.html is not None and not output_files.write(options.html, report_against(found)):
         return 2
+    _print_refused(console, refused)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("differs", overflow="fold")
     for name in ("FILE", "--against", "--against less FILE, 95 %", "distance", "chance"):
@@ -142,10 +186,13 @@ def _against(options: argparse.Namespace, console: Console) -> int:
             "apart; a piece of play has up to ten seconds",
             soft_wrap=True,
         )
+    if refused:
+        return 2
     return 0 if found.alike else 1
 
 
 def _print(console: Console, found: Comparison) -> None:
+    _print_refused(console, found.refused)
     for fit in found.fits:
         console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")

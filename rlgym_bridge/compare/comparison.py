@@ -3,12 +3,13 @@
 Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> verdicts
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
-from rlgym_bridge.compare.findings.drift import WINDOWS, measure, measure_floor
+from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit, Refused
+from rlgym_bridge.compare.findings.drift import WINDOWS, has_windows, measure, measure_floor
 from rlgym_bridge.compare.findings.fitted_constants import fit_sizes
 from rlgym_bridge.compare.findings.gaps import (
     input_gaps,
@@ -35,7 +36,8 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
     """Measure how simulation error grows from recorded states, and judge what differs.
 
-    Every recording gets its own clock and lag; the errors of all are put together.
+    Every recording gets its own clock and lag; the errors of all are put together. One that cannot be
+    compared is left out and named in the result, as long as another can be.
 
     Args:
         recordings: One or more.
@@ -43,38 +45,23 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
 
     Returns:
         The fitted clock, tick offset and input latency of each recording; the errors of position (uu) by
-        situation and horizon with their verdicts; the gaps, fitted constants and missing inputs.
+        situation and horizon with their verdicts; the gaps, fitted constants and missing inputs; and the
+        recordings that were refused.
 
     Raises:
-        ValueError: None was given, nothing in them can be compared, bodies do not move as their velocities
-            say, or RocketSim does not play their game.
+        ValueError: None was given, or none can be compared: too little is shown, bodies do not move as their
+            velocities say, or RocketSim does not play their game.
         FileNotFoundError: The collision meshes are not installed.
     """
     if not recordings:
         raise ValueError("got no recording, expected one or more to compare")
-    for number, one in enumerate(recordings):
-        if any(np.array_equal(one.state.buffer, other.state.buffer) for other in recordings[:number]):
-            raise ValueError(
-                f"{one.source} was given twice, expected each recording once: it would count double"
-            )
-    scenes, fits, notes = [], [], []
-    for number, recording in enumerate(recordings):
-        check_playable(recording)
-        timeline = fit_timeline(recording)
-        check_motion(recording, timeline)
-        scene = TimedRecording(recording, timeline, number=number)
-        lag = fit_lag(scene, windows // 2)
-        scene.lag = lag.of_rows(len(recording.tick))
-        scenes.append(scene)
-        time, delay = scene.timeline, action_delay(recording, lag)
-        applied = recording.inputs is Inputs.APPLIED
-        fits.append(Fit(recording.source, time.clock, time.offset, lag, delay, applied, scene.unseen))
-        notes += _notes(scene, lag)
+    scenes, lags, refused = _prepare(recordings, windows)
+    if not scenes:
+        raise ValueError("; ".join(one.reason for one in refused))
+    fits = [_fit(scene, lag) for scene, lag in zip(scenes, lags, strict=True)]
+    notes = [note for scene, lag in zip(scenes, lags, strict=True) for note in _notes(scene, lag)]
     share = len(scenes)
     together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
-    if not (together.names != "").any():
-        sources = ", ".join(recording.source for recording in recordings)
-        raise ValueError(f"{sources}: nothing is shown for long enough to compare, expected a second or more")
     floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
     sparse = any(scene.driven and scene.unseen for scene in scenes)
     sizes = fit_sizes(scenes, together, sparse)
@@ -82,13 +69,14 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     worth: list[Worth] = []
     gaps = timing_gaps(scenes, [fit.lag for fit in fits])
     gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
-    gaps += [gap for recording in recordings for gap in lost_packets(recording)]
+    gaps += [gap for scene in scenes for gap in lost_packets(scene.recording)]
     for scene, fit in zip(scenes, fits, strict=True):
         absent, present = find_missing(scene, 2 * windows)
         missing += absent
         worth += present
         gaps += input_gaps(fit.source, absent, present)
-    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst_windows(together, scenes))
+    worst = worst_windows(together, scenes)
+    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst, refused)
     if found.inputs_are_off:  # what inputs did would be taken for the physics
         found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += physics_gaps(found.sizes)
@@ -101,6 +89,45 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     )
     found.situations = judge(together, floor, found.sizes, missing, worth, doubts)
     return found
+
+
+def _prepare(
+    recordings: Sequence[Recording], windows: int
+) -> tuple[list[TimedRecording], list[LagFit], list[Refused]]:
+    """Fit clock and lag of each recording, and return those that can be compared, and the others."""
+    scenes: list[TimedRecording] = []
+    lags, refused = [], []
+    for number, recording in enumerate(recordings):
+        try:
+            if any(np.array_equal(recording.state.buffer, one.state.buffer) for one in recordings[:number]):
+                raise ValueError(
+                    f"{recording.source} was given twice, expected each recording once: it would count double"
+                )
+            check_playable(recording)
+            timeline = fit_timeline(recording)
+            check_motion(recording, timeline)
+            scene = TimedRecording(recording, timeline, number=len(scenes))
+            if not has_windows(scene):
+                raise ValueError(
+                    f"{recording.source}: nothing is shown for long enough to compare, expected a second or "
+                    "more"
+                )
+        except ValueError as error:
+            refused.append(Refused(recording.source, str(error)))
+            continue
+        lag = fit_lag(scene, windows // 2)
+        scene.lag = lag.of_rows(len(recording.tick))
+        scenes.append(scene)
+        lags.append(lag)
+    return scenes, lags, refused
+
+
+def _fit(scene: TimedRecording, lag: LagFit) -> Fit:
+    recording, time = scene.recording, scene.timeline
+    return Fit(
+        recording.source, time.clock, time.offset, lag, action_delay(recording, lag),
+        recording.inputs is Inputs.APPLIED, scene.unseen,
+    )  # fmt: skip
 
 
 def _notes(scene: TimedRecording, lag: LagFit) -> list[str]:

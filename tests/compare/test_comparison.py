@@ -186,11 +186,6 @@ def test_twenty_clean_matches_raise_at_most_one_false_alarm():
     assert len(alarms) <= 1, alarms
 
 
-def test_a_recording_counts_once() -> None:
-    with pytest.raises(ValueError, match=r"match 0 was given twice, expected each recording once"):
-        compare_recordings(play(seconds=16), play(seconds=16))
-
-
 @pytest.mark.slow
 def test_a_control_that_is_wrong_makes_no_constant_of_the_car() -> None:
     recording = as_table(play(seconds=24))

@@ -51,6 +51,19 @@ class Fit:
         return self.lag.ticks + (self.late.input_latency if self.late else 0)
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A recording that could not be compared.
+
+    Attributes:
+        source: Its name, or its file where it could not be read.
+        reason: A sentence: what came, what was expected, and what to do.
+    """
+
+    source: str
+    reason: str
+
+
 @dataclass
 class Comparison:
     """The differences between RocketSim and recordings.
@@ -64,6 +77,7 @@ class Comparison:
         worth: What the other controls explain.
         notes: What people should know besides.
         worst: Where recording and simulator part most.
+        refused: Recordings that could not be compared beside those that were.
     """
 
     fits: list[Fit]
@@ -74,6 +88,7 @@ class Comparison:
     worth: list[Worth]
     notes: list[str] = field(default_factory=list)
     worst: list[WorstWindow] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
 
     @property
     def input_lag_ticks(self) -> int:
@@ -147,6 +162,7 @@ class Comparison:
             "controls": [_plain(one) for one in self.worth],
             "worst": [_plain(one) for one in self.worst],
             "notes": self.notes,
+            "refused": [_plain(one) for one in self.refused],
             "agrees": self.agrees,
         }  # fmt: skip
 

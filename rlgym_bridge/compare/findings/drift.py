@@ -33,6 +33,16 @@ _CONTACTS: Final = 60  # windows of a body that are simulated with everybody in 
 _BESIDE: Final = 2  # ticks simulated beyond the horizon: a row may lie there
 
 
+def has_windows(scene: TimedRecording) -> bool:
+    """Tell whether a recording shows any body that can be simulated for as long as the shortest window."""
+    tracks = (
+        track for body in scene.bodies if body == BALL or scene.driven for track in scene.tracks((body,))
+    )
+    return any(
+        (targets(track, start) >= 0).any() for track in tracks for start in starts(track, CLOSEST).tolist()
+    )
+
+
 def measure(scene: TimedRecording, windows: int = WINDOWS) -> Errors:
     """Simulate windows of every body and return their errors.
 

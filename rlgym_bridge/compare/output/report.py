@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
-from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.compare.findings.comparison_result import Comparison, Refused
 from rlgym_bridge.compare.findings.sentences import told_fit, told_unexplained
 from rlgym_bridge.compare.findings.two_sets import LEVEL, Against
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
@@ -43,6 +43,7 @@ def report(found: Comparison) -> str:
     sections = [
         f"<h1>{verdict}</h1>",
         _list(f"{fit.source}: {told_fit(fit)}" for fit in found.fits),
+        *_refused(found.refused),
         "<h2>What was found</h2>",
         _gaps(found),
         "<h2>Errors after 1 to 240 ticks</h2>",
@@ -97,6 +98,13 @@ def _page(title: str, sections: Sequence[str]) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head><body>{''.join(sections)}</body></html>\n"
     )
+
+
+def _refused(refused: Sequence[Refused]) -> list[str]:
+    """Return a section that names what could not be compared; none where everything could."""
+    if not refused:
+        return []
+    return ["<h2>Not compared</h2>", _list(f"{one.source}: {one.reason}" for one in refused)]
 
 
 def _gaps(found: Comparison) -> str:

@@ -1,0 +1,84 @@
+"""One file that cannot be compared does not keep the others from it."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import RocketSim as rsim
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.sim.arena import make_arena
+
+MAP = """
+[time]
+seconds = 0
+[ball]
+position = [1, 2, 3]
+velocity = [4, 5, 6]
+angular_velocity = [7, 8, 9]
+"""
+
+
+@cache
+def flight(seed: int = 0) -> str:
+    """Return a table of a ball that falls and bounces for four seconds."""
+    arena, _ = make_arena([])
+    ball = rsim.BallState()
+    ball.pos, ball.vel = rsim.Vec(0, 0, 900), rsim.Vec(300 + 50 * seed, 400, 500)
+    arena.ball.set_state(ball)
+    lines = []
+    for tick in range(480):
+        arena.step(1)
+        now = arena.ball.get_state()
+        numbers = (*now.pos.as_tuple(), *now.vel.as_tuple(), *now.ang_vel.as_tuple())
+        lines.append(",".join(map(repr, (tick / 120, *numbers))))
+    return "\n".join(lines) + "\n"
+
+
+def compared(folder: Path, files: dict[str, str], *words: str) -> tuple[int, dict[str, Any]]:
+    (folder / "map.toml").write_text(MAP)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    names = [str(folder / name) for name in files]
+    status = main([
+        "compare", *names, "--columns", str(folder / "map.toml"), "--windows", "40",
+        "--json", str(folder / "found.json"), *words,
+    ])  # fmt: skip
+    path = folder / "found.json"
+    return status, json.loads(path.read_text()) if path.exists() else {}
+
+
+def test_the_others_are_compared_and_the_refused_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirrored = "\n".join(
+        ",".join([*cells[:1], f"{-float(cells[1])}", *cells[2:]])
+        for cells in (line.split(",") for line in flight(1).splitlines())
+    )
+    files = {"a.csv": flight(), "odd.csv": "0,1,2\n", "mirrored.csv": mirrored, "again.csv": flight()}
+    status, found = compared(tmp_path, files, "--html", str(tmp_path / "found.html"))
+    refused = {Path(one["source"]).name: one["reason"] for one in found["refused"]}
+    assert status == 2 and refused.keys() == {"odd.csv", "mirrored.csv", "again.csv"}
+    assert "has 3 columns (0 to 2), expected a column 3" in refused["odd.csv"]
+    assert "given twice" in refused["again.csv"]
+    assert [fit["source"] for fit in found["fits"]] == ["a.csv"] and found["agrees"]
+    shown, page = capsys.readouterr().out, (tmp_path / "found.html").read_text()
+    assert shown.count("not compared: ") == 3 and "<h2>Not compared</h2>" in page and "odd.csv" in page
+
+
+def test_nothing_is_refused_where_all_is_well(tmp_path: Path) -> None:
+    status, found = compared(tmp_path, {"a.csv": flight(), "b.csv": flight(1)}, "-q")
+    assert (status, found["refused"]) == (0, []) and len(found["fits"]) == 2
+
+
+def test_where_none_is_left_the_command_fails_with_each_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"odd.csv": "0,1,2\n", "short.csv": flight().splitlines()[0] + "\n"}
+    status, found = compared(tmp_path, files)
+    message = capsys.readouterr().err
+    assert status == 2 and not found
+    assert "short.csv: nothing is shown for long enough" in message
+    assert "has 3 columns (0 to 2), expected a column 3" in message
