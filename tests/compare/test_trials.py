@@ -61,6 +61,50 @@ def _trials(folder: Path, inputs: str) -> Recording:
     return open_recording(table, columns)
 
 
+@cache
+def _boosted() -> np.ndarray:
+    """Return trials of RocketSim that boost from a full tank, without steering; columns as of `_rows`."""
+    arena, (car,) = make_arena([0])
+    rows = []
+    for ticks in range(20, 68, 4):
+        for speed in (0.0, 500.0):
+            start = rsim.CarState()
+            start.pos, start.vel, start.boost = rsim.Vec(0, -3000, 17.01), rsim.Vec(0, speed, 0), 100.0
+            start.rot_mat = rsim.Angle(np.pi / 2, -0.0096, 0).as_rot_mat()
+            car.set_state(start)
+            car.set_controls(control_of([1, 0, 0, 0, 0, 0, 1, 0]))
+            arena.step(ticks)
+            end = car.get_state()
+            rows.append([ticks, speed, *end.pos.as_tuple(), np.pi / 2, end.vel.y])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("ends", ["start", "end", "both"])
+def test_a_tank_that_a_trial_map_names_lasts_through_it(ends: str, tmp_path: Path) -> None:
+    columns = MAP.format(inputs="always = { throttle = 1, boost = 1 }")
+    first, last = columns.split("[trial.end]")
+    tank = "state = { on_ground = { value = 1 }, boost_amount = { value = 100 } }"
+    plain = "state = { on_ground = { value = 1 } }"
+    first = first.replace(plain, tank) if ends != "end" else first
+    last = last.replace(plain, tank) if ends != "start" else last
+    np.savetxt(tmp_path / "boosts.csv", _boosted(), delimiter=",")
+    (tmp_path / "boosts.toml").write_text(first + "[trial.end]" + last)
+    recording = open_recording(tmp_path / "boosts.csv", tmp_path / "boosts.toml")
+    assert (recording.state.car_boost_amount > 0).all()
+    found = compare_recordings(recording, windows=40)
+    assert max(row.p90 for row in found.situations if row.name == "car") < 15  # 150 with an empty tank
+
+
+def test_a_tank_is_burnt_as_far_as_a_trial_boosts(tmp_path: Path) -> None:
+    columns = MAP.format(inputs="while_held = { boost = 1 }").replace("held = 0", "held = 1", 1)
+    state = "state = { on_ground = { value = 1 } }"
+    columns = columns.replace(state, "state = { boost_amount = { value = 50 } }", 1).replace("1.5707963", "0")
+    (tmp_path / "one.toml").write_text(columns.replace("velocity = [{ value = 0 }, 1,", "velocity = [1, 1,"))
+    (tmp_path / "one.csv").write_text("240,240,0,0,17,0,100\n")
+    tank = open_recording(tmp_path / "one.csv", tmp_path / "one.toml").state.car_boost_amount[:, 0]
+    np.testing.assert_allclose(tank[[0, 60, 120, 180, 239]], [50, 33.33, 16.67, 0, 0], atol=0.01)
+
+
 def test_trials_of_rocketsim_agree_with_it(tmp_path: Path) -> None:
     found = compare_recordings(_trials(tmp_path, "always = { throttle = 1, steer = 0.6 }"))
     assert found.agrees and not found.gaps

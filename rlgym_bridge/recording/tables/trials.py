@@ -15,14 +15,15 @@
 
 The rows between start and end hold controls alone. Inputs that are sent act late: before the start there are
 then rows with the controls of `always`. What `start` or `end` does not give is 0. Trials of 0 ticks are left
-out.
+out. A `boost_amount` of `start` falls by what boosting burns. Given in `end` too, it changes evenly between
+the two: the same value in both is a tank that stays as full, as with unlimited boost.
 """
 
 from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.game import BLUE, CONTROL_NAMES, TICK_SECONDS
+from rlgym_bridge.game import BLUE, BOOST_PER_SECOND, CONTROL_NAMES, TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 from rlgym_bridge.recording.tables.cells import Cells
 from rlgym_bridge.recording.tables.column_map import TrialColumns
@@ -31,6 +32,8 @@ from rlgym_bridge.state import MatchState
 
 _MOST_TICKS: Final = 120_000  # of a trial: a thousand seconds
 _LEAD: Final = 12  # rows before the start: inputs of a bot act within 0.1 s
+_BOOST: Final = CONTROL_NAMES.index("boost")
+_TANK: Final = "boost_amount"
 _MOST_ROWS: Final = 4_000_000  # of all trials, about 2 GB
 
 
@@ -67,6 +70,7 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
         state.car_controls[:, 0, CONTROL_NAMES.index(name)] = value
     for name, value in trial.while_held.items():
         state.car_controls[holding, 0, CONTROL_NAMES.index(name)] = value
+    _fill_tank(state, trial, began, np.repeat(end, lengths))
     shown = np.zeros((len(stretch), 1), bool)
     shown[start] = shown[end] = True
     return Recording(
@@ -82,6 +86,31 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
         inputs_recorded=np.ones((1, 8), bool),
         notes=[*cells.notes, *_notes(trial, none)],
     )
+
+
+def _fill_tank(state: MatchState, trial: TrialColumns, began: np.ndarray, ended: np.ndarray) -> None:
+    """Write how much boost is left into all rows: a row with 0 would let go of the boost button.
+
+    Args:
+        state: The state of all rows; its boost is known in the rows in which trials start and end.
+        trial: Which of the two the map gives.
+        began: `(rows,)` the start of each row's own trial.
+        ended: `(rows,)` the end of each row's own trial.
+    """
+    told = [_TANK in body.state for body in (trial.start, trial.end)]
+    if not any(told):
+        return
+    tank = state.car_boost_amount[:, 0]
+    burnt = np.cumsum(state.car_controls[:, 0, _BOOST] > 0) * BOOST_PER_SECOND * TICK_SECONDS
+    row = np.maximum(np.arange(len(tank)), began)
+    if all(told):
+        share = (row - began) / (ended - began)
+        tank[:] = tank[began] + share * (tank[ended] - tank[began])
+    elif told[0]:
+        tank[:] = tank[began] - (burnt[row] - burnt[began])
+    else:
+        tank[:] = tank[ended] + (burnt[ended] - burnt[row])
+    np.clip(tank, 0.0, 100.0, out=tank)
 
 
 def _notes(trial: TrialColumns, none: int) -> list[str]:
