@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Final
 
+import numpy as np
 import RocketSim as rsim
 
 from rlgym_bridge.sim.car_contact import CarBox, boxes_touch
@@ -17,6 +18,7 @@ from rlgym_bridge.sim.game_car import CarConstants, GameCar
 
 _LINEAR, _SPIN = 100.0, 10000.0  # quanta per uu/s and per rad/s [captures of 2026]
 _OFFSET: Final = 0.1  # of a quantum [the same]
+_NOT_PRINTED: Final = 0.2  # of a quantum: a value of six digits may lack the offset
 _PLACES: Final = 2  # decimals of a position in uu [the same]
 GAME_BOOST_AIR: Final = 991.667 / 1058.333
 """Multiple of RocketSim's `boost_accel_air`, beside which throttle adds 66.67 uu/s^2."""
@@ -134,6 +136,23 @@ def cut(value: float, quanta: float) -> float:
     if value == 0:
         return value
     return math.copysign((math.floor(abs(value) * quanta) + _OFFSET) / quanta, value)
+
+
+def nearest_cut(values: np.ndarray, quanta: float) -> np.ndarray:
+    """Give back the digits that a recording of the game did not print.
+
+    Args:
+        values: Components of velocities, uu/s or rad/s.
+        quanta: As for `cut`.
+
+    Returns:
+        The same shape: a component that is within a fifth of a step of one that was cut is that one; others
+        stay.
+    """
+    size = np.abs(values) * quanta
+    whole = np.round(size - _OFFSET)
+    near = (np.abs(size - _OFFSET - whole) < _NOT_PRINTED) & (whole >= 0) & (values != 0)
+    return np.asarray(np.where(near, np.copysign((whole + _OFFSET) / quanta, values), values))
 
 
 def use_game_thrust(config: rsim.MutatorConfig, rules: frozenset[str]) -> None:

@@ -28,6 +28,8 @@ from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.arena_reader import car_state, control_of
 from rlgym_bridge.sim.game_modes import mode_number
+from rlgym_bridge.sim.game_rules import ROCKETSIM
+from rlgym_bridge.sim.ruled_arena import RuledArena, nearest_cut, use_game_thrust
 
 Adjust = Callable[[rsim.MutatorConfig], None]
 
@@ -67,13 +69,20 @@ class RolloutArena:
         recording: Whose match it is: teams, hitboxes, gravity.
         bodies: Rows of the cars, ascending, and `BALL` last where it takes part.
         adjust: Changes RocketSim's constants, to learn what such a change would do.
+        rules: Names of the game's rules to step with, see `game_rules.parse_rules`.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
         ValueError: RocketSim does not play the recording's game mode.
     """
 
-    def __init__(self, recording: Recording, bodies: Sequence[int], adjust: Adjust | None = None) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        bodies: Sequence[int],
+        adjust: Adjust | None = None,
+        rules: frozenset[str] = ROCKETSIM,
+    ) -> None:
         self.bodies = tuple(bodies)
         self._state = recording.state
         rows = [body for body in bodies if body != BALL]
@@ -90,10 +99,13 @@ class RolloutArena:
         if gravity and abs(gravity - 1) > _MUTATED_GRAVITY:
             mutators.gravity = rsim.Vec(0, 0, -GRAVITY * gravity)
         mutators.boost_used_per_second = 0.0
+        use_game_thrust(mutators, rules)
         if adjust is not None:
             adjust(mutators)
         self._hang_ball()  # gravity does not reach a ball at rest
         self._arena.set_mutator_config(mutators)
+        self._rules = rules
+        self._ruled = RuledArena(self._arena, self._cars, rules)
 
     def roll(self, track: Track, start: int, ticks: int, lead: float, drives: Sequence[Drive | None]) -> Path:
         """Follow a track up to one of its moments, and go on freely from there.
@@ -110,6 +122,7 @@ class RolloutArena:
         """
         # Fresh cars: used ones carry what is hidden from the window before.
         self._cars = place_cars(self._arena, *self._line_up) if self._cars else []
+        self._ruled = RuledArena(self._arena, self._cars, self._rules)
         moments = _followed(track, start, lead)
         times = track.times[moments]
         apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
@@ -141,7 +154,7 @@ class RolloutArena:
     def _step(self, changes: Sequence[tuple[int, rsim.CarControls]]) -> None:
         for car, controls in changes:
             self._cars[car].set_controls(controls)
-        self._arena.step(1)
+        self._ruled.step()
 
     def _begin(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track starts, with all that the recording knows of it."""
@@ -170,13 +183,16 @@ class RolloutArena:
         velocity = values[VELOCITY]
         if isinstance(state, rsim.CarState):
             state.boost = _FULL_TANK
-            if moment and _wheels(state) == 4:
+            if moment and _wheels(state) == 4 and "wheels" not in self._rules:
                 velocity = _settled(velocity, np.array(state.vel.as_tuple()), values[ROTATION][2::3])
         elif self._homing:
             self._aim(state, int(track.rows[moment]), velocity)
+        spin = values[SPIN]
+        if "velocity_cut" in self._rules:  # digits that were not printed
+            velocity, spin = nearest_cut(velocity, 100), nearest_cut(spin, 10000)
         state.pos = rsim.Vec(*values[POSITION].tolist())
         state.vel = rsim.Vec(*velocity.tolist())
-        state.ang_vel = rsim.Vec(*values[SPIN].tolist())
+        state.ang_vel = rsim.Vec(*spin.tolist())
         state.rot_mat = rsim.RotMat(*values[ROTATION].reshape(3, 3).T.ravel().tolist())
         owner.set_state(state)
         return state

@@ -1,0 +1,191 @@
+"""Measure how RocketSim follows captures of the real game at 120 Hz, plain and with the game's rules.
+
+    python -m tests.physics.captures FOLDER [--rules rocketsim game wheels,jump ...] [--json FILE]
+
+FOLDER holds captures as CSV tables, see `capture_files`; they do not belong to this project. Printed are, for
+each set of rules:
+
+- the share of the next ticks' components that come out with all six printed digits (of bodies that move),
+- the position error after 0.25, 0.5, 1 and 2 s, p50 / p90 in uu (windows), by situation.
+"""
+
+import argparse
+import json
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.compare.simulate.rollout import RolloutArena
+from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, SPIN, VELOCITY, Drive, Track, make_tracks
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.sim.game_rules import parse_rules
+from tests.physics.capture_events import Events, ball_situation, car_situation, find_events
+from tests.physics.capture_files import read_capture
+
+HORIZONS = (30, 60, 120, 240)  # ticks
+_LEAD = 240.0  # ticks that are followed before a window
+_MOVES = {"position": 0.0, "velocity": 1.0, "spin": 0.01}  # uu, uu/s, rad/s: what is less is at rest
+_PARTS = {"position": POSITION, "velocity": VELOCITY, "spin": SPIN}
+
+Errors = dict[str, dict[int, list[float]]]
+
+
+class Capture:
+    """A capture, ready to be simulated."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.name = path.stem
+        recording = read_capture(path, folder)
+        recording.stretch[:] = 0  # a car at rest is no hole
+        self.recording: Recording = recording
+        cars = recording.state.layout.cars
+        self.bodies = (*range(cars), BALL)
+        times = np.repeat(recording.tick[:, None].astype(float), cars + 1, axis=1)
+        (self.track,) = make_tracks(recording, times, self.bodies)
+        self.drives = [Drive(recording, car, times[:, car], 0.0) for car in range(cars)]
+        self.events: Events = find_events(self.track, recording.state.car_controls[self.track.rows])
+
+    def alone(self, place: int) -> Track:
+        """Return the track of one body."""
+        track = self.track
+        return Track((self.bodies[place],), track.rows, track.times, track.values[:, [place]])
+
+
+def measure_capture(
+    capture: Capture, rules: frozenset[str], every: int
+) -> tuple[Errors, dict[str, list[bool]]]:
+    """Simulate windows of a capture.
+
+    Args:
+        capture: The capture.
+        rules: Rules to step with.
+        every: Rows from one window to the next.
+
+    Returns:
+        Position errors in uu by situation and horizon; and whether next ticks' components are exact, by body
+        and quantity.
+    """
+    errors: Errors = defaultdict(lambda: defaultdict(list))
+    exact: dict[str, list[bool]] = defaultdict(list)
+    together = RolloutArena(capture.recording, capture.bodies, rules=rules)
+    for place, body in enumerate(capture.bodies):
+        alone = RolloutArena(capture.recording, (body,), rules=rules)
+        track = capture.alone(place)
+        drives = [capture.drives[place]] if body != BALL else [None]
+        for start in range(1, len(track.times) - 1, every):
+            ends = {horizon: _row_at(track, start, horizon) for horizon in (1, *HORIZONS)}
+            names = {
+                horizon: ball_situation(capture.events, capture.track, start, end)
+                if body == BALL
+                else car_situation(capture.events, capture.track, place, start, end)
+                for horizon, end in ends.items()
+                if end is not None
+            }
+            paths: dict[bool, Any] = {}
+            for horizon, name in names.items():
+                meets = "bump" in name or "hit" in name
+                if meets not in paths:
+                    longest = max(h for h in names if ("bump" in names[h] or "hit" in names[h]) == meets)
+                    if meets:
+                        path = together.roll(capture.track, start, longest, _LEAD, [*capture.drives, None])
+                        paths[meets] = path.values[:, place]
+                    else:
+                        paths[meets] = alone.roll(track, start, longest, _LEAD, drives).values[:, 0]
+                recorded, simulated = track.values[ends[horizon], 0], paths[meets][horizon]
+                if horizon == 1:
+                    if name and name != "car at rest":
+                        _enter_exact(exact, body, recorded, simulated)
+                elif name:
+                    error = float(np.linalg.norm(recorded[POSITION] - simulated[POSITION]))
+                    errors[name][horizon].append(error)
+    return errors, exact
+
+
+def _row_at(track: Track, start: int, horizon: int) -> int | None:
+    """Return the moment that lies some ticks after another; None where none does."""
+    row = int(np.searchsorted(track.times, track.times[start] + horizon))
+    return row if row < len(track.times) and track.times[row] == track.times[start] + horizon else None
+
+
+def _enter_exact(
+    exact: dict[str, list[bool]], body: int, recorded: np.ndarray, simulated: np.ndarray
+) -> None:
+    for name, part in _PARTS.items():
+        for real, ours in zip(recorded[part], simulated[part], strict=True):
+            if max(abs(real), abs(ours)) > _MOVES[name]:
+                same = f"{real:.6g}" == f"{ours:.6g}"
+                exact[f"{'ball' if body == BALL else 'car'} {name}"].append(same)
+
+
+def summarise(found: list[tuple[Errors, dict[str, list[bool]]]]) -> dict[str, Any]:
+    """Put the captures together: percentiles and shares."""
+    errors: Errors = defaultdict(lambda: defaultdict(list))
+    exact: dict[str, list[bool]] = defaultdict(list)
+    for one, other in found:
+        for name, by_horizon in one.items():
+            for horizon, values in by_horizon.items():
+                errors[name][horizon] += values
+        for name, flags in other.items():
+            exact[name] += flags
+    return {
+        "exact": {name: [sum(flags), len(flags)] for name, flags in sorted(exact.items())},
+        "errors": {
+            name: {
+                horizon: {
+                    "p50": float(np.percentile(values, 50)),
+                    "p90": float(np.percentile(values, 90)),
+                    "windows": len(values),
+                }
+                for horizon, values in sorted(by_horizon.items())
+            }
+            for name, by_horizon in sorted(errors.items())
+        },
+    }  # fmt: skip
+
+
+def print_summary(title: str, summary: dict[str, Any]) -> None:
+    """Print a set of rules' numbers."""
+    print(f"\n{title}")
+    shares = (f"{name} {a}/{n} = {100 * a / n:.1f} %" for name, (a, n) in summary["exact"].items())
+    print("  next tick exact: " + ", ".join(shares))
+    for name, by_horizon in summary["errors"].items():
+        cells = (
+            f"{horizon / 120:g} s {at['p50']:.3f}/{at['p90']:.3f} ({at['windows']})"
+            for horizon, at in by_horizon.items()
+        )
+        print(f"  {name:34s}" + "   ".join(cells))
+
+
+def main() -> None:
+    """Run it from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder of captures, *.csv")
+    parser.add_argument("--rules", nargs="+", default=["rocketsim", "game"], help="sets of rules")
+    parser.add_argument("--only", default="", help="captures whose names contain this")
+    parser.add_argument("--every", type=int, default=4, help="rows from one window to the next")
+    parser.add_argument("--each", action="store_true", help="print each capture, too")
+    parser.add_argument("--json", type=Path, help="write the numbers")
+    parser.add_argument("--plots", type=Path, help="write plots into this folder (needs matplotlib)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [path for path in sorted(options.folder.glob("*.csv")) if options.only in path.name]
+        captures = [Capture(path, Path(folder)) for path in paths]
+    if not captures:
+        raise SystemExit(f"no captures in {options.folder}, expected *.csv")
+    summaries = {}
+    for rules in options.rules:
+        found = [measure_capture(capture, parse_rules(rules), options.every) for capture in captures]
+        if options.each:
+            for capture, one in zip(captures, found, strict=True):
+                print_summary(f"{rules}: {capture.name}", summarise([one]))
+        summaries[rules] = summarise(found)
+        print_summary(f"{rules}: all", summaries[rules])
+    if options.json:
+        options.json.write_text(json.dumps(summaries, indent=1))
+
+
+if __name__ == "__main__":
+    main()

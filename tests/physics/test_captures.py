@@ -1,0 +1,38 @@
+"""RocketSim with the game's rules follows captures of the real game; plain it does not."""
+
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.sim.game_rules import parse_rules
+from tests.physics.captures import Capture, measure_capture, summarise
+from tests.support.real_data import real
+
+
+def median(name: str, tmp_path: Path, rules: str, situation: str, horizon: int, every: int = 12) -> float:
+    capture = Capture(real(f"game-2026/{name}.csv"), tmp_path)
+    found = summarise([measure_capture(capture, parse_rules(rules), every)])
+    return float(found["errors"][situation][horizon]["p50"])
+
+
+def test_a_powerslide_is_followed_for_a_second(tmp_path: Path) -> None:
+    assert median("probe_powerslide", tmp_path, "game", "car in a powerslide", 120, 24) < 0.1
+    assert median("probe_powerslide", tmp_path, "rocketsim", "car in a powerslide", 120, 24) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "situation", "most"),
+    [
+        ("airborne-hit", "car on the ground", 0.05),
+        ("throttle-jump", "car on the ground", 0.05),
+        ("throttle-jump", "car through a jump", 0.05),
+        ("clean-dodge", "car through a dodge", 0.1),
+        ("goal-shot-net-entry", "ball in flight", 0.02),
+        ("probe_ball_wall", "ball through a bounce", 0.05),
+    ],
+)
+def test_captures_are_followed_to_the_printed_digits(
+    tmp_path: Path, name: str, situation: str, most: float
+) -> None:
+    assert median(name, tmp_path, "game", situation, 120) < most
