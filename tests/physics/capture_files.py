@@ -1,7 +1,8 @@
 """Captures of the real game at 120 Hz, CSV tables as BakkesMod recorders write them: a row a tick.
 
 Columns: t, ball_x ... ball_wz, x, y, z, qx, qy, qz, qw, vx ... wz, boost, throttle, steer, pitch, yaw, roll,
-jump, boosting, handbrake; those of a second car begin with c1_. A row's inputs drive the tick that begins with it.
+jump, boosting, handbrake; those of a second car begin with c1_. A row's inputs drive the tick that begins
+with it.
 """
 
 from dataclasses import replace
