@@ -223,7 +223,8 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
             gaps.append(Gap(
                 GapVerdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
                 f"the {each.control} column of {source} explains nothing: without it car {each.car} is "
-                f"nearer to the recording in {100 * (1 - each.helps):.0f} % of the windows in which it acts",
+                f"nearer to the recording in {100 * (1 - each.helps):.0f} % of the windows in which it acts "
+                f"({plural(each.blocks, 'block')} of time; chance {each.chance:.2g})",
             ))  # fmt: skip
     return gaps
 

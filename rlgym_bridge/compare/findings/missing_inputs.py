@@ -5,11 +5,13 @@ far off over a short window, the window is simulated again with the control held
 what was off, the control was pressed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.compare.findings.significance import BLOCK, LEVEL, sign_test
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
@@ -72,17 +74,23 @@ class Worth:
         used: Share of rows in which it is not 0.
         helps: Share of the windows in which it does something that are worse without it; nan where there
             are too few.
+        blocks: Blocks of time in which it does something and most windows agree: worse without it, or better.
+        chance: Chance of so many better blocks if the control had nothing to do with the motion.
+        level: Chance below which the control is called wrong: its share of `significance.LEVEL`.
     """
 
     car: int
     control: str
     used: float
     helps: float
+    blocks: int
+    chance: float
+    level: float
 
     @property
     def wrong(self) -> bool:
-        """True if the simulation is nearer to the recording without it."""
-        return self.helps < 0.5
+        """True if the simulation is nearer to the recording without it, beyond chance."""
+        return self.chance < self.level
 
 
 def find_missing(scene: TimedRecording, windows: int = WINDOWS) -> tuple[list[Missing], list[Worth]]:
@@ -95,10 +103,9 @@ def find_missing(scene: TimedRecording, windows: int = WINDOWS) -> tuple[list[Mi
     worth: list[Worth] = []
     if scene.recording.inputs is Inputs.NONE:
         return missing, worth
-    for car in scene.bodies:
-        if car == BALL or not scene.recording.inputs_recorded[car].any():
-            continue
-        one, two = _Trial(scene, car, windows).judge()
+    cars = [car for car in scene.bodies if car != BALL and scene.recording.inputs_recorded[car].any()]
+    for car in cars:
+        one, two = _Trial(scene, car, windows).judge(LEVEL / len(CONTROL_NAMES) / len(cars))
         missing += one
         worth += two
     return missing, worth
@@ -119,32 +126,29 @@ class _Trial:
             raise ValueError(f"{scene.recording.source} has no inputs, expected some to try")
         self._drive = drive
 
-    def judge(self) -> tuple[list[Missing], list[Worth]]:
-        """Try all of them over all windows."""
+    def judge(self, level: float) -> tuple[list[Missing], list[Worth]]:
+        """Try all of them over all windows; what is wrong is wrong at a level."""
         drive = self._drive
         absent = np.flatnonzero((self._used == 0) | ~self._recorded).tolist()
         present = [control for control in range(len(CONTROL_NAMES)) if control not in absent]
-        better: dict[int, list[bool]] = {control: [] for control in present}
+        worse: dict[int, dict[tuple[int, int], list[bool]]] = {control: {} for control in present}  # by block
         shares: list[list[float]] = []  # of each window that is far off, for each absent control
         for number, (track, start, end) in enumerate(self._windows):
             without = self._end(track, start, end, drive)
             off = _pushed(track, track.values[end, 0] - without)
-            for control in present[number % max(len(present), 1) :][:1]:  # in turn: one a window will do
+            turn = present[number % max(len(present), 1) :][:1]  # where nothing is wrong one a window will do
+            for control in present if np.linalg.norm(off) > _FAR_OFF else turn:
                 push = _pushed(track, self._end(track, start, end, drive.held(control, 0.0)) - without)
                 if np.linalg.norm(push) > _FAR_OFF / 2:
-                    better[control].append(bool(np.linalg.norm(off) < np.linalg.norm(off - push)))
+                    block = self._block(track, start)
+                    nearer = bool(np.linalg.norm(off) < np.linalg.norm(off - push))
+                    worse[control].setdefault(block, []).append(nearer)
             if np.linalg.norm(off) < _FAR_OFF:
                 continue
             window = (track, start, end)
             shares.append([self._explains(window, drive, control, without, off) for control in absent])
         explained = explain_one_by_one(np.array(shares).reshape(len(shares), len(absent)) > _EXPLAINED)
-        worth = [
-            Worth(
-                self._car, CONTROL_NAMES[control], float(self._used[control]),
-                float(np.mean(better[control])) if len(better[control]) >= _LEAST else np.nan,
-            )
-            for control in present
-        ]  # fmt: skip
+        worth = [self._worth(control, worse[control], level) for control in present]
         frames = self._scene.recording.clock is TimeBase.FRAMES
         doubtful = frames or any(one.wrong for one in worth)
         missing = [
@@ -155,6 +159,21 @@ class _Trial:
             for control, windows in zip(absent, explained, strict=True)
         ]  # fmt: skip
         return missing, worth
+
+    def _block(self, track: Track, start: int) -> tuple[int, int]:
+        """Return the stretch and the block of time in which a window begins."""
+        return int(self._scene.recording.stretch[track.rows[start]]), int(track.times[start] // BLOCK)
+
+    def _worth(self, control: int, worse: Mapping[tuple[int, int], list[bool]], level: float) -> Worth:
+        """Return what a control explains; `worse` says of the windows of each block if they need it."""
+        windows = [window for block in worse.values() for window in block]
+        votes = [2 * sum(block) - len(block) for block in worse.values()]
+        helped, hurt = (sum(vote * sign > 0 for vote in votes) for sign in (1, -1))
+        return Worth(
+            self._car, CONTROL_NAMES[control], float(self._used[control]),
+            float(np.mean(windows)) if len(windows) >= _LEAST else np.nan,
+            helped + hurt, sign_test(hurt, helped), level,
+        )  # fmt: skip
 
     def _explains(
         self, window: tuple[Track, int, int], drive: Drive, control: int, without: np.ndarray, off: np.ndarray
