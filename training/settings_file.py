@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from msgspec import Meta
 
-from rlgym_bridge.user_input.text_files import read_toml
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
 from rlgym_bridge.user_input.toml_text import toml_line
 from training.settings import SettingsError, TrainingSettings, check_settings
 
@@ -42,7 +42,7 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
         try:
             read = read_toml(path)
         except (OSError, ValueError) as error:
-            raise SettingsError(str(error)) from error
+            raise SettingsError(explain_unreadable(error)) from error
         for name, value in read.items():
             tables = isinstance(value, dict) and isinstance(values.get(name), dict)
             values[name] = values[name] | value if tables else value

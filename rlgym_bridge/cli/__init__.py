@@ -17,6 +17,7 @@ from typing import Any
 from rlgym_bridge.cli.commands import COMMANDS, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
+from rlgym_bridge.user_input.text_files import escape_controls
 from rlgym_bridge.user_input.user_modules import leave_out_current_folder
 
 _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
@@ -90,10 +91,12 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
     """Run a command; 1 where something broke that was in order, 2 for what the user or a user's code did."""
     try:
         return int(command.run(options))
-    except (Exception, SystemExit) as error:  # whatever components of one's own raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever components of one's own raise
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
         ours = is_ours(error)
         missing = explain_missing(error.name) if isinstance(error, ModuleNotFoundError) else None
         text = missing or (str(error).strip() if ours else describe_error(error))
-        print(f"error: {text}{notes}", file=sys.stderr)
+        print(f"error: {escape_controls(text + notes)}", file=sys.stderr)
         return 1 if ours and isinstance(error, RuntimeError) else 2

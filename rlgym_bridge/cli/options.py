@@ -8,13 +8,16 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.rules import LONGEST_SECONDS
+from rlgym_bridge.user_input.text_files import escape_controls, explain_unreadable
 
 
 def port(text: str) -> int:
@@ -124,7 +127,7 @@ def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
     try:
         return read_physics(options.physics)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--physics: {error}") from error
+        raise ConfigError(f"--physics: {explain_unreadable(error)}") from error
 
 
 def impairments_of(options: argparse.Namespace) -> Impairments:
@@ -191,7 +194,11 @@ def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> No
 
 
 class _Console(Console):
-    """A console that keeps the command running when its reader leaves."""
+    """A console that keeps the command running when its reader leaves, and that no name can control."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Return a text to show, with control characters spelt out."""
+        return super().render_str(escape_controls(text), **how)
 
     def on_broken_pipe(self) -> None:
         """Print nothing any more."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ MOST_CHARACTERS: Final = 4 << 20
 """Longest file that is read; files of settings have a thousandth of this."""
 
 _MOST_LEVELS: Final = 100  # of tables in tables: below Python's limit, also for showing a value in a message
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to show one of 15,000
 
 
@@ -33,7 +35,7 @@ def read_text(path: Path) -> str:
         if len(text) > MOST_CHARACTERS:
             raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
     except UnicodeDecodeError:
-        raise ValueError(f"{path} cannot be read: it is no UTF-8 text") from None
+        raise ValueError(f"{path} cannot be read: it is no UTF-8 text, save it in that encoding") from None
     except ValueError as error:  # a NUL in the path is one, too
         raise ValueError(f"{path} cannot be read: {error}") from None
     return text
@@ -51,6 +53,21 @@ def read_toml(path: Path) -> dict[str, Any]:
         return parse_toml(text)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as TOML: {error}") from None
+
+
+def explain_unreadable(error: OSError | ValueError) -> str:
+    """Return what an error of `read_text` and its kin says, without the number of the operating system."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}, expected a file that can be read"
+    return str(error)
+
+
+def escape_controls(text: str) -> str:
+    """Return a text that changes no terminal: control characters but tabs and ends of lines are spelt out.
+
+    Names in files of strangers may hold sequences that move the cursor, set colours or turn lines around.
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """One command line: every command has help, JSON and quiet mode, and tells errors and Ctrl-C alike."""
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from rlgym_bridge.cli import main, run_command
 from rlgym_bridge.cli.commands import COMMANDS, GROUPS
+from rlgym_bridge.cli.options import console_of
 from tests.support.processes import run_to_end
 
 TRAINING = {
@@ -94,3 +97,37 @@ def test_the_help_needs_nothing_that_is_heavy() -> None:
     code = "import sys; from rlgym_bridge.cli import main; main(['--help']); print(sorted(sys.modules))"
     shown = run_to_end([sys.executable, "-c", code], check=True).stdout.splitlines()[-1]
     assert not {"numpy", "torch", "RocketSim", "rich"} & set(eval(shown))
+
+
+def test_a_name_with_control_characters_changes_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.toml").write_text('"\\u001b[31mred\\u202e" = 1\n')
+    assert main(["train", str(tmp_path / "a.toml"), "--settings"]) == 2
+    assert r"\x1b[31mred\u202e" in capsys.readouterr().err
+
+
+def test_what_is_printed_of_a_recording_changes_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console = console_of(Namespace(quiet=False))
+    table = Table("bot")
+    table.add_row("\x1b[2Jevil")
+    console.print(table)
+    console.print("\x1b[2Jevil", markup=False)
+    assert capsys.readouterr().out.count(r"\x1b[2Jevil") == 2
+
+
+@pytest.mark.parametrize("words", [["train", "nowhere.toml"], ["match", "--physics", "nowhere.toml"]])
+def test_a_missing_file_is_told_in_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert "nowhere.toml: No such file or directory, expected a file" in capsys.readouterr().err
+
+
+def test_whatever_a_module_of_a_user_raises_takes_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    Path("raises_a_base.py").write_text("raise BaseException('odd')\n")
+    assert main(["parity", "--env", "raises_a_base:f"]) == 2
+    said = capsys.readouterr().err
+    assert "odd" in said and "raises_a_base.py, line 1" in said and said.count("\n") == 1
