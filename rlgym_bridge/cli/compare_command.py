@@ -1,7 +1,7 @@
 """Measure where simulator and recorded game part, and why: `rlgym-bridge compare`."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,7 +18,7 @@ from rlgym_bridge.compare.findings.drift import WINDOWS
 from rlgym_bridge.compare.findings.sentences import plural, told_fit, told_unexplained
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.findings.two_sets import LEVEL, against
-from rlgym_bridge.compare.findings.verdict import GapVerdict
+from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
 from rlgym_bridge.compare.output.fitted_settings import fit_as_toml
 from rlgym_bridge.compare.output.report import report, report_against
 from rlgym_bridge.compare.simulate.windows import HORIZONS
@@ -201,21 +201,23 @@ def _print(console: Console, found: Comparison) -> None:
         table.add_column(str(horizon), justify="right", no_wrap=True)
     for name in ("p90", "floor", "windows"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict after 120 ticks", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for name, group in groupby(found.situations, lambda row: row.name):
         rows = {row.horizon_ticks: row for row in group}
-        row = rows.get(_SECOND, rows[max(rows)])
+        row = _row_to_tell(rows)
+        after = "" if row.horizon_ticks == _SECOND else f" after {plural(row.horizon_ticks, 'tick')}"
         table.add_row(
             name,
             *(_short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
             _short(row.p90), _short(row.floor), f"{row.windows:,}",
-            f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]",
+            f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]{after}",
         )  # fmt: skip
     console.width = max(console.width, _WIDTH)
     console.print(table)
     console.print(
-        "medians in uu; columns are ticks (120: a second); p90, noise floor (RocketSim against itself) and "
-        "windows (starts that were tried) after 120 ticks; all of it with --json and --html",
+        "medians in uu; columns are ticks (120: a second); p90, noise floor (RocketSim against itself), "
+        "windows (starts that were tried) and verdict after 120 ticks, or after those named beside it; all "
+        "of it with --json and --html",
         soft_wrap=True,
     )
     below = any(row.verdict is GapVerdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations)
@@ -234,6 +236,12 @@ def _print(console: Console, found: Comparison) -> None:
         console.print(f"too little to tell anything: no situation has {LEAST_WINDOWS} windows; record more")
     elif not found.gaps and not found.unexplained:
         console.print("no gap was found")
+
+
+def _row_to_tell(rows: Mapping[int, Situation]) -> Situation:
+    """Return the row of a second; of a shorter horizon where only that has enough windows to judge."""
+    told = [ticks for ticks, row in rows.items() if ticks <= _SECOND and row.verdict is not GapVerdict.FEW]
+    return rows[max(told)] if told else rows.get(_SECOND, rows[max(rows)])
 
 
 def _short(value: float) -> str:

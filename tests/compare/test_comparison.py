@@ -159,7 +159,7 @@ def test_a_recording_too_short_to_compare_is_refused_by_name():
 
 
 def test_too_little_says_that_it_tells_nothing():
-    found = compare_recordings(rows_of(as_table(play(seconds=SECONDS)), np.arange(60)), windows=WINDOWS)
+    found = compare_recordings(rows_of(as_table(play(seconds=SECONDS)), np.arange(12)), windows=WINDOWS)
     assert found.tells_nothing and found.sizes == []
 
 

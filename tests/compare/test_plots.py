@@ -10,7 +10,7 @@ from rlgym_bridge.compare.output.plots import drift_plot, lag_plot
 
 
 def row(horizon: int, p50: float) -> Situation:
-    return Situation("x", horizon, 9, 9, p50, p50, p50, p50, p50, p50, 0.0, 0.0, 0.0, GapVerdict.AGREES)
+    return Situation("x", horizon, 9, 9, 9, *[p50] * 8, 0.0, 0.0, 0.0, GapVerdict.AGREES)
 
 
 def labels(svg: str) -> dict[float, float]:

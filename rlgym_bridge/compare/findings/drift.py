@@ -28,7 +28,9 @@ from rlgym_bridge.recording.recording import Inputs, TimeBase
 WINDOWS: Final = 240
 """Windows of each body, at most: their percentiles are steady, and a match takes seconds."""
 
-CLOSEST: Final = 30.0  # ticks between the starts of windows, at least
+CLOSEST: Final = 30.0  # ticks between the starts of windows, at least, where a recording is long
+_SHORT: Final = 60  # windows of a body that a shorter recording gives too, by windows that overlap
+_NEAREST: Final = 4.0  # ticks between their starts, at least
 _CONTACTS: Final = 60  # windows of a body that are simulated with everybody in them, at most: they cost most
 _BESIDE: Final = 2  # ticks simulated beyond the horizon: a row may lie there
 
@@ -204,6 +206,10 @@ def _meet(found: Errors, meets: dict[int, str], together: _Cast, body: int, row:
 
 
 def _spacing(tracks: Sequence[Track], windows: int) -> float:
-    """Return ticks between starts so that tracks give about so many windows."""
+    """Return ticks between starts so that tracks give about so many windows.
+
+    In less than 15 s of a body windows start nearer to each other: a capture of 2 s gives as many, which
+    overlap, and are judged by blocks.
+    """
     total = sum(float(track.times[-1] - track.times[0]) for track in tracks)
-    return max(CLOSEST, total / max(windows, 1))
+    return max(min(CLOSEST, max(_NEAREST, total / _SHORT)), total / max(windows, 1))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlgym_bridge.compare.findings.block_bootstrap import LEAST_BLOCKS, blocks_of, median_interval
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
 from rlgym_bridge.compare.findings.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
@@ -52,6 +53,7 @@ class Doubts(NamedTuple):
     inputs: bool = False
 
 
+_SLOWEST = 0.75  # power of time by which an error of physics grows at least
 _GROWS = 3.0  # times as much as time: what is late by a constant drifts no faster
 _SPIN_MATTERS = (BALL_BOUNCED, BALL_GROUND, BALL_TOUCHED)
 
@@ -65,6 +67,8 @@ class Situation:
         horizon_ticks: Ticks after the window's start.
         windows: How many.
         apart: How many of them do not overlap: those that do are off together.
+        blocks: How many blocks of them were drawn from for the interval: each as long as the horizon.
+        low, high: Interval of the median that holds it with 99 %, uu, from a block bootstrap.
         p50, p90, p99: Position error, uu.
         floor: Median position error of RocketSim against itself, uu.
         floor_p90: Its 90th percentile.
@@ -79,6 +83,9 @@ class Situation:
     horizon_ticks: int
     windows: int
     apart: int
+    blocks: int
+    low: float
+    high: float
     p50: float
     p90: float
     p99: float
@@ -133,9 +140,9 @@ def judge(
                 verdict = GapVerdict.PHYSICS
             elif not out:
                 verdict = GapVerdict.AGREES
-            elif row.apart < LEAST_WINDOWS:
+            elif row.apart < LEAST_WINDOWS and (row.blocks < LEAST_BLOCKS or row.low <= limit):
                 verdict = GapVerdict.FEW
-            elif short is not None and row.p50 < 2 * short[0]:
+            elif short is not None and row.p50 < short[0] * min(2.0, (horizon / short[1]) ** _SLOWEST):
                 verdict = GapVerdict.TIMING  # physics grows with time, what is late stays as late
             elif (body == "car" and doubts.lag_unknown) or (
                 ((body == "car" and doubts.lag) or doubts.clock)
@@ -166,9 +173,11 @@ def _row(
     low, high = _floor(floor, name, column)
     others = (found.velocity, found.angle, found.spin)
     velocity, angle, spin = (float(np.median(part[here, column])) for part in others)
+    blocks = blocks_of(found, column, here)
+    least, most = median_interval(found.position[here, column], blocks)
     return Situation(
-        name, HORIZONS[column], int(here.sum()), _apart(found, column, here), p50, p90, p99, low, high,
-        allowed, velocity, angle, spin, GapVerdict.FEW,
+        name, HORIZONS[column], int(here.sum()), _apart(found, column, here), int(blocks.max()) + 1, least,
+        most, p50, p90, p99, low, high, allowed, velocity, angle, spin, GapVerdict.FEW,
     )  # fmt: skip
 
 

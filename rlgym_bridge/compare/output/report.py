@@ -48,7 +48,8 @@ def report(found: Comparison) -> str:
         _gaps(found),
         "<h2>Errors after 1 to 240 ticks</h2>",
         "<p>RocketSim is put in the recorded state, over and over, and let go with the recorded inputs. "
-        "Position errors in uu; floor: RocketSim against itself on the same way.</p>",
+        "Position errors in uu; from, to: the interval that holds the median with 99 %; floor: RocketSim "
+        "against itself on the same way.</p>",
         _situations([*overall, *situations]),
         "<h2>How errors grow</h2>",
         f'<p class="key">{_KEY}</p>',
@@ -120,11 +121,22 @@ def _gaps(found: Comparison) -> str:
 
 
 def _situations(rows: Sequence[Situation]) -> str:
-    heads = ("situation", "ticks", "verdict", "windows", "p50", "p90", "p99", "floor", "tolerance", "uu/s",
-             "rad", "rad/s")  # fmt: skip
+    heads = ("situation", "ticks", "verdict", "windows", "p50", "from", "to", "p90", "p99", "floor",
+             "tolerance", "uu/s", "rad", "rad/s")  # fmt: skip
     lines = []
     for row in rows:
-        numbers = (row.p50, row.p90, row.p99, row.floor, row.tolerance, row.velocity, row.angle, row.spin)
+        numbers = (
+            row.p50,
+            row.low,
+            row.high,
+            row.p90,
+            row.p99,
+            row.floor,
+            row.tolerance,
+            row.velocity,
+            row.angle,
+            row.spin,
+        )
         cells = (f"{row.windows:,}", *(f"{one:.3g}" if one >= 0.001 else "<0.001" for one in numbers))
         lines.append(
             f"<tr><td>{escape(row.name)}</td><td>{row.horizon_ticks}</td>"

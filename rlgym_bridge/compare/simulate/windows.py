@@ -28,7 +28,7 @@ from rlgym_bridge.recording.recording import Recording
 
 T = TypeVar("T")
 
-HORIZONS: Final = (1, 12, 60, 120, 240)
+HORIZONS: Final = (1, 12, 30, 60, 120, 240)
 """Ticks after the start at which errors are measured."""
 
 BALL_AIR: Final = "ball in the air"
