@@ -82,7 +82,7 @@ def turned(state: MatchState) -> MatchState:
 
 @pytest.mark.parametrize("opponent", [DriveAtBall, StandStill])
 def test_it_beats_the_simple_bots(opponent: type) -> None:
-    assert share_won(opponent, 16) >= SHARE_WON[opponent] - 0.1  # a sample: `slow` has the full 100
+    assert share_won(opponent, 6) >= SHARE_WON[opponent] - 0.1  # a sample: `slow` has the full 100
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_it_beats_the_simple_bots_in_100_matches(opponent: type) -> None:
     assert share >= SHARE_WON[opponent]
 
 
-@pytest.mark.parametrize("matches", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("matches", [1, pytest.param(30, marks=pytest.mark.slow)])
 def test_whole_matches_have_touches_and_goals(matches: int) -> None:
     results = [play_match(Chaser(), Chaser(), FIRST_SEED + n, 300, 300) for n in range(matches)]
     for number, result in enumerate(results):

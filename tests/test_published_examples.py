@@ -114,7 +114,7 @@ def test_the_documented_components_train_and_play(here: Path) -> None:
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16]}  # fmt: skip
     checkpoint = train(check_settings(changes), quiet=True).checkpoint
     words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
-    assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q"]) == 0
+    assert bridge(["match", *words, "--pace", "lockstep", "--seconds", "1", "--max-overtime", "0", "-q"]) == 0
 
 
 ROWS_ALONE = BOT.replace("ComponentSpec.of(RepeatAction, ComponentSpec.of(ContinuousAction), repeats=8)",
@@ -130,7 +130,7 @@ def test_its_rows_are_held_for_the_tick_skip(here: Path, monkeypatch: pytest.Mon
     assert load_policy(checkpoint, ["published_parts"]).manifest.tick_skip == 6
     recording = here / "match.mcap"
     words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "published_parts"]
-    words += ["--pace", "lockstep", "--seconds", "5", "--max-overtime", "0", "-q", "--record", str(recording)]
+    words += ["--pace", "lockstep", "--seconds", "2", "--max-overtime", "0", "-q", "--record", str(recording)]
     assert bridge(["match", *words]) == 0
     blue = next(
         one for one in open_recording(recording).agents.values() if one.decisions[0].seats.tolist() == [0]

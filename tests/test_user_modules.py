@@ -84,9 +84,9 @@ def test_a_policy_folder_is_not_searched_for_modules(stranger: Path) -> None:
     [
         (*MATCH, "--blue", "policy", "--allow-modules", "my_parts"),
         ("evaluate", "policy", "chaser", *SHORT, "--allow-modules", "my_parts"),
-        ("parity", "--policy", "policy", "--ticks", "1000", "--allow-modules", "my_parts"),
-        ("parity", "--env", "my_env:build", "--ticks", "1000"),
-        ("parity", "--obs", "my_parts:Mine", "--ticks", "1000"),
+        ("parity", "--policy", "policy", "--ticks", "200", "--allow-modules", "my_parts"),
+        ("parity", "--env", "my_env:build", "--ticks", "200"),
+        ("parity", "--obs", "my_parts:Mine", "--ticks", "200"),
     ],
     ids=lambda words: " ".join(words[:2]),
 )
@@ -96,6 +96,19 @@ def test_a_module_that_is_named_is_found_in_the_current_folder(here: Path, words
     assert not (here / "was_run").exists()
 
 
+def test_a_module_beside_a_settings_file_is_loaded_from_anywhere(here: Path, tmp_path_factory) -> None:
+    (here / "my_bot.py").write_text(
+        "from training.components import *\nfrom my_parts import Mine\n"
+        "def obs(settings):\n    raise RuntimeError(f'{Mine.__module__} is here')\n"
+    )
+    (here / "numpy.py").write_text(SPOILER)
+    (here / "my.toml").write_text('components = "my_bot"\n')
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    assert "my_parts is here" in run(elsewhere, "train", str(here / "my.toml"), "--out", "run", "-q", code=2)
+    assert not (here / "was_run").exists()
+
+
+@pytest.mark.slow
 def test_a_module_beside_a_settings_file_is_found_from_anywhere(here: Path, tmp_path_factory) -> None:
     (here / "my_bot.py").write_text(
         "from training.components import *\nfrom my_parts import Mine\n"

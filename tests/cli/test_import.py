@@ -75,7 +75,9 @@ def test_a_bot_of_rlgym_ppo_plays_what_its_trainer_computes(kind: str, scaled: b
             np.testing.assert_allclose(given[agent], expected[agent], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["wrapped", "continuous", "buttons"])
+@pytest.mark.parametrize(
+    "kind", ["wrapped", *(pytest.param(one, marks=pytest.mark.slow) for one in ("continuous", "buttons"))]
+)
 def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
     stats = {"mean": [3.0] * OBS, "var": [900.0] * OBS, "shape": [OBS], "count": 301}
     save_ppo(here / "5000", network(OUTPUTS[kind]), stats)
@@ -91,7 +93,7 @@ def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
         "--pace",
         "lockstep",
     ]
-    assert main([*words, "--seconds", "3", "--max-overtime", "0", "-q", "--json", "match.json"]) == 0
+    assert main([*words, "--seconds", "1", "--max-overtime", "0", "-q", "--json", "match.json"]) == 0
     bot = json.loads(Path("match.json").read_text())["bots"][0]
     assert bot["replies"] > 300
 

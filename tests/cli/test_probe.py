@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rlbot import flat
 
+from rlgym_bridge.cli import main
 from rlgym_bridge.dialect import POINTS, Dialect
 from tests.support.processes import run_to_end
 from tests.support.servers import match_server
@@ -57,11 +58,14 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
     assert sum(isinstance(one, flat.FieldInfo) for one in kept) == 1
 
 
-def test_without_out_the_probe_prints_and_leaves_no_file(tmp_path: Path) -> None:
-    done = probe("--dialect", "clock=whole", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert 'clock = "whole"\n' in done.stdout and "[dialect]\n" in done.stdout
-    assert "--out FILE keeps it" in done.stdout
+def test_without_out_the_probe_prints_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["probe", "--dialect", "clock=whole"]) == 0
+    said = capsys.readouterr().out
+    assert 'clock = "whole"\n' in said and "[dialect]\n" in said
+    assert "--out FILE keeps it" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -96,8 +100,13 @@ def test_without_a_server_the_probe_says_what_is_missing(tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_asked_is_said_and_is_exit_code_2(
-    words: list[str], message: str, tmp_path: Path
-) -> None:
-    done = probe(*words, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(["probe", *words])
+    except SystemExit as ended:  # of argparse
+        code = int(ended.code or 0)
+    assert code == 2
+    assert message in capsys.readouterr().err

@@ -14,7 +14,7 @@ from rlgym_bridge.compare.timing_report import Exchange, judge, number_of, numbe
 
 def measured(tmp_path: Path, *words: str) -> dict:
     file = tmp_path / "timing.json"
-    assert main(["timing", "--seconds", "10", "--pace", "lockstep", *words, "-q", "--json", str(file)]) == 0
+    assert main(["timing", "--seconds", "5", "--pace", "lockstep", *words, "-q", "--json", str(file)]) == 0
     return json.loads(file.read_text())
 
 
@@ -22,10 +22,10 @@ def measured(tmp_path: Path, *words: str) -> dict:
 def test_the_latency_of_the_server_is_told_to_the_tick(latency: int, tmp_path: Path) -> None:
     found = measured(tmp_path, "--latency", str(latency), "--drop", "2")
     assert found["input_latency_ticks"] == latency
-    assert set(found["latencies"]) == {str(latency)} and found["latencies"][str(latency)] > 1000
+    assert set(found["latencies"]) == {str(latency)} and found["latencies"][str(latency)] > 500
     assert found["settings"] == {"input_latency": latency, "action_delay": [max(1, latency)] * 2}
-    assert found["lost_ticks"] + found["packets"] == pytest.approx(1200, abs=2)
-    assert 10 <= found["lost_ticks"] <= 40  # 2 %
+    assert found["lost_ticks"] + found["packets"] == pytest.approx(600, abs=2)
+    assert 4 <= found["lost_ticks"] <= 25  # 2 %
 
 
 def test_a_frame_rate_of_60_is_named_and_is_no_loss(tmp_path: Path) -> None:

@@ -121,10 +121,10 @@ def test_from_set_states_a_match_equals_the_simulator(
     server: tuple[str, int], sizes: tuple[int, int]
 ) -> None:
     with live(server, sizes) as engine:
-        match = env_of(engine, RandomStateMutator(seed=3), sizes, timeout=3.0)
+        match = env_of(engine, RandomStateMutator(seed=3), sizes, timeout=1.0)
         begins = MutatorSequence(RandomStateMutator(seed=3), PadsOf(match))
-        sim = env_of(SimEngine(as_in_a_match=True), begins, sizes, timeout=3.0)
-        worst, episodes = play_both(match, sim, 250, lambda: (match.reset(), sim.reset()))
+        sim = env_of(SimEngine(as_in_a_match=True), begins, sizes, timeout=1.0)
+        worst, episodes = play_both(match, sim, 100, lambda: (match.reset(), sim.reset()))
     assert episodes > 3
     assert worst < 3e-4
 
@@ -149,7 +149,7 @@ def test_a_training_script_learns_the_same_from_own_kickoffs() -> None:
     def trained(engine: TransitionEngine[Any, Any, Any], mutator: Any) -> tuple[np.ndarray, np.ndarray]:
         env = env_of(engine, mutator, timeout=1e6)
         env.reward_fn = WeightedSum([(VelocityPlayerToBallReward(), 1.0), (TouchReward(), 1.0)])
-        return train(env, 1000)
+        return train(env, 384)
 
     with serving(on_kickoff=note) as server, live(server, set_states=False) as engine:
         seen, learned = trained(engine, KickoffMutator())

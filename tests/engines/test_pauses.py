@@ -28,13 +28,7 @@ from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.game import Phase
 from tests.support.rlgym_worlds import STANDARD, Env, serving
-from tests.support.short_waits import shorten_answer_wait, shorten_countdown
-
-
-@pytest.fixture(autouse=True)
-def short_countdowns(monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten_countdown(monkeypatch)
-
+from tests.support.short_waits import shorten_answer_wait
 
 BOOST = 18  # of the lookup table: straight on
 IDLE = 8

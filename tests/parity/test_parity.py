@@ -13,17 +13,19 @@ from tests.parity.world import with_fields
 
 
 @pytest.mark.parametrize(
-    ("loss", "reader"),
+    ("loss", "reader", "ticks"),
     [
-        (Loss(0.02), "shadow"), (Loss(0.10), "shadow"), (Loss(0.10, burst=3), "shadow"),
-        (Loss(0.10, burst=3), "counting"),
+        pytest.param(Loss(0.02), "shadow", 2000, marks=pytest.mark.slow),
+        pytest.param(Loss(0.10), "shadow", 2000, marks=pytest.mark.slow),
+        pytest.param(Loss(0.10, burst=3), "shadow", 2000, marks=pytest.mark.slow),
+        pytest.param(Loss(0.10, burst=3), "counting", 2000, marks=pytest.mark.slow),
+        (Loss(0.10, burst=3), "shadow", 700), (Loss(0.10, burst=3), "counting", 700),
     ],
-    ids=["2 %", "10 %", "10 % in threes", "counting"],
 )  # fmt: skip
-def test_after_lost_packets_what_is_known_is_right(loss: Loss, reader: str) -> None:
-    result = run(2000, seed=4, loss=loss, readers=(reader,))
+def test_after_lost_packets_what_is_known_is_right(loss: Loss, reader: str, ticks: int) -> None:
+    result = run(ticks, seed=4, loss=loss, readers=(reader,))
     compared = result.readers[reader].tallies["car.position"].samples
-    assert compared < 2 * 2000 * (1 - 0.5 * loss.share), "packets were lost"
+    assert compared < 2 * ticks * (1 - 0.5 * loss.share), "packets were lost"
     wrong = result.readers[reader].wrong()
     if reader == "counting":  # wheels are its estimates
         wrong = {name: tally for name, tally in wrong.items() if name not in _FROM_WHEELS}
@@ -39,7 +41,7 @@ _HARD = ("pad_timer", "dodge_timeout", "demolished_place", "on_ground")  # those
 @pytest.mark.parametrize("point", _HARD)
 def test_in_every_dialect_known_values_survive_lost_packets(point: str) -> None:
     dialect = Dialect({point: POINTS[point].values[1]})
-    assert not run(1500, seed=2, dialect=dialect, loss=Loss(0.05)).readers["shadow"].wrong()
+    assert not run(600, seed=2, dialect=dialect, loss=Loss(0.05)).readers["shadow"].wrong()
 
 
 @pytest.mark.slow
@@ -118,18 +120,22 @@ MUTATIONS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.odd_packets("one field is wrong on purpose")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if i % 3 else ()) for i, name in enumerate(MUTATIONS)]
-)
-def test_a_packer_that_gets_one_field_wrong_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "ticks"), [
+    ("pitch for yaw", 300), ("inputs a tick late", 400), ("demolition counted up", 600),
+    *(pytest.param(name, 1300, marks=pytest.mark.slow) for name in MUTATIONS),
+])  # fmt: skip
+def test_a_packer_that_gets_one_field_wrong_is_caught(
+    name: str, ticks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change, field = MUTATIONS[name]
     original = Packer.packet
     monkeypatch.setattr(Packer, "packet", lambda self, *given: change(original(self, *given)))
     boxes = (1, 5) if "hitbox" in name else ()
-    wrong = run(1300, seed=2, hitboxes=boxes).readers["shadow"].wrong()
+    wrong = run(ticks, seed=2, hitboxes=boxes).readers["shadow"].wrong()
     assert any(one.endswith(field) for one in wrong), set(wrong)
 
 
-def test_with_none_of_these_nothing_is_caught() -> None:
-    assert not run(1300, seed=2).readers["shadow"].wrong()
-    assert not run(1300, seed=2, hitboxes=(1, 5)).readers["shadow"].wrong()
+@pytest.mark.parametrize("ticks", [400, pytest.param(1300, marks=pytest.mark.slow)])
+def test_with_none_of_these_nothing_is_caught(ticks: int) -> None:
+    assert not run(ticks, seed=2).readers["shadow"].wrong()
+    assert not run(ticks, seed=2, hitboxes=(1, 5)).readers["shadow"].wrong()
