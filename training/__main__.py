@@ -61,7 +61,9 @@ def run(options: argparse.Namespace) -> int:
         if getattr(options, name) is not None
     }
     if options.address is not None and options.engine != "rllib":
-        raise ValueError(f"--address is {options.address}, which takes --engine rllib")
+        raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
+    if options.settings and options.json is not None:
+        raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
     settings = load_settings(*options.config, **changes)
     if options.settings:
         print(settings_as_toml(settings), end="")

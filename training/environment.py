@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.physics import parse_physics
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.user_modules import import_user_module
@@ -135,11 +136,13 @@ class Task:
 
 
 def _imported(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise SettingsError(f'components is "{name}", expected the name of a module, such as my_bot')
     try:
         module = import_user_module(name)
-    except Exception as error:  # a module of one's own may raise anything
+    except (Exception, SystemExit) as error:  # a module of one's own may raise anything
         raise SettingsError(
-            f'components is "{name}", which cannot be imported: {type(error).__name__}: {error}. It is '
+            f'components is "{name}", which cannot be imported: {describe_error(error)}. It is '
             "looked for beside the file of settings, in the current folder and on PYTHONPATH"
         ) from error
     needed = FUNCTIONS[:2] if hasattr(module, "make_env") else FUNCTIONS

@@ -1,6 +1,7 @@
 """The settings of a training run: every key with its type, its limits and its meaning."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
 
 MOST_NUMBER = 1e30
+_SHOWN = 200  # letters of a value in a message
 _ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
@@ -178,7 +180,7 @@ class TrainingSettings:
                 f"snapshot_share is {self.snapshot_share} and rival_share {self.rival_share}, expected 1 "
                 "together at most"
             )
-        if "\0" in self.out:
+        if not self.out or "\0" in self.out:
             raise SettingsError(f"out is {self.out!r}, expected the name of a folder")
         if not sum(self.team_sizes):
             raise SettingsError("team_sizes is [0, 0], expected one car at least")
@@ -212,16 +214,16 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     for name, value in values.items():
         if name in known:
             continue
-        if isinstance(value, dict):
-            raise SettingsError(
-                f"[{name}] is a table; settings stand outside of tables, your own in [my], constants of "
-                "the physics in [physics]"
-            )
         near = nearest_key(name, known, _ALIKE)
         hint = "" if near is None else f"; the nearest is {near}"
+        if isinstance(value, dict):
+            raise SettingsError(
+                f"[{_short(name)}] is a table{hint}; settings stand outside of tables, your own in [my], "
+                "constants of the physics in [physics]"
+            )
         raise SettingsError(
-            f"{name} = {toml_value(value)} is no setting{hint} (all keys: training/config.toml; those of "
-            "your own components go into a table [my])"
+            f"{_short(name)} = {_short(toml_value(value))} is no setting{hint} (all keys: "
+            "training/config.toml; those of your own components go into a table [my])"
         )
     given = dict(values)
     if "physics" in given:
@@ -232,8 +234,9 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     if isinstance(given.get("my"), dict):
         _check_own(given["my"])
     checked = check_values(
-        given, TrainingSettings, lambda name, problem: SettingsError(f"{name} {problem}"), toml_value
-    )
+        given, TrainingSettings, lambda name, problem: SettingsError(f"{name} {problem}"),
+        lambda value: _short(toml_value(value)),
+    )  # fmt: skip
     return TrainingSettings(**checked)
 
 
@@ -241,5 +244,18 @@ def _check_own(table: Mapping[str, Any]) -> None:
     """Make sure that a policy folder can record the table [my]."""
     for name, value in table.items():
         items = value if isinstance(value, list) else [value]
-        if not all(isinstance(item, bool | int | float | str) for item in items):
-            raise SettingsError(f"{name} in [my] is {value!r}, expected a number, a text, or a list of them")
+        if not all(isinstance(item, bool | int | str) or _is_finite(item) for item in items):
+            raise SettingsError(
+                f"{_short(name)} in [my] is {_short(repr(value))}, expected a finite number, a "
+                "text, or a list of them"
+            )
+
+
+def _is_finite(value: Any) -> bool:
+    """Tell whether a value is a number that JSON can hold."""
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _short(text: str) -> str:
+    """Return a text of a user's file for a message, cut where it is long."""
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -46,10 +46,15 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
         for name, value in read.items():
             tables = isinstance(value, dict) and isinstance(values.get(name), dict)
             values[name] = values[name] | value if tables else value
+    files = ", ".join(map(str, paths))
     try:
-        return check_settings(values | changes)
+        settings = check_settings({name: value for name, value in values.items() if name not in changes})
     except SettingsError as error:
-        raise SettingsError(f"{', '.join(map(str, paths))}: {error}") from error
+        raise SettingsError(f"{files}: {error}") from error
+    try:
+        return check_settings(values | changes) if changes else settings
+    except SettingsError as error:
+        raise SettingsError(f"{error} (given in place of what {files} says)") from error
 
 
 def settings_as_toml(settings: TrainingSettings) -> str:

@@ -72,10 +72,12 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         parser.epilog = status if parser.epilog is None else f"{parser.epilog}\n\n{status}"
         options = parser.parse_args(arguments)
         logging.basicConfig(
-            level=logging.WARNING if options.quiet else logging.INFO,
+            level=logging.WARNING,
             format="%(levelname)s %(name)s: %(message)s",
             stream=sys.stderr,
         )
+        for package in ("rlgym_bridge", "training"):  # what others' libraries do interests nobody
+            logging.getLogger(package).setLevel(logging.WARNING if options.quiet else logging.INFO)
         return _guarded(command, options)
     except ModuleNotFoundError as error:
         if (missing := explain_missing(error.name)) is None:
@@ -97,6 +99,7 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
         ours = is_ours(error)
         missing = explain_missing(error.name) if isinstance(error, ModuleNotFoundError) else None
-        text = missing or (str(error).strip() if ours else describe_error(error))
+        plain = str(error).strip() if ours and not isinstance(error, OSError) else describe_error(error)
+        text = missing or plain
         print(f"error: {escape_controls(text + notes)}", file=sys.stderr)
         return 1 if ours and isinstance(error, RuntimeError) else 2

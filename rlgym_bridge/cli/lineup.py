@@ -17,6 +17,7 @@ from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.bot_files import read_bot
+from rlgym_bridge.user_input.text_files import explain_unreadable
 
 
 def empty_match() -> flat.MatchConfiguration:
@@ -88,7 +89,7 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
         if not real_game:
             raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot")
         return _game_player(bot, team)
-    what = "a folder without policy.json" if path.is_dir() else "no file or folder"
+    what = "a folder without policy.json" if path.is_dir() else "no folder"
     raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a run, a bot.toml, or {CHASER}")
 
 
@@ -129,14 +130,14 @@ def _modules(bot: str) -> tuple[str, ...]:
     try:
         return run_modules(bot)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"BOT {bot!r}: {error}") from error
+        raise ConfigError(f"BOT {bot!r}: {explain_unreadable(error)}") from error
 
 
 def _manifest(policy: str) -> Manifest:
     try:
         return read_files(Path(policy))[0]
     except (OSError, ValueError) as error:
-        raise ConfigError(f"BOT {policy!r}: {error}") from error
+        raise ConfigError(f"BOT {policy!r}: {explain_unreadable(error)}") from error
 
 
 def _game_player(bot: str, team: int) -> flat.PlayerConfiguration:

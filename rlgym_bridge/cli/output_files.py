@@ -122,7 +122,7 @@ def write(path: Path | None, text: str) -> bool:
         with naming(path):
             path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return False
     return True
 

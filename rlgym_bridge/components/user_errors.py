@@ -33,10 +33,10 @@ def describe_error(error: BaseException) -> str:
         one for one in frames
         if not one.filename.startswith(_OURS) and not any(word in one.filename for word in _INSTALLED)
     ]  # fmt: skip
-    if is_ours(error):
-        return text
     if not own and isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    if is_ours(error):
+        return text
     kind = type(error).__name__
     if isinstance(error, SystemExit):
         text = f"it ended the program with sys.exit({error.code!r})"

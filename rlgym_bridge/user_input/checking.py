@@ -103,9 +103,14 @@ def _limits(info: IntType | FloatType, value: Any) -> str:
     given = value if isinstance(value, list | tuple) else [value]
     numbers = [number for number in given if isinstance(number, int | float)]
     if high is not None and high < VAST:
-        return f" from {low:g} to {high:g}"
+        return f" from {_digits(low)} to {_digits(high)}"
     if high is not None and any(number > high for number in numbers):
         return f" of {high:,} at most"
     if low is not None and low > -VAST:
         return f", {low:g} or more"
     return f", {-high:g} or more" if high is not None and any(number < -high for number in numbers) else ""
+
+
+def _digits(limit: int | float | None) -> str:
+    """Return all digits of a whole limit, and few of another."""
+    return f"{limit:,}" if isinstance(limit, int) and abs(limit) >= 1_000_000 else f"{limit:g}"

@@ -32,7 +32,7 @@ def test_a_failed_export_names_the_file_and_keeps_it(
     out = Path("out")
     out.symlink_to(FULL)
     assert main([*words, option, "out"]) == 2
-    assert capsys.readouterr().err == "error: [Errno 28] No space left on device: 'out'\n"
+    assert capsys.readouterr().err == "error: out: No space left on device\n"
     assert out.is_symlink() and FULL.exists()
 
 

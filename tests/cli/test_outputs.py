@@ -37,7 +37,7 @@ def test_a_result_that_cannot_be_written_is_shown(
     monkeypatch.setattr("rlgym_bridge.cli.probe_command._ask", lambda *_: (found_nothing(), "a server"))
     assert main(["probe", option, str(FULL)]) == 2
     said = capsys.readouterr()
-    assert "No space left on device: '/dev/full'" in said.err
+    assert "/dev/full: No space left on device" in said.err
     assert "pad_timer" in said.out and "written to" not in said.out
 
 
@@ -49,7 +49,7 @@ def test_a_match_with_unwritable_json_shows_its_result(tmp_path: Path) -> None:
         cwd=tmp_path, seconds=100,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "No space left on device: '/dev/full'" in done.stderr and "Traceback" not in done.stderr
+    assert "/dev/full: No space left on device" in done.stderr and "Traceback" not in done.stderr
     assert "touches" in done.stdout
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.processes import child, run_to_end
+from training.__main__ import main
 
 STAND_IN = """
 components = "tests.support.mark_game"
@@ -125,3 +126,8 @@ def test_bad_input_ends_with_2_and_is_named(
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_printing_settings_writes_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--settings", "--json", str(tmp_path / "a.json")]) == 2
+    assert "expected none with --settings" in capsys.readouterr().err

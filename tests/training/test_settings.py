@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import training
+from training.environment import Task
 from training.settings import SettingsError, TrainingSettings, check_settings
 from training.settings_file import load_settings, settings_as_toml
 
@@ -47,6 +48,12 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("team_sizes", [0, 0], r"expected one car"),
         ("team_sizes", [2, 0], r"set both to 0"),
         ("action_delay", [2, 1], r"expected the lowest first"),
+        ("out", "", r"out is '', expected the name of a folder"),
+        ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),
+        ("fysics", {}, r"\[fysics\] is a table; the nearest is physics; settings stand outside"),
+        ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
+        ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
+        ("my", {"x": [1, float("nan")]}, r"x in \[my\] is \[1, nan\], expected a finite number"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_was_expected(key: str, value: object, message: str) -> None:
@@ -58,7 +65,7 @@ def test_own_settings_stand_in_a_table_of_their_own() -> None:
     settings = check_settings({"my": {"bump": 0.5, "names": ["a", "b"]}})
     assert settings.my == {"bump": 0.5, "names": ["a", "b"]}
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
-    with pytest.raises(SettingsError, match=r"when in \[my\] is .*expected a number, a text"):
+    with pytest.raises(SettingsError, match=r"when in \[my\] is .*expected a finite number, a text"):
         check_settings({"my": {"when": {"deep": 1}}})
 
 
@@ -76,3 +83,20 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     file.write_text("gamma: 0.9")
     with pytest.raises(SettingsError, match=r"mine\.toml cannot be read"):
         load_settings(file)
+
+
+def test_a_wrong_value_in_place_of_a_files_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("steps = 10\n")
+    with pytest.raises(
+        SettingsError, match=r"^steps is -1, expected .* \(given in place of what .*mine.toml"
+    ):
+        load_settings(file, steps=-1)
+    file.write_text("steps = -1\n")
+    assert load_settings(file, steps=5).steps == 5
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "my_bot.py:f"])
+def test_a_name_that_no_module_has_is_told_as_such(name: str) -> None:
+    with pytest.raises(SettingsError, match="expected the name of a module"):
+        Task(check_settings({"components": name}))

@@ -30,7 +30,9 @@ class Locked:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = (self._folder / _FILE).open("a+b")
         except OSError as error:
-            raise SettingsError(f"{self._folder} cannot be written to: {error}") from error
+            raise SettingsError(
+                f"{self._folder} cannot be written to: {error.strerror}, expected a folder of yours"
+            ) from error
         try:
             _lock(self._file)
         except OSError as error:
