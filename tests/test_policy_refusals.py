@@ -294,3 +294,11 @@ def test_components_that_cannot_be_named_are_not_saved():
         spec(DefaultObs, zero_padding=(1, 2))
     with pytest.raises(ValueError, match=r"expected JSON values"):
         spec(DefaultObs, pos_coef=float("nan"))
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path):
+    save(tmp_path / "p")
+    file = tmp_path / "p" / "policy.json"
+    file.write_text(file.read_text().rstrip().removesuffix("}") + ', "selection": "argmax"}')
+    with pytest.raises(ValueError, match="policy.json is not readable as JSON: .* the key 'selection' twice"):
+        load_policy(tmp_path / "p")

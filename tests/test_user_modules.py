@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge import ComponentSpec
+from rlgym_bridge.components.spec import component_factory
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
 
@@ -144,3 +145,21 @@ def test_folders_are_searched_in_the_order_they_are_given(tmp_path: Path) -> Non
         f"print(import_user_module('numbered', [{str(tmp_path / '2')!r}, {str(tmp_path / '1')!r}]).number)"
     )
     assert run_to_end([sys.executable, "-c", code], check=True).stdout.strip() == "2"
+
+
+@pytest.mark.parametrize("module", ["training", "training.average", "rlgym_bridge.cli"])
+def test_python_m_runs_no_file_of_the_current_folder(module: str, tmp_path: Path) -> None:
+    for name in ("numpy", "random", "rlgym", "rich"):
+        (tmp_path / f"{name}.py").write_text(SPOILER)
+    done = run_to_end([sys.executable, "-m", module, "--help"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_an_error_says_that_a_policys_folder_has_no_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.json").touch()
+    with pytest.raises(ValueError, match="in another current folder: this one is of a policy or a run"):
+        component_factory(None, None, "not_there_at_all:f", None)

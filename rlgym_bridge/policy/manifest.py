@@ -171,7 +171,7 @@ class Manifest:
 
 def _parse(text: str, source: str) -> dict[str, Any]:
     try:
-        data = parse_json(text, _refuse_constant)
+        data = parse_json(text, _refuse_constant, unique_keys=True)
     except ValueError as error:
         raise ValueError(f"{source} is not readable as JSON: {error}") from error
     if not isinstance(data, dict):

@@ -80,18 +80,33 @@ def parse_toml(text: str) -> dict[str, Any]:
     return _parse_checked(tomllib.loads, text)  # type: ignore[no-any-return]
 
 
-def parse_json(text: str, parse_constant: Callable[[str], Any] | None = None) -> Any:
+def parse_json(
+    text: str, parse_constant: Callable[[str], Any] | None = None, unique_keys: bool = False
+) -> Any:
     """Return what JSON says.
 
     Args:
         text: The JSON.
         parse_constant: Called with `NaN`, `Infinity` and `-Infinity`, which are none of JSON's.
+        unique_keys: Whether a key that an object has twice is an error; otherwise the last one counts.
 
     Raises:
         ValueError: It is no JSON, is nested more than 100 levels deep, has a whole number of more than 64
-            bits, or `parse_constant` raised it.
+            bits, has a key twice that must not be, or `parse_constant` raised it.
     """
-    return _parse_checked(lambda given: json.loads(given, parse_constant=parse_constant), text)
+    pairs = _unique if unique_keys else None
+    return _parse_checked(
+        lambda given: json.loads(given, parse_constant=parse_constant, object_pairs_hook=pairs), text
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise ValueError(f"an object has the key {twice!r} twice, expected it once")
+    return found
 
 
 def _parse_checked(parse: Callable[[str], Any], text: str) -> Any:
