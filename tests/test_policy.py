@@ -18,7 +18,7 @@ from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.fingerprint_states import probe_states
-from rlgym_bridge.policy.folder import Normalisation, PolicyMismatch, load_policy
+from rlgym_bridge.policy.folder import ComponentSpec, Normalisation, PolicyMismatch, load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.rlgym_state import to_rlgym
 from tests.support.policy_folders import (
@@ -249,3 +249,39 @@ def test_playing_needs_no_torch_pickle_or_world(name):
     roots = {module.split(".")[0] for module in imported}
     assert not roots & {"torch", "rlbot", "rlbot_flatbuffers", "RocketSim", "pickle", "rlgym_tools"}
     assert not any(module.startswith("rlgym.rocket_league.sim") for module in imported)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"team_sizes": [(1.5, 1)]}, r"team_sizes is \[\(1.5, 1\)\], expected a list of pairs"),
+        ({"team_sizes": [("1", "1")]}, "expected a list of pairs"),
+        ({"team_sizes": [(0, 0)]}, "expected pairs of 0 to 4 cars with one at least"),
+        ({"team_sizes": [(5, 5)]}, "expected pairs of 0 to 4 cars with one at least"),
+        ({"weights": None}, "weights are NoneType, expected a dict of arrays by name"),
+        (
+            {"weights": {"layers.0.weight": np.zeros((2, 2), complex)}},
+            "dtype complex128, expected arrays of real",
+        ),
+    ],
+)
+def test_parts_of_another_type_cannot_be_saved(tmp_path, changes, message):
+    made = {"weights": {}, "team_sizes": [(1, 1)]} | changes
+    parts = {
+        "obs": ComponentSpec("rlgym_bridge:DefaultObs"),
+        "parser": ComponentSpec("rlgym_bridge:LookupTableAction"),
+    }
+    with pytest.raises(ValueError, match=message):
+        save_policy(tmp_path / "p", made.pop("weights"), distribution="categorical", **parts, **made)
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_policy_is_not_saved_in_place_of_a_file(tmp_path):
+    (tmp_path / "p").write_text("kept")
+    with pytest.raises(ValueError, match="p is a file, expected a folder to write"):
+        save_policy(tmp_path / "p", {}, distribution="categorical", team_sizes=[(1, 1)])
+
+
+def test_a_spec_is_made_of_a_class():
+    with pytest.raises(ValueError, match="a component is 3, expected its class"):
+        ComponentSpec.of(3)

@@ -18,8 +18,9 @@ import numpy as np
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.server.rules import LONGEST_SECONDS
 from training.play_options import add_options, how
-from training.policy_matches import MatchTotals, play_matches, team_size_of
+from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
 
 _CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
 _AT_ONCE = 25  # matches of a job
@@ -112,12 +113,15 @@ def evaluate(
     """
     if matches < 2 or matches % 2:
         raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"seconds is {seconds}, expected more than 0")
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise ValueError(
+            f"seconds is {seconds}, expected more than 0 and {LONGEST_SECONDS:g} (a day) at most"
+        )
     team_size = team_size_of(a, b) if team_size is None else team_size
     for name, value, least in (("seed", seed, 0), ("processes", processes, 1), ("team_size", team_size, 1)):
         if value < least:
             raise ValueError(f"{name} is {value}, expected {least} or more")
+    check_players((a, b), team_size, action_delay)
     jobs = _jobs(matches, seed)
     goals, touches, minutes = [], [], []
     with _pool(processes) as pool:

@@ -145,10 +145,10 @@ def play_matches(
         ValueError: A policy cannot be read; the two differ in tick skip; a delay is below 0; they were
             trained for other team sizes.
     """
-    hitboxes = [_hitbox(one, team_size) for one in (blue, orange)]
+    hitboxes = check_players((blue, orange), team_size, action_delay)
     player_specs = [load_player(one, allow_modules, selection) for one in (blue, orange)]
     delays = [one.timing.action_delay for one in player_specs] if action_delay is None else list(action_delay)
-    _check_pace(player_specs, (blue, orange), delays)
+    _check_pace(player_specs, (blue, orange))
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
         _side(player_spec, one, seed + number, matches)
@@ -177,6 +177,28 @@ def play_matches(
     return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]))
 
 
+def check_players(
+    players: Sequence[str | Path], team_size: int, action_delay: Sequence[int] | None
+) -> list[int]:
+    """Check what needs no code of the players, before processes are started.
+
+    Args:
+        players: Policy folders or `"chaser"`.
+        team_size: Cars a team.
+        action_delay: Ticks after which the actions of each act; None for their own.
+
+    Returns:
+        Hitboxes of the players, indices of `HITBOX_NAMES`.
+
+    Raises:
+        FileNotFoundError: A folder is not there.
+        ValueError: A policy cannot be read or was trained for other team sizes; a delay is out of range.
+    """
+    if action_delay is not None and not all(0 <= delay <= MOST_TICKS for delay in action_delay):
+        raise ValueError(f"action_delay is {[*action_delay]}, expected 0 to {MOST_TICKS} ticks")
+    return [_hitbox(player, team_size) for player in players]
+
+
 def _hitbox(player: str | Path, team_size: int) -> int:
     """Return the hitbox that a player was trained with, an index of `HITBOX_NAMES`; 0 for Chaser.
 
@@ -193,13 +215,11 @@ def _hitbox(player: str | Path, team_size: int) -> int:
     return HITBOX_NAMES.index(manifest.hitbox)
 
 
-def _check_pace(
-    player_specs: Sequence[PlayerSpec], names: tuple[str | Path, str | Path], delays: Sequence[int]
-) -> None:
-    """Check that both players decide on the same ticks, and that their delays are possible.
+def _check_pace(player_specs: Sequence[PlayerSpec], names: tuple[str | Path, str | Path]) -> None:
+    """Check that both players decide on the same ticks.
 
     Raises:
-        ValueError: They differ in tick skip, or a delay is out of range.
+        ValueError: They differ in tick skip.
     """
     blue, orange = (spec.tick_skip for spec in player_specs)
     if blue != orange:
@@ -207,8 +227,6 @@ def _check_pace(
             f"{names[0]} decides every {blue} ticks, {names[1]} every {orange}; here they go on together: "
             "play them with rlgym-bridge match"
         )
-    if not all(0 <= delay <= MOST_TICKS for delay in delays):
-        raise ValueError(f"action_delay is {delays}, expected 0 to {MOST_TICKS} ticks")
 
 
 Side = _BatchSide | _EpisodeSide

@@ -126,6 +126,8 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json)
     if options.most < 2:
         raise ValueError(f"--most is {options.most}, expected 2 or more")
+    if options.seed < 0:
+        raise ValueError(f"--seed is {options.seed}, expected 0 or more")
     players = [*checkpoints(options.run, options.most), CHASER]
     ratings = rate(players, options.matches, team_size=options.team_size, **how(options, options.run))
     say(f"{'checkpoint':>14}  rating  deviation  at least")

@@ -154,6 +154,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
     elif recorded.file is not None:
         console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
+    if result.ended_by == "stopped":
+        print("stopped", file=sys.stderr)
     if not written:
         return 2
     troubled = recorded.failed is not None or any(

@@ -38,6 +38,14 @@ def seconds(text: str) -> float:
     return value
 
 
+def seed(text: str) -> int:
+    """Return a seed, for argparse; -1 would play the match of 1."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is no seed, expected a whole number, 0 or more")
+    return value
+
+
 def add_match_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a match is played."""
     parser.add_argument(
@@ -61,7 +69,7 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seed",
-        type=int,
+        type=seed,
         default=0,
         metavar="S",
         help="seed of kickoffs, respawns and sampled actions (default: 0)",

@@ -13,7 +13,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
-from rlgym_bridge.game import HITBOX_NAMES
+from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.parity.check import compare
 from rlgym_bridge.parity.mismatches import Parity
 from rlgym_bridge.policy.files import policy_path
@@ -23,7 +23,7 @@ from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 _OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"
-
+_MOST_TICKS: Final = 24 * 3600 * TICKS_PER_SECOND
 
 STATUS: Final = "0 everything is equal, 1 something differs, 2 bad usage"
 
@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> int:
         add_module_folders(Path.cwd())
     console = shared.console_of(options)
     output_files.check_outputs(options.json)
-    if options.ticks < 1:
-        raise ConfigError(f"--ticks is {options.ticks}, expected 1 or more")
+    if not 1 <= options.ticks <= _MOST_TICKS:
+        raise ConfigError(f"--ticks is {options.ticks}, expected 1 to {_MOST_TICKS} (a day)")
     if options.seed < 0:
         raise ConfigError(f"--seed is {options.seed}, expected 0 or more")
     if options.tick_skip is not None and not 1 <= options.tick_skip <= options.ticks:

@@ -3,7 +3,7 @@
 import argparse
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server import ConfigError, MatchServer
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until a client asks to shut down."""
+    if not options.host:  # an unset variable must not open the port to all networks
+        raise ConfigError("--host is '', expected an address; 0.0.0.0 listens on all of this machine's")
     server = MatchServer(
         options.host,
         options.port,

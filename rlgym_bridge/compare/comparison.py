@@ -55,6 +55,11 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     """
     if not recordings:
         raise ValueError("got no recording, expected one or more to compare")
+    for one in recordings:
+        if not isinstance(one, Recording):
+            raise TypeError(f"got {one!r:.80}, expected a recording: open_recording reads one from its file")
+    if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
+        raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
     scenes, lags, refused = _prepare(recordings, windows)
     if not scenes:
         raise ValueError("; ".join(one.reason for one in refused))

@@ -67,9 +67,11 @@ class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
         """Return the spec that makes `component(nested, **args)`.
 
         Raises:
-            ValueError: The class cannot be imported by name, what is nested is no spec, or an argument is no
-                JSON value.
+            ValueError: It is no class, or one that cannot be imported by name; what is nested is no spec; or
+                an argument is no JSON value.
         """
+        if not isinstance(component, type):
+            raise ValueError(f"a component is {component!r}, expected its class")
         where = f"{component.__module__}:{component.__qualname__}"
         if component.__qualname__ in rlgym_bridge.__all__ and component is getattr(
             rlgym_bridge, component.__qualname__

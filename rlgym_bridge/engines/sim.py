@@ -54,7 +54,8 @@ class SimEngine(BaseEngine):
         tick_skip: As given.
 
     Raises:
-        ValueError: `tick_skip` is no whole number of ticks, 1 or more.
+        ValueError: `tick_skip` is no whole number of ticks, 1 or more, `rlbot_delay` neither True nor False,
+            or `seed` no whole number, 0 or more.
     """
 
     def __init__(
@@ -66,6 +67,12 @@ class SimEngine(BaseEngine):
         tick_skip: int = TICK_SKIP,
     ) -> None:
         super().__init__(tick_skip)
+        if not isinstance(rlbot_delay, bool | np.bool_):
+            raise ValueError(
+                f"rlbot_delay is {rlbot_delay!r}, expected True or False; ticks of an action are tick_skip"
+            )
+        if not isinstance(seed, int | np.integer) or seed < 0:
+            raise ValueError(f"seed is {seed!r}, expected a whole number, 0 or more")
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
         self._arenas: Arenas | None = None
         self._agents: list[Hashable] = []

@@ -11,6 +11,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from operator import index
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
-from rlgym_bridge.game import HITBOX_NAMES, TICK_SKIP
+from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
@@ -101,6 +102,8 @@ def save_policy(
         ValueError: The parts do not fit each other: weights and sizes, tick skip and parser, environment and
             components; or a component cannot be made by name.
     """
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise ValueError(f"{folder} is a file, expected a folder to write")
     components = component_factory(obs, parser, env, allow=None)()
     teams = _pairs(team_sizes)
     built = fingerprint(components, teams, _hitbox_number(hitbox))
@@ -133,11 +136,15 @@ def _pairs(team_sizes: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]
         ValueError: There are none, or they are no pairs.
     """
     try:
-        teams = tuple((int(blue), int(orange)) for blue, orange in team_sizes)
+        teams = tuple((index(blue), index(orange)) for blue, orange in team_sizes)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"team_sizes is {team_sizes!r}, expected a list of pairs (blue, orange), such as [(1, 1)]"
         ) from error
+    if not all(0 <= size <= MOST_TEAM_SIZE for team in teams for size in team) or not all(map(any, teams)):
+        raise ValueError(
+            f"team_sizes is {team_sizes!r}, expected pairs of 0 to {MOST_TEAM_SIZE} cars with one at least"
+        )
     if not teams:
         raise ValueError("team_sizes is empty, expected at least one pair (blue, orange)")
     return teams
@@ -159,9 +166,17 @@ def _timing_of(components: Components, built: Fingerprint) -> tuple[int, int]:
 
 
 def _as_safetensors(weights: Mapping[str, np.ndarray]) -> bytes:
-    return safetensors.numpy.save(
-        {name: np.array(value, np.float32, order="C") for name, value in weights.items()}
-    )
+    if not isinstance(weights, Mapping):
+        raise ValueError(f"weights are {type(weights).__name__}, expected a dict of arrays by name")
+    tensors = {}
+    for name, value in weights.items():
+        tensor = np.asarray(value)
+        if not isinstance(name, str) or tensor.dtype.kind in "cOSUmM":
+            raise ValueError(
+                f"weights has {name!r} of dtype {tensor.dtype}, expected arrays of real numbers by name"
+            )
+        tensors[name] = np.array(tensor, np.float32, order="C")
+    return safetensors.numpy.save(tensors)
 
 
 def load_policy(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
+from rlgym_bridge.recording.mcap.mcap_reader import MAGIC, check_no_pipe, check_regular
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.replays.replay_recording import read_replay
@@ -25,12 +25,9 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
         ImportError: What replays need is not installed; the message says what to do.
     """
     path = Path(path)
-    if path.is_dir():
-        raise RecordingError(f"{path} is a folder, expected a recording in it: give its name")
-    for file in (path, *([] if columns is None else [Path(columns)])):
-        # A pipe of the shell (/dev/fd/63) has a writer; opening any other may wait for ever.
-        if file.is_fifo() and not file.is_relative_to("/dev"):
-            raise RecordingError(f"{file} is a named pipe, expected a file")
+    check_regular(path)
+    if columns is not None:
+        check_no_pipe(Path(columns))
     with path.open("rb") as stream:
         begins = stream.read(len(MAGIC))
     if begins == MAGIC or path.suffix == ".mcap":

@@ -21,6 +21,7 @@ class HostSettings:
     Raises:
         ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or
             `impairments` are impossible at `pace`.
+        TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
     pace: Literal["realtime", "lockstep"]
@@ -40,6 +41,12 @@ class HostSettings:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        for name, kind in (("impairments", Impairments), ("dialect", Dialect), ("constants", Mapping)):
+            if not isinstance(value := getattr(self, name), kind):
+                raise TypeError(f"{name} is {value!r}, expected {kind.__name__}, or None")
+        object.__setattr__(self, "dialect", self.dialect.complete())
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise ValueError(f"seed is {self.seed!r}, expected a whole number, 0 or more")
         if self.pace not in ("realtime", "lockstep"):
             raise ValueError(f"pace is {self.pace!r}, expected 'realtime' or 'lockstep'")
         for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):

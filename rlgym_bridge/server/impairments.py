@@ -22,6 +22,12 @@ from rlgym_bridge.server.clients import Client
 from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.wire import MAX_QUEUED
 
+MOST_LATENCY: Final = 1200
+"""Ticks of latency, 10 s: more is a slip."""
+
+MOST_JITTER: Final = 10_000
+"""Milliseconds of jitter."""
+
 _NEVER: Final = math.inf
 
 
@@ -30,7 +36,7 @@ class Impairments:
     """Simulated imperfections of connection and server; 0 turns each of them off.
 
     Attributes:
-        latency: Ticks by which every input acts later than it would, 0 or more.
+        latency: Ticks by which every input acts later than it would, 0 to 1,200.
         jitter: Milliseconds by which a packet leaves late at most, uniformly distributed; the order is
             kept. Only in real time.
         drop: Percent of the packets that are not sent, for each client by itself, below 100.
@@ -52,7 +58,7 @@ class Impairments:
             ValueError: One is not what is expected; the message says which.
         """
         for name, expected, most in (
-            ("latency", "whole ticks, 0 or more", math.inf),
+            ("latency", f"whole ticks, 0 to {MOST_LATENCY:,}", MOST_LATENCY),
             ("burst", f"a whole number of packets, 0 (off) to {MAX_QUEUED}", MAX_QUEUED),
             ("fps", f"whole frames a second, 0 (off) to {TICKS_PER_SECOND}: RLBot sends no more",
              TICKS_PER_SECOND),
@@ -60,8 +66,8 @@ class Impairments:
             value = getattr(self, name)
             if not isinstance(value, int) or not 0 <= value <= most:
                 raise ValueError(f"{name} is {value}, expected {expected}")
-        if not 0.0 <= self.jitter < math.inf:
-            raise ValueError(f"jitter is {self.jitter}, expected milliseconds, 0 or more")
+        if not 0.0 <= self.jitter <= MOST_JITTER:
+            raise ValueError(f"jitter is {self.jitter}, expected milliseconds, 0 to {MOST_JITTER:,}")
         if not 0.0 <= self.drop < 100.0:
             raise ValueError(f"drop is {self.drop}, expected percent, 0 or more and below 100")
 

@@ -65,6 +65,7 @@ class MatchServer:
         ServerError: The port is in use, or the address does not belong to this machine.
         ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or
             `impairments` are impossible at `pace`.
+        TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
     def __init__(
@@ -100,9 +101,9 @@ class MatchServer:
             on_packet=on_packet,
             recorder=recorder,
             log_dir=log_dir,
-            impairments=impairments or Impairments(),
-            dialect=(dialect or Dialect()).complete(),
-            constants=constants or {},
+            impairments=Impairments() if impairments is None else impairments,
+            dialect=Dialect() if dialect is None else dialect,
+            constants={} if constants is None else constants,
         )
         listener = listen(host, port)
         self.host = host

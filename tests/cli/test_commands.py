@@ -1,5 +1,6 @@
 """One command line: every command has help, JSON and quiet mode, and tells errors and Ctrl-C alike."""
 
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -131,3 +132,40 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
     assert main(["parity", "--env", "raises_a_base:f"]) == 2
     said = capsys.readouterr().err
     assert "odd" in said and "raises_a_base.py, line 1" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["server", "--host", ""], "--host is '', expected an address"),
+        (["parity", "--ticks", "99999999999"], "--ticks is 99999999999, expected 1 to 10368000"),
+        (["evaluate", "chaser", "chaser", "--seconds", "1e300"], "expected more than 0 and 86400"),
+        (["evaluate", "chaser", "chaser", "--action-delay", "9999"], "error: action_delay is [9999, 9999], "),
+    ],
+)
+def test_a_number_out_of_range_is_refused_before_the_work(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["match", "server"])
+def test_a_negative_seed_is_no_seed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--seed", "-1"])
+    assert "-1 is no seed, expected a whole number, 0 or more" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("words", [["compare", "dir", "--against"], ["imitate"]])
+def test_folders_and_pipes_in_place_of_matches_are_named(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dir").mkdir()
+    os.mkfifo("pipe")
+    assert main(["imitate", "-q", "pipe"]) == 2
+    assert "pipe is a named pipe, expected a file" in capsys.readouterr().err
+    assert main([*words, "dir"]) == 2
+    assert "dir is a folder, expected a recording in it" in capsys.readouterr().err

@@ -154,7 +154,7 @@ def test_a_button_that_is_forgotten_is_named(tmp_path: Path, monkeypatch: pytest
         (["--obs", "nowhere:Obs"], "nowhere (for nowhere:Obs) cannot be imported"),
         (["--obs", "json:dumps"], "expected a subclass of rlgym.api.ObsBuilder"),
         (["--policy", "nothing"], "nothing is no folder; expected a policy folder"),
-        (["--ticks", "0"], "--ticks is 0, expected 1 or more"),
+        (["--ticks", "0"], "--ticks is 0, expected 1 to 10368000"),
         (["--ticks", "1"], "nothing was compared"),
         (["--seed", "-1"], "--seed is -1, expected 0 or more"),
         (["--tick-skip", "0"], "--tick-skip is 0, expected 1 to 6000"),

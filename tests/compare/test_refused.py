@@ -9,6 +9,7 @@ import pytest
 import RocketSim as rsim
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.sim.arena import make_arena
 
 MAP = """
@@ -82,3 +83,15 @@ def test_where_none_is_left_the_command_fails_with_each_reason(
     assert status == 2 and not found
     assert "short.csv: nothing is shown for long enough" in message
     assert "has 3 columns (0 to 2), expected a column 3" in message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("match.mcap",), "got 'match.mcap', expected a recording: open_recording"),
+        ((None,), "got None, expected"),
+    ],
+)
+def test_what_is_no_recording_is_not_compared(given, message):
+    with pytest.raises(TypeError, match=message):
+        compare_recordings(*given)

@@ -369,3 +369,16 @@ def test_a_match_that_somebody_else_replaces_is_named(server: tuple[str, int]) -
 def test_team_sizes_that_no_match_has_are_refused(sizes: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="expected 1 to 4 in a team"):
         LiveEngine(sizes)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rlbot_delay": 8}, "rlbot_delay is 8, expected True or False; ticks of an action are tick_skip"),
+        ({"seed": -1}, "seed is -1, expected a whole number, 0 or more"),
+        ({"seed": "x"}, "seed is 'x', expected a whole number"),
+    ],
+)
+def test_a_sim_engine_names_an_argument_of_another_type(values, message):
+    with pytest.raises(ValueError, match=message):
+        SimEngine(**values)

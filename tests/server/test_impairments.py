@@ -39,9 +39,9 @@ def logs_of_bots_in_the_tests_folder(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"latency": -1}, "latency is -1, expected whole ticks, 0 or more"),
+        ({"latency": -1}, "latency is -1, expected whole ticks, 0 to 1,200"),
         ({"latency": 1.5}, "latency is 1.5, expected whole ticks"),
-        ({"jitter": -0.1}, "jitter is -0.1, expected milliseconds, 0 or more"),
+        ({"jitter": -0.1}, "jitter is -0.1, expected milliseconds, 0 to 10,000"),
         ({"jitter": float("nan")}, "jitter is nan, expected milliseconds"),
         ({"drop": 100.0}, "drop is 100.0, expected percent, 0 or more and below 100"),
         ({"burst": 61}, r"burst is 61, expected a whole number of packets, 0 \(off\) to 60"),
@@ -358,3 +358,24 @@ def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, monkeypatch
         assert bot["late"] == 0
         assert bot["replies"] == pytest.approx(share * result["ticks"], rel=0.05)
         assert bot["touches"] > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"impairments": {"latency": 3}}, "impairments is .*, expected Impairments, or None"),
+        ({"dialect": "clock=whole"}, "dialect is 'clock=whole', expected Dialect, or None"),
+        ({"constants": 3}, "constants is 3, expected Mapping, or None"),
+        ({"seed": -1}, "seed is -1, expected a whole number, 0 or more"),
+        ({"seed": "x"}, "seed is 'x', expected a whole number, 0 or more"),
+    ],
+)
+def test_a_server_names_an_argument_of_another_type(values, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        MatchServer(**values)
+
+
+@pytest.mark.parametrize("value", [1201, 10**12])
+def test_latency_beyond_ten_seconds_is_a_slip(value):
+    with pytest.raises(ValueError, match="expected whole ticks, 0 to 1,200"):
+        Impairments(latency=value)

@@ -58,6 +58,28 @@ class Contents:
     notes: list[str] = field(default_factory=list)
 
 
+def check_regular(path: Path) -> None:
+    """Check that a path is no folder, and no pipe whose opening may wait for ever.
+
+    Raises:
+        RecordingError: It is one.
+    """
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder, expected a recording in it: give its name")
+    check_no_pipe(path)
+
+
+def check_no_pipe(path: Path) -> None:
+    """Check that a file is no named pipe: opening one may wait for ever.
+
+    Raises:
+        RecordingError: It is one.
+    """
+    # A pipe of the shell (/dev/fd/63) has a writer.
+    if path.is_fifo() and not path.is_relative_to("/dev"):
+        raise RecordingError(f"{path} is a named pipe, expected a file")
+
+
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:
     """Yield a file's messages with their topics, and its metadata; what is damaged is left out.
 
@@ -68,6 +90,7 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
     Raises:
         OSError, RecordingError: See `read_contents`.
     """
+    check_regular(path)
     size = path.stat().st_size
     if not size:
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
