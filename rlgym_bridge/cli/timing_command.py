@@ -53,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
     """Play, and print what was measured."""
     console = shared.console_of(options)
     output_files.check_outputs(options.json)
+    if not options.seconds:
+        raise ValueError("--seconds is 0, expected more: inputs have to act while they are measured")
     timing = _measure(options)
     _print(console, timing)
     if not output_files.write_json(options.json, timing.as_json()):

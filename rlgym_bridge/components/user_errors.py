@@ -1,5 +1,6 @@
 """Describe errors in code of users: environments, components, mutators."""
 
+import re
 import sysconfig
 import traceback
 from pathlib import Path
@@ -15,10 +16,18 @@ def is_ours(error: BaseException) -> bool:
     Args:
         error: Caught, with its traceback.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    here = bool(frames) and frames[-1].filename.startswith(_OURS)
+    here = _file_of(error).startswith(_OURS)
     plain = isinstance(error, (ValueError, OSError, ImportError, RuntimeError, EOFError))
     return here and (plain or type(error).__module__.partition(".")[0] in ("rlgym_bridge", "training"))
+
+
+def _file_of(error: BaseException) -> str:
+    """Return the file that raised an error, here or in a process of a `ProcessPoolExecutor`."""
+    if type(error.__cause__).__name__ == "_RemoteTraceback":
+        files: list[str] = re.findall(r'^  File "([^"]+)", line', str(error.__cause__), re.MULTILINE)
+        return files[-1] if files else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ""
 
 
 def describe_error(error: BaseException) -> str:

@@ -83,3 +83,8 @@ def test_every_number_comes_back_from_an_input() -> None:
 def test_too_little_play_is_refused() -> None:
     with pytest.raises(ValueError, match="1 packets in play, expected two and more in a row"):
         judge([[Exchange(1, 0.0, None)]])
+
+
+def test_nothing_is_measured_in_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["timing", "--seconds", "0"]) == 2
+    assert "--seconds is 0, expected more" in capsys.readouterr().err

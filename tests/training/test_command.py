@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.policy.folder import load_policy
+from tests.support.policy_folders import save
 from tests.support.processes import child, run_to_end
 from training.__main__ import main
 
@@ -131,3 +132,10 @@ def test_bad_input_ends_with_2_and_is_named(
 def test_printing_settings_writes_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--settings", "--json", str(tmp_path / "a.json")]) == 2
     assert "expected none with --settings" in capsys.readouterr().err
+
+
+def test_no_run_is_trained_into_a_policy_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(tmp_path / "policy")
+    assert main(["--out", str(tmp_path / "policy"), "--steps", "10"]) == 2
+    assert "a policy folder, expected a folder for the run alone" in capsys.readouterr().err
+    assert not (tmp_path / "policy" / "checkpoints").exists()

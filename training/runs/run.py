@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
 from training.learner import OLDER, PPOLearner
 from training.runs.checkpoints import Checkpoints
@@ -151,13 +151,19 @@ def _make_learner(
     """Return the learner, the checkpoint that it continues from, and the settings that differ from then.
 
     Raises:
-        SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False.
+        SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
+            folder of the run is a policy's.
     """
     newest = newest_checkpoint(Path(settings.out))
     if resume and newest is None:
         raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
     if newest is not None and not resume:
         raise SettingsError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
+    if newest is None and Path(settings.out, MANIFEST_FILE).exists():
+        raise SettingsError(
+            f"out is {settings.out}, a policy folder, expected a folder for the run alone: commands that are "
+            "given it would go on playing that policy; --start-from begins with one"
+        )
     learner = PPOLearner(settings)
     if newest is not None:
         return learner, newest, learner.load(newest)
