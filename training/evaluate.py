@@ -111,16 +111,9 @@ def evaluate(
     Raises:
         ValueError: The number of matches is odd or below 2; else as `play_matches`.
     """
-    if matches < 2 or matches % 2:
-        raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
-    if not 0 < seconds <= LONGEST_SECONDS:
-        raise ValueError(
-            f"seconds is {seconds}, expected more than 0 and {LONGEST_SECONDS:g} (a day) at most"
-        )
+    _check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
     team_size = team_size_of(a, b) if team_size is None else team_size
-    for name, value, least in (("seed", seed, 0), ("processes", processes, 1), ("team_size", team_size, 1)):
-        if value < least:
-            raise ValueError(f"{name} is {value}, expected {least} or more")
+    _check_numbers(matches, seconds, team_size=(team_size, 1))
     check_players((a, b), team_size, action_delay)
     jobs = _jobs(matches, seed)
     goals, touches, minutes = [], [], []
@@ -143,6 +136,19 @@ def evaluate(
             minutes.append(np.full(size, scores.minutes))
     every = [np.concatenate(found) for found in (goals, touches, minutes)]
     return Evaluation(every[0], every[1], every[2], team_size, delays)
+
+
+def _check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> None:
+    """Check the arguments of `evaluate` that are numbers; `least` has value and lower bound by name."""
+    if matches < 2 or matches % 2:
+        raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise ValueError(
+            f"seconds is {seconds}, expected more than 0 and {LONGEST_SECONDS:g} (a day) at most"
+        )
+    for name, (value, bound) in least.items():
+        if value < bound:
+            raise ValueError(f"{name} is {value}, expected {bound} or more")
 
 
 def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:

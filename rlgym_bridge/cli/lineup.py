@@ -89,7 +89,8 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
         if not real_game:
             raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot")
         return _game_player(bot, team)
-    what = "a folder without policy.json" if path.is_dir() else "no folder"
+    what = "a folder without policy.json" if path.is_dir() else "a file of another kind"
+    what = what if path.exists() else "no file or folder"
     raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a run, a bot.toml, or {CHASER}")
 
 

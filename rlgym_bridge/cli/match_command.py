@@ -150,18 +150,25 @@ def run(options: argparse.Namespace) -> int:
         told = [read_bot_report(path) for path in reports]
     written = output_files.write_json(options.json, summarise(result, told, recorded.file))
     print_result(console, result, told)
-    if recorded.failed is not None:
-        print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
-    elif recorded.file is not None:
-        console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
-    if result.ended_by == "stopped":
-        print("stopped", file=sys.stderr)
+    _print_end(options, result, recorded, console)
     if not written:
         return 2
     troubled = recorded.failed is not None or any(
         bot.crashed or told[bot.index].faults for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
+
+
+def _print_end(
+    options: argparse.Namespace, result: MatchResult, recorded: RecordedMatch, console: Console
+) -> None:
+    """Print what came of the recording, and whether the match was stopped."""
+    if recorded.failed is not None:
+        print(f"error: {options.record} is not a whole recording: {recorded.failed}", file=sys.stderr)
+    elif recorded.file is not None:
+        console.print(f"recorded to {escape(str(options.record))}", soft_wrap=True)
+    if result.ended_by == "stopped":
+        print("stopped", file=sys.stderr)
 
 
 def _bot_files(options: argparse.Namespace) -> list[Path]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, MANIFEST_FILE, WEIGHTS_FILE, run_of
 from rlgym_bridge.policy.run_modules import RUN_FILE
@@ -119,12 +119,21 @@ def write(path: Path | None, text: str) -> bool:
     if path is None:
         return True
     try:
-        with naming(path):
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
+        with naming(path), _opened(path) as file:
+            file.write(text)
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return False
     return True
+
+
+def _opened(path: Path) -> IO[str]:
+    """Open a file to write; what a shell has redirected the output to is not emptied, as `>>` asks for."""
+    errors = "backslashreplace"  # names may be no UTF-8
+    if os.path.normpath(path) in ("/dev/stdout", "/dev/fd/1"):
+        sys.stdout.flush()
+        return os.fdopen(os.dup(1), "w", encoding="utf-8", errors=errors)
+    return path.open("w", encoding="utf-8", errors=errors)
 
 
 def write_json(path: Path | None, result: Mapping[str, Any] | Sequence[Any]) -> bool:

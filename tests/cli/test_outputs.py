@@ -222,3 +222,11 @@ def test_an_empty_name_of_a_folder_is_refused(words: list[str], capsys: pytest.C
         main([*words, "--out", ""])
     assert ended.value.code == 2
     assert "'' names no folder, expected a name" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs /dev/stdout")
+def test_a_result_is_appended_to_redirected_output(capfd: pytest.CaptureFixture[str]) -> None:
+    print("before", flush=True)
+    assert write_json(Path("/dev/stdout"), {})
+    print("after", flush=True)
+    assert capfd.readouterr().out == "before\n{}\nafter\n"

@@ -85,7 +85,7 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
         load_settings(file)
 
 
-def test_a_wrong_value_in_place_of_a_files_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+def test_no_file_is_blamed_for_a_value_of_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("steps = 10\n")
     with pytest.raises(
