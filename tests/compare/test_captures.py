@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlgym_bridge.sim.game_rules import parse_rules
-from tests.physics.captures import Capture, measure_capture, summarise
+from tests.support.captures import Capture, measure_capture, summarise
 from tests.support.real_data import real
 
 

@@ -1,6 +1,6 @@
 """Measure how RocketSim follows captures of the real game at 120 Hz, plain and with the game's rules.
 
-    python -m tests.physics.captures FOLDER [--rules rocketsim game wheels,jump ...] [--json FILE]
+    python -m tests.support.captures FOLDER [--rules rocketsim game wheels,jump ...] [--json FILE]
 
 FOLDER holds captures as CSV tables, see `capture_files`; they do not belong to this project. Printed are, for
 each set of rules:
@@ -22,8 +22,8 @@ from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, SPIN, VELOCITY, Drive, Track, make_tracks
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.game_rules import parse_rules
-from tests.physics.capture_events import Events, ball_situation, car_situation, find_events
-from tests.physics.capture_files import read_capture
+from tests.support.capture_events import Events, ball_situation, car_situation, find_events
+from tests.support.capture_files import read_capture
 
 HORIZONS = (30, 60, 120, 240)  # ticks
 _LEAD = 240.0  # ticks that are followed before a window
@@ -168,7 +168,6 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=4, help="rows from one window to the next")
     parser.add_argument("--each", action="store_true", help="print each capture, too")
     parser.add_argument("--json", type=Path, help="write the numbers")
-    parser.add_argument("--plots", type=Path, help="write plots into this folder (needs matplotlib)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = [path for path in sorted(options.folder.glob("*.csv")) if options.only in path.name]
