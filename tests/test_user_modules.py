@@ -97,7 +97,7 @@ def test_a_module_that_is_named_is_found_in_the_current_folder(here: Path, words
     assert not (here / "was_run").exists()
 
 
-def test_a_module_beside_a_settings_file_is_loaded_from_anywhere(here: Path, tmp_path_factory) -> None:
+def test_a_module_beside_settings_is_loaded_from_anywhere(here: Path, tmp_path_factory) -> None:
     (here / "my_bot.py").write_text(
         "from training.components import *\nfrom my_parts import Mine\n"
         "def obs(settings):\n    raise RuntimeError(f'{Mine.__module__} is here')\n"

@@ -23,13 +23,13 @@ def test_blocks_that_all_improve_are_beyond_chance(blocks):
     assert flip_test(np.linspace(1, 2, blocks)) == pytest.approx(max(2.0**-blocks, 2e-5), rel=0.01)
 
 
-def test_the_flip_test_claims_by_chance_as_often_as_its_level_says():
+def test_the_flip_test_claims_as_often_as_its_level_says():
     random = np.random.default_rng(0)
     chances = [flip_test(random.standard_t(2, 12)) for _ in range(400)]
     assert np.mean(np.array(chances) < 0.05) == pytest.approx(0.05, abs=0.03)
 
 
-def test_a_control_that_hurts_in_half_of_the_windows_is_not_called_wrong():
+def test_a_control_that_hurts_half_the_windows_is_not_wrong():
     few = Worth(0, "jump", 0.1, 0.47, 19, sign_test(10, 9), LEVEL / 16)
     many = Worth(0, "jump", 0.1, 0.1, 19, sign_test(17, 2), LEVEL / 16)
     assert not few.wrong and many.wrong
