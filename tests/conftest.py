@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -14,6 +15,16 @@ from tests.support.watched_matches import watching
 def pytest_sessionstart() -> None:
     """Have all processes that tests start end with this one."""
     guard()
+
+
+@pytest.fixture(autouse=True)
+def levels_of_logs_are_kept() -> Iterator[None]:
+    """Undo what a command with `-q` does to the logs of all tests after it."""
+    loggers = [logging.getLogger(name) for name in ("rlgym_bridge", "training")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

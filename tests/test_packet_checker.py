@@ -12,11 +12,12 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.simulated_match import Match
 from tests.packet_checker import PacketChecker
 from tests.support.imported_modules import imports
 from tests.support.odd_packets import CHANGES, enters, find
 from tests.support.packet_streams import Packets, Stream, phase_of, play, ram
-from tests.support.stepped_match import kicked_off, put_car
+from tests.support.stepped_match import kicked_off, put_car, seats, to_phase
 from tests.support.watched_matches import watching
 
 BEFORE, AFTER = 40, 60  # packets read around the one that is changed
@@ -226,7 +227,8 @@ def test_the_checker_uses_neither_server_nor_decoder(path: Path) -> None:
 @pytest.mark.odd_packets("a match that shows 101 boost")
 def test_a_match_that_shows_nonsense_is_noticed_by_the_watch() -> None:
     with watching() as watch:
-        match = kicked_off()
+        match = Match(seats())
+        to_phase(match, Phase.KICKOFF)
         match.advance()
         match.simulation.states[0].boost = 101.0
         match.packet()

@@ -109,6 +109,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_documented_components_train_and_play(here: Path) -> None:
     changes = {"components": "published_bot", "out": str(here / "run"), "collectors": 1, "matches": 4,
                "rollout_steps": 16, "steps": 200, "policy_layers": [16], "critic_layers": [16]}  # fmt: skip

@@ -45,7 +45,7 @@ def whole_match(seed: int, seconds: float) -> Match:
 
 
 def test_a_match_of_chasers_ends_and_both_touch_the_ball() -> None:
-    match = whole_match(seed=3, seconds=15.0)
+    match = whole_match(seed=4, seconds=10.0)
     assert match.referee.ended_by is not None
     assert min(match.scores.touches) >= 1
 

@@ -75,7 +75,9 @@ def test_what_is_not_there_is_an_error_in_one_line_and_status_2(
     assert "Traceback" not in errors + out
 
 
-@pytest.mark.parametrize("name", TRAINING)
+@pytest.mark.parametrize(
+    "name", [one if one == "train" else pytest.param(one, marks=pytest.mark.slow) for one in TRAINING]
+)
 def test_commands_that_train_are_modules_too(name: str) -> None:
     done = run_to_end([sys.executable, "-m", TRAINING[name], "--help"])
     assert done.returncode == 0 and done.stdout.startswith(f"usage: python -m {TRAINING[name]} ")

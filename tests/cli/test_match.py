@@ -80,7 +80,7 @@ def test_equal_seeds_give_equal_matches(tmp_path: Path, here: Here) -> None:
     results = []
     for name in ("a", "b"):
         done = here(
-            "match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "2",
+            "match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1",
             "--max-overtime", "0", "--seed", "5", "--json", tmp_path / name, "-q",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -148,6 +148,7 @@ def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path, here: Here
     assert result["ticks"] > 480 + 3 * 120 and len(result["bots"]) == 2
 
 
+@pytest.mark.slow
 def test_a_match_is_played_in_the_dialects_that_are_given(tmp_path: Path, here: Here) -> None:
     done = here(
         "match", ROOT / "rlbot.cfg", "--pace", "lockstep", "--seconds", "1", "--max-overtime", "0",

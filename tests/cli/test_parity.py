@@ -76,7 +76,7 @@ def test_pads_that_are_counted_up_are_named(tmp_path: Path, monkeypatch: pytest.
         state.pad_timer[away] = 4 - state.pad_timer[away]
 
     spoil(monkeypatch, up)
-    assert all(name.startswith("pad") for name in names_of(tmp_path, "--ticks", "3000"))
+    assert all(name.startswith("pad") for name in names_of(tmp_path, "--ticks", "1500"))
 
 
 def test_swapped_pitch_and_yaw_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,9 +37,9 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Serve], str]]:
         monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
         return f"{ip}:{port}"
 
-    monkeypatch.setattr("rlgym_bridge.cli.probe_command.START_SECONDS", 1.0)
-    monkeypatch.setattr("rlgym_bridge.cli.measuring_match.START_SECONDS", 1.0)
-    monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 1.0)
+    monkeypatch.setattr("rlgym_bridge.cli.probe_command.START_SECONDS", 0.5)
+    monkeypatch.setattr("rlgym_bridge.cli.measuring_match.START_SECONDS", 0.5)
+    monkeypatch.setattr("rlgym_bridge.cli.real_match.START_SECONDS", 0.5)
     yield start
     for one in open_ones:
         one.close()
@@ -75,7 +75,7 @@ def floods(connection: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("serve", "message"),
     [
-        (lambda _: None, "did not accept the match within 1 s"),
+        (lambda _: None, "did not accept the match within 0.5 s"),
         (lambda connection: connection.close(), "Restart RLBotServer and try again"),
         (lambda connection: connection.sendall(GARBAGE), "or cannot be understood"),
         (gives_no_car, "the server gave it no car; is Rocket League running?"),
@@ -96,9 +96,9 @@ def test_the_probe_ends_with_every_server_and_names_it(
 @pytest.mark.parametrize(
     ("serve", "message"),
     [
-        (lambda _: None, "sent no packet for 1 s"),
+        (lambda _: None, "sent no packet for 0.5 s"),
         (lambda connection: connection.close(), "went away"),
-        (floods, "sent no packet for 1 s"),
+        (floods, "sent no packet for 0.5 s"),
     ],
     ids=["silent", "closes", "garbage"],
 )

@@ -121,10 +121,10 @@ def test_from_set_states_a_match_equals_the_simulator(
     server: tuple[str, int], sizes: tuple[int, int]
 ) -> None:
     with live(server, sizes) as engine:
-        match = env_of(engine, RandomStateMutator(seed=3), sizes, timeout=1.0)
+        match = env_of(engine, RandomStateMutator(seed=3), sizes, timeout=3.0)
         begins = MutatorSequence(RandomStateMutator(seed=3), PadsOf(match))
-        sim = env_of(SimEngine(as_in_a_match=True), begins, sizes, timeout=1.0)
-        worst, episodes = play_both(match, sim, 100, lambda: (match.reset(), sim.reset()))
+        sim = env_of(SimEngine(as_in_a_match=True), begins, sizes, timeout=3.0)
+        worst, episodes = play_both(match, sim, 180, lambda: (match.reset(), sim.reset()))
     assert episodes > 3
     assert worst < 3e-4
 

@@ -23,7 +23,7 @@ TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 def clean(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     """The shipped policy against itself in a perfect world, long enough for a goal."""
     file = tmp_path_factory.mktemp("clean") / "match.mcap"
-    return read_match(record(file, "--sample", orange=POLICY, seconds=25, seed=4))
+    return read_match(record(file, "--sample", orange=POLICY, seconds=8, seed=9))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def spoiled(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     folder = tmp_path_factory.mktemp("spoiled")
     quick = retimed(folder / "quick", 2)
     words = ("--latency", "2", "--drop", "5")
-    return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=15))
+    return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=10))
 
 
 def test_both_cars_are_agents_with_what_their_bots_saw(clean: MatchRecording) -> None:
@@ -155,7 +155,7 @@ def test_bots_can_be_chosen_by_their_ids(clean: MatchRecording) -> None:
 
 
 def test_a_match_of_bots_that_see_nothing_is_refused(tmp_path: Path) -> None:
-    file = record(tmp_path / "match.mcap", blue="chaser", seconds=2)
+    file = record(tmp_path / "match.mcap", blue="chaser", seconds=1)
     with pytest.raises(
         RecordingError,
         match=r"match.mcap holds no decisions with observations of anybody; it holds those of nobody",

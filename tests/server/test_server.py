@@ -311,6 +311,11 @@ def start(manager, match, *names):
     wait_for(lambda: manager.packet and [one.name for one in manager.packet.players] == list(names))
 
 
+def goes_on(manager):
+    """Play another match on a server, with a car that nobody drives."""
+    start(manager, match_of(player(0, run_command=""), wait_for_agents=False), "Bot")
+
+
 def wait_for(condition, seconds=20.0):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -343,7 +348,7 @@ def test_an_unplayable_match_is_logged_and_the_server_stays(serving, caplog, tmp
     human = flat.MatchConfiguration(player_configurations=[flat.PlayerConfiguration(flat.Human(), 0)])
     serving.start_match(human, wait_for_start=False, ensure_server_started=False)
     wait_for(lambda: "player 0 is a human" in caplog.text)
-    start(serving, match_of(player(0)), "Bot")
+    goes_on(serving)
 
 
 def test_a_too_deep_match_file_is_named_and_the_server_stays(serving, caplog, tmp_path):
@@ -351,7 +356,7 @@ def test_a_too_deep_match_file_is_named_and_the_server_stays(serving, caplog, tm
     file.write_text("a=" + "{a=" * 3000)
     serving.start_match(file, wait_for_start=False, ensure_server_started=False)
     wait_for(lambda: "nested.toml: no valid TOML: it is nested more than 100 levels deep" in caplog.text)
-    start(serving, match_of(player(0)), "Bot")
+    goes_on(serving)
 
 
 @pytest.mark.parametrize("place", ["__init__", "gather", "run", "end"])
@@ -369,7 +374,7 @@ def test_an_unexpected_error_costs_a_match_not_the_server(place, serving, caplog
     serving.stop_match()
     wait_for(lambda: f"ZeroDivisionError: planted in {place}" in caplog.text)
     serving.packet = None
-    start(serving, match_of(player(0)), "Bot")
+    goes_on(serving)
 
 
 @pytest.mark.parametrize(
@@ -386,4 +391,4 @@ def test_whatever_a_client_orders_the_server_stays(serving, order):
     time.sleep(0.5)
     serving.rlbot_interface.stop_match()
     serving.packet = None
-    start(serving, match_of(player(0)), "Bot")
+    goes_on(serving)

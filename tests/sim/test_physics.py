@@ -74,13 +74,13 @@ def test_every_constant_can_be_scaled() -> None:
 
 
 def test_noise_makes_single_decisions_act_sooner_or_later() -> None:
-    one = env(64, seconds=100, action_delay=4, delay_noise=50.0)
+    one = env(24, seconds=100, action_delay=4, delay_noise=50.0)
     one.reset(0)
     table = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
     actions = np.flatnonzero(table[:, 0] == 1)[:1], np.flatnonzero(table[:, 0] == -1)[:1]
     throttles = []
     for step in range(20):
-        one.step(np.full((64, 2), actions[step % 2][0]))
+        one.step(np.full((24, 2), actions[step % 2][0]))
         throttles.append(one.state.car_controls[:, 0, 0] == table[actions[step % 2][0], 0])
     shown = np.array(throttles)  # whether the last tick of a step is driven by its own action
     # So much noise makes a delay of 4 nearly always 0 or more than 8: an action acts at once, or later.
