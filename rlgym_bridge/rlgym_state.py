@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.api import Car, GameConfig, GameState, PhysicsObject
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 _FLOATS = (
     "demo_respawn_timer", "supersonic_time", "boost_amount", "boost_active_time", "handbrake",

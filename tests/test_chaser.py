@@ -5,9 +5,10 @@ import pytest
 import RocketSim as rsim
 
 from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
 

@@ -20,8 +20,9 @@ from rlgym_bridge.components.conditions import (
     TimeoutCondition,
 )
 from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 AGENTS = ["blue-0", "orange-0"]
 

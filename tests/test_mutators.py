@@ -22,11 +22,12 @@ from rlgym_bridge.components.mutators import (
     WeightedMutator,
     blank_state,
 )
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOXES, KICKOFF_BOOST, KICKOFF_SPAWNS, TICK_SECONDS, Phase
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 from tests.support.states import mirrored
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.

@@ -36,10 +36,11 @@ from rlgym_bridge.components.rewards import (
     WeightedSum,
     name_of_bad,
 )
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena, write_arena
-from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, derive
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 from tests.support.states import mirrored, random_state
 
 # Before any test makes RLGym's engine: it puts up with loaded meshes, `make_arena` does not.

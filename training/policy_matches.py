@@ -16,13 +16,14 @@ from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.touches import TouchCounter
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 
 @dataclass

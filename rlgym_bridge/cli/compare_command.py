@@ -13,7 +13,7 @@ from rich.table import Table
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import compare_recordings
-from rlgym_bridge.compare.findings.comparison_result import Comparison, Refused
+from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS
 from rlgym_bridge.compare.findings.sentences import plural, told_fit, told_unexplained
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if found.agrees else 1
 
 
-def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[Refused]]:
+def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], list[RefusedFile]]:
     """Return what files hold, and the files that cannot be read.
 
     Raises:
@@ -122,7 +122,7 @@ def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], li
         try:
             found.append(read(file))
         except (OSError, ImportError, ValueError) as error:
-            refused.append(Refused(str(file), str(error)))
+            refused.append(RefusedFile(str(file), str(error)))
             errors.append(error)
     if not found:
         _name(errors[0], refused[1:])
@@ -130,13 +130,13 @@ def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], li
     return found, refused
 
 
-def _name(error: Exception, refused: Sequence[Refused]) -> None:
+def _name(error: Exception, refused: Sequence[RefusedFile]) -> None:
     """Name what else was refused behind an error's message."""
     for one in refused:
         error.add_note(f"{one.source}: {one.reason}")
 
 
-def _print_refused(console: Console, refused: Sequence[Refused]) -> None:
+def _print_refused(console: Console, refused: Sequence[RefusedFile]) -> None:
     for one in refused:
         console.print(
             f"[bold red]not compared[/]: {escape(one.source)}: {escape(one.reason)}", soft_wrap=True

@@ -13,7 +13,8 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.export import write_csv, write_parquet
-from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
 

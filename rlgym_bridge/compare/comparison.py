@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit, Refused
+from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS, has_windows, measure, measure_floor
 from rlgym_bridge.compare.findings.fitted_constants import fit_sizes
 from rlgym_bridge.compare.findings.gaps import (
@@ -98,7 +98,7 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
 
 def _prepare(
     recordings: Sequence[Recording], windows: int
-) -> tuple[list[TimedRecording], list[LagFit], list[Refused]]:
+) -> tuple[list[TimedRecording], list[LagFit], list[RefusedFile]]:
     """Fit clock and lag of each recording, and return those that can be compared, and the others."""
     scenes: list[TimedRecording] = []
     lags, refused = [], []
@@ -118,7 +118,7 @@ def _prepare(
                     "more"
                 )
         except ValueError as error:
-            refused.append(Refused(recording.source, str(error)))
+            refused.append(RefusedFile(recording.source, str(error)))
             continue
         lag = fit_lag(scene, windows // 2)
         scene.lag = lag.of_rows(len(recording.tick))

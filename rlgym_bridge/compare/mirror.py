@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rlgym_bridge.state import CAR_FIELDS, MatchState, derive
+from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.state import CAR_FIELDS, MatchState
 
 
 def turn(state: MatchState) -> MatchState:

@@ -8,6 +8,7 @@ from rlgym.api import StateMutator
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BALL_REST_Z,
     BOOST_CONSUMPTION,
@@ -17,7 +18,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym, to_rlgym
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 
 def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchState:

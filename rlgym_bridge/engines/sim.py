@@ -14,6 +14,7 @@ import RocketSim as rsim
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.mutator_base import blank_state
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
 from rlgym_bridge.engines.desired_state import DesiredBody, desired_part
 from rlgym_bridge.game import (
@@ -22,6 +23,7 @@ from rlgym_bridge.game import (
     MOST_TEAM_SIZE,
     STANDING_LEAST_UP,
     STANDING_MOST_Z,
+    SUPERSONIC_KEEP_SPEED,
     SUPERSONIC_START_SPEED,
     TICK_SECONDS,
     TICK_SKIP,
@@ -29,7 +31,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, to_rlgym
 from rlgym_bridge.sim.arenas import Arenas
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 _BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
 _GO_ON: Final = 1.0  # uu of slack
@@ -114,7 +116,7 @@ class SimEngine(BaseEngine):
         if self._arenas is None or self._arenas.state.layout is not match.layout:
             self._arenas = Arenas(1, *sizes, seed=self._seed)
         if self._as_in_a_match:
-            match = _as_a_match_sets(match)
+            match = _as_a_match_sets(match, self._arenas.state.car_is_supersonic)
         self._arenas.put([0], match)
         fast = match.car_is_supersonic > 0
         self._arenas.state.car_supersonic_time[fast] = np.maximum(match.car_supersonic_time, TICK_SECONDS)[
@@ -168,8 +170,13 @@ class SimEngine(BaseEngine):
         return self._state
 
 
-def _as_a_match_sets(asked: MatchState) -> MatchState:
-    """Return a state as coarsely as a match sets it; `server/state_setting.py` says why."""
+def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchState:
+    """Return a state as coarsely as a match sets it; `server/state_setting.py` says why.
+
+    Args:
+        asked: The state.
+        was_supersonic: Flags `(1, cars)` of the cars before; such a car stays supersonic down to 2,100 uu/s.
+    """
     layout = asked.layout
     state = blank_state(layout.blue, layout.orange, 1)
     state.frame[:], state.car_hitbox[:] = asked.frame, asked.car_hitbox
@@ -186,7 +193,8 @@ def _as_a_match_sets(asked: MatchState) -> MatchState:
     state.car_wheels_with_contact[:] = standing[..., None]
     derive(state)
     speed = np.linalg.norm(state.car_linear_velocity.astype(np.float64), axis=-1)
-    state.car_is_supersonic[:] = speed >= SUPERSONIC_START_SPEED
+    keeps = (was_supersonic > 0) & (speed >= SUPERSONIC_KEEP_SPEED)
+    state.car_is_supersonic[:] = keeps | (speed >= SUPERSONIC_START_SPEED)
     return state
 
 

@@ -8,6 +8,7 @@ import math
 from itertools import count
 from typing import Any, Final
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BIG_PAD_SECONDS,
     BIG_PADS,
@@ -17,7 +18,7 @@ from rlgym_bridge.game import (
     SMALL_PAD_SECONDS,
     Phase,
 )
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 PROBE_STATES: Final = 6
 _GOLDEN: Final = (math.sqrt(5) - 1) / 2  # its multiples, modulo 1, spread evenly without repeating

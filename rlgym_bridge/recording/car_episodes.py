@@ -15,8 +15,9 @@ from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
 from rlgym_bridge.recording.episodes import by_episode, stretches_of_play
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.channels import Decision
-from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState

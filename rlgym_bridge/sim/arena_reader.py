@@ -6,9 +6,10 @@ from operator import attrgetter
 
 import RocketSim as rsim
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BOOST_PER_SECOND, DODGE_DEADZONE, GRAVITY, RLGYM_BOOST_PER_SECOND, Phase
 from rlgym_bridge.sim.arena import place_cars, scale_constants, set_mutators
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive, layout_of
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState, layout_of
 
 _VECTORS = attrgetter("pos", "rot_mat", "vel", "ang_vel")
 _SCALARS = attrgetter(

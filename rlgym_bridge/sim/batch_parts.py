@@ -12,7 +12,8 @@ from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.state import MatchState
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Observations `(matches, cars, size)`, terminated and truncated `(matches,)`, rewards `(matches, cars)`."""

@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 import RocketSim as rsim
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import PAD_COUNT, TICK_SECONDS
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 
 EXTRA_FIELDS: Final = (
     "car_wheels_with_contact", "car_flip_torque", "car_is_autoflipping", "car_autoflip_timer",

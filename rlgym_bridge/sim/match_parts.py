@@ -13,10 +13,11 @@ from rlgym_bridge.components.mutator_base import BatchMutator, blank_state
 from rlgym_bridge.components.reward_base import name_of_bad
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.batch_parts import Judgement
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 
 class MatchParts:

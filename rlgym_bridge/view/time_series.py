@@ -19,7 +19,8 @@ import numpy as np
 import rerun as rr
 
 from rlgym_bridge.game import CONTROL_NAMES, Phase
-from rlgym_bridge.recording.mcap.match_recording import AgentTrack, MatchRecording
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.view.scene import BALL_COLOR, TEAM_COLORS
 from rlgym_bridge.view.times import Times, drawn, steps, thinned, updates

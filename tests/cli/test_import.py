@@ -14,10 +14,11 @@ from torch import nn
 from rlgym_bridge.cli import main
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import find_checkpoint
 from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 from tests.support.foreign_checkpoints import OBS, OUTPUTS, network, save_ppo
 from tests.support.policy_folders import make_module
 

@@ -13,10 +13,11 @@ from rlgym_bridge.compare.findings.tolerances import TOLERANCES
 from rlgym_bridge.compare.findings.verdict import Doubts, GapVerdict, judge
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import BALL_AIR, HORIZONS
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 
 _ROWS = 240  # two seconds
 

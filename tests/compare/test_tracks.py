@@ -7,11 +7,12 @@ import RocketSim as rsim
 from rlgym_bridge.compare.findings.drift import measure
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
-from rlgym_bridge.state import MatchState, derive
+from rlgym_bridge.state import MatchState
 from tests.support.planted_gaps import sent
 
 FULL_SPEED = [1.0, 0, 0, 0, 0, 0, 1, 0]

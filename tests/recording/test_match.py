@@ -22,6 +22,7 @@ from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.mcap import mcap_writer as recording_writer
+from rlgym_bridge.recording.mcap.agent_track import read_inputs
 from rlgym_bridge.recording.mcap.channels import (
     ABOUT,
     AGENTS,
@@ -32,7 +33,7 @@ from rlgym_bridge.recording.mcap.channels import (
     PACKETS,
     PROFILE,
 )
-from rlgym_bridge.recording.mcap.match_recording import MatchRecording, _inputs, read_match
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_match
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.mutator import RecordedStateMutator
@@ -437,7 +438,7 @@ def test_impossible_packets_are_left_out_and_counted(
 
 def test_an_input_of_another_size_is_left_out_with_its_frame() -> None:
     whole = INPUT.pack(1, *range(8))
-    found = _inputs([Message(7, 0, whole[:10]), Message(8, 0, whole)], {1: 0})
+    found = read_inputs([Message(7, 0, whole[:10]), Message(8, 0, whole)], {1: 0})
     assert (found.frame.tolist(), found.row.tolist(), len(found.controls)) == ([8], [0], 1)
 
 

@@ -8,13 +8,14 @@ import pytest
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Clock, Event, Timing
 from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.rlgym_state import from_rlgym, to_rlgym
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.columns import EXTRA_FIELDS
-from rlgym_bridge.state import KNOWN_FIELDS, MatchState, derive
+from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.support.reference_loop import FreshEngine
 from tests.support.states import kickoff, ram
 

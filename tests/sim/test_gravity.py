@@ -5,10 +5,10 @@ import pytest
 import RocketSim as rsim
 
 from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import write_arena
-from rlgym_bridge.state import derive
 
 DRAG = 0.03 * 200  # uu/s^2 of the speed that it has after half a second, at most
 

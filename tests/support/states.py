@@ -7,10 +7,11 @@ import RocketSim as rsim
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BIG_PADS, PAD_COUNT
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.arena_reader import control_of
-from rlgym_bridge.state import CAR_FIELDS, MatchState, derive
+from rlgym_bridge.state import CAR_FIELDS, MatchState
 
 
 def ram(state: MatchState, match: int) -> None:

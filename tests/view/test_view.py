@@ -8,8 +8,9 @@ pytest.importorskip("pyarrow")
 
 from rlgym_bridge.compare.output.simulated_ghosts import ghosts  # noqa: E402
 from rlgym_bridge.game import CONTROL_NAMES, HITBOXES, PAD_COUNT, Phase  # noqa: E402
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack  # noqa: E402
 from rlgym_bridge.recording.mcap.channels import Decision  # noqa: E402
-from rlgym_bridge.recording.mcap.match_recording import AgentTrack, InputTrack, MatchRecording  # noqa: E402
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording  # noqa: E402
 from rlgym_bridge.recording.recording import Inputs  # noqa: E402
 from rlgym_bridge.recording.rotations import from_quaternions  # noqa: E402
 from rlgym_bridge.view.camera import MIRROR, project  # noqa: E402

@@ -52,7 +52,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedFile:
     """A recording that could not be compared.
 
     Attributes:
@@ -88,7 +88,7 @@ class Comparison:
     worth: list[Worth]
     notes: list[str] = field(default_factory=list)
     worst: list[WorstWindow] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedFile] = field(default_factory=list)
 
     @property
     def input_lag_ticks(self) -> int:

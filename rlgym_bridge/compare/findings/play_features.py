@@ -11,7 +11,8 @@ import numpy as np
 
 from rlgym_bridge.compare.fit.action_delay import latencies
 from rlgym_bridge.game import CONTROL_NAMES, PLAYING_PHASES, TICKS_PER_SECOND
-from rlgym_bridge.recording.mcap.match_recording import AgentTrack, InputTrack, MatchRecording
+from rlgym_bridge.recording.mcap.agent_track import AgentTrack, InputTrack
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.sim.touches import is_new_touch
 
 PIECE_SECONDS: Final = 10.0

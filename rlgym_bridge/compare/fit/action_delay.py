@@ -11,7 +11,8 @@ import numpy as np
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.input_lag import SURE, LagFit, fit_lag
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.recording.mcap.match_recording import InputTrack, MatchRecording
+from rlgym_bridge.recording.mcap.agent_track import InputTrack
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 
 _MOST: Final = 60  # ticks; what acts later is not told from what never acts

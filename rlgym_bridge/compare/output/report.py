@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
-from rlgym_bridge.compare.findings.comparison_result import Comparison, Refused
+from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
 from rlgym_bridge.compare.findings.sentences import told_fit, told_unexplained
 from rlgym_bridge.compare.findings.two_sets import LEVEL, Against
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
@@ -101,7 +101,7 @@ def _page(title: str, sections: Sequence[str]) -> str:
     )
 
 
-def _refused(refused: Sequence[Refused]) -> list[str]:
+def _refused(refused: Sequence[RefusedFile]) -> list[str]:
     """Return a section that names what could not be compared; none where everything could."""
     if not refused:
         return []

@@ -15,14 +15,13 @@ from rlgym_bridge.clock import GAP_TICKS
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
 from rlgym_bridge.recording.mcap.channels import (
     AGENTS,
     FIELD_INFO,
-    INPUT,
     INPUTS,
     MATCH_CONFIGURATION,
     PACKETS,
-    Decision,
 )
 from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
@@ -30,47 +29,8 @@ from rlgym_bridge.recording.mcap.merge import left_over
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.segments import BodyMotion, jumps
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_input.text_files import parse_json
 
-_SECOND = 1e-9  # s in a ns
 _MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
-
-
-@dataclass
-class InputTrack:
-    """Inputs on their way.
-
-    Attributes:
-        frame: `(n,)` int64, the frame they answered or came in.
-        seconds: `(n,)` float64, when, in seconds since 1970.
-        row: `(n,)` int64, the car's row in the state; -1 for one that is not there.
-        controls: `(n, 8)` float32.
-    """
-
-    frame: np.ndarray
-    seconds: np.ndarray
-    row: np.ndarray
-    controls: np.ndarray
-
-
-@dataclass
-class AgentTrack:
-    """The recording of one agent.
-
-    Attributes:
-        agent_id: RLBot's.
-        frame, seconds: `(n,)` int64 and float64: the packets that came, and when (since 1970).
-        inputs: What it sent.
-        decisions: What it saw and did, decision after decision.
-        policy: Its policy.json; None where it had none.
-    """
-
-    agent_id: str
-    frame: np.ndarray
-    seconds: np.ndarray
-    inputs: InputTrack
-    decisions: list[Decision]
-    policy: dict[str, Any] | None = None
 
 
 @dataclass
@@ -139,20 +99,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
             "itself: in .N.part decisions and inputs of a bot (the match was killed, or goes on), in .partN "
             "what came later"
         )
-    layout = Counter(one.layout for one in states).most_common(1)[0][0]
-    chosen = [number for number, one in enumerate(states) if one.layout is layout]
-    if len(chosen) < len(states):
-        notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
-    state = MatchState(
-        layout.blue, layout.orange, len(chosen), np.concatenate([states[one].buffer for one in chosen])
-    )
-    possible = _possible(state)
-    if not possible.any():
-        raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
-    if wrong := int((~possible).sum()):
-        notes.append(f"{wrong:,} packets with numbers that no game has are left out")
-        chosen = [chosen[row] for row in np.flatnonzero(possible)]
-        state = MatchState(layout.blue, layout.orange, len(chosen), state.buffer[possible])
+    state, chosen = _playable(states, path, notes)
     kept = [kept[one] for one in chosen]
     tick = np.array([one.frame for one in kept], np.int64)
     seats = [seatings[one] for one in chosen]
@@ -166,15 +113,34 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     recording = MatchRecording(
         path.name, state, tick, tick / TICKS_PER_SECOND, stretch, known, shown,
         notes=contents.notes + notes, about=contents.about,
-        arrived=np.array([one.time for one in kept]) * _SECOND,
-        inputs_taken=_inputs(contents.topics.get(INPUTS, []), rows_of),
+        arrived=np.array([one.time for one in kept]) * SECOND,
+        inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
         mode=_mode(heads[1]),
     )  # fmt: skip
     for agent in sorted(
         {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
     ):
-        recording.agents[agent] = _agent(contents, agent, rows_of, recording.notes)
+        recording.agents[agent] = read_agent(contents, agent, rows_of, recording.notes)
     return recording
+
+
+def _playable(states: Sequence[MatchState], path: Path, notes: list[str]) -> tuple[MatchState, list[int]]:
+    """Join the states that have the cars of most and possible numbers; return also which they are."""
+    layout = Counter(state.layout for state in states).most_common(1)[0][0]
+    chosen = [number for number, state in enumerate(states) if state.layout is layout]
+    if len(chosen) < len(states):
+        notes.append(f"{len(states) - len(chosen):,} packets with other cars than the most are left out")
+    joined = MatchState(
+        layout.blue, layout.orange, len(chosen), np.concatenate([states[row].buffer for row in chosen])
+    )
+    possible = _possible(joined)
+    if not possible.any():
+        raise RecordingError(f"{path} holds no packet whose ball and cars are where a game can have them")
+    if wrong := int((~possible).sum()):
+        notes.append(f"{wrong:,} packets with numbers that no game has are left out")
+        chosen = [chosen[row] for row in np.flatnonzero(possible)]
+        joined = MatchState(layout.blue, layout.orange, len(chosen), joined.buffer[possible])
+    return joined, chosen
 
 
 def _mode(configuration: Any) -> str:
@@ -263,43 +229,3 @@ def _in_play(state: MatchState) -> np.ndarray:
 
 def _changes(flags: np.ndarray) -> np.ndarray:
     return np.concatenate([[False], flags[1:] != flags[:-1]])
-
-
-def _inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
-    messages = [one for one in messages if len(one.content) == INPUT.size]
-    read = [INPUT.unpack(one.content) for one in messages]
-    return InputTrack(
-        np.array([one.frame for one in messages], np.int64),
-        np.array([one.time for one in messages], np.float64) * _SECOND,
-        np.array([rows_of.get(one[0], -1) for one in read], np.int64),
-        np.array([one[1:] for one in read], np.float32).reshape(-1, 8),
-    )
-
-
-def _agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: list[str]) -> AgentTrack:
-    def of(what: str) -> list[Message]:
-        return contents.topics.get(f"{AGENTS}{agent}/{what}", [])
-
-    came = of("arrivals") or of("packets")
-    decisions, bad = [], 0
-    for one in of("decisions"):
-        try:
-            decisions.append(Decision.from_bytes(one.frame, one.content))
-        except ValueError:
-            bad += 1
-    if bad:
-        notes.append(f"{bad:,} decisions of {agent} cannot be read")
-    policy = None
-    if text := contents.policies.get(agent):
-        try:
-            policy = parse_json(text)
-        except ValueError as error:
-            notes.append(f"the policy.json of {agent} cannot be read: {error}")
-    return AgentTrack(
-        agent,
-        np.array([one.frame for one in came], np.int64),
-        np.array([one.time for one in came], np.float64) * _SECOND,
-        _inputs(of("inputs"), rows_of),
-        decisions,
-        policy,
-    )

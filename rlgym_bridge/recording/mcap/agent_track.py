@@ -1,0 +1,93 @@
+"""Read what single agents recorded of a match: packets that came, inputs, decisions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.recording.mcap.channels import AGENTS, INPUT, Decision
+from rlgym_bridge.recording.mcap.mcap_reader import Contents, Message
+from rlgym_bridge.user_input.text_files import parse_json
+
+SECOND: Final = 1e-9  # s in a ns
+
+
+@dataclass
+class InputTrack:
+    """Inputs on their way.
+
+    Attributes:
+        frame: `(n,)` int64, the frame they answered or came in.
+        seconds: `(n,)` float64, when, in seconds since 1970.
+        row: `(n,)` int64, the car's row in the state; -1 for one that is not there.
+        controls: `(n, 8)` float32.
+    """
+
+    frame: np.ndarray
+    seconds: np.ndarray
+    row: np.ndarray
+    controls: np.ndarray
+
+
+@dataclass
+class AgentTrack:
+    """The recording of one agent.
+
+    Attributes:
+        agent_id: RLBot's.
+        frame, seconds: `(n,)` int64 and float64: the packets that came, and when (since 1970).
+        inputs: What it sent.
+        decisions: What it saw and did, decision after decision.
+        policy: Its policy.json; None where it had none.
+    """
+
+    agent_id: str
+    frame: np.ndarray
+    seconds: np.ndarray
+    inputs: InputTrack
+    decisions: list[Decision]
+    policy: dict[str, Any] | None = None
+
+
+def read_inputs(messages: Sequence[Message], rows_of: dict[int, int]) -> InputTrack:
+    """Return the inputs of messages; `rows_of` gives the row of each index of a packet's cars."""
+    messages = [one for one in messages if len(one.content) == INPUT.size]
+    read = [INPUT.unpack(one.content) for one in messages]
+    return InputTrack(
+        np.array([one.frame for one in messages], np.int64),
+        np.array([one.time for one in messages], np.float64) * SECOND,
+        np.array([rows_of.get(one[0], -1) for one in read], np.int64),
+        np.array([one[1:] for one in read], np.float32).reshape(-1, 8),
+    )
+
+
+def read_agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: list[str]) -> AgentTrack:
+    """Return what an agent recorded; what cannot be read is told in `notes`."""
+
+    def of(what: str) -> list[Message]:
+        return contents.topics.get(f"{AGENTS}{agent}/{what}", [])
+
+    came = of("arrivals") or of("packets")
+    decisions, bad = [], 0
+    for one in of("decisions"):
+        try:
+            decisions.append(Decision.from_bytes(one.frame, one.content))
+        except ValueError:
+            bad += 1
+    if bad:
+        notes.append(f"{bad:,} decisions of {agent} cannot be read")
+    policy = None
+    if text := contents.policies.get(agent):
+        try:
+            policy = parse_json(text)
+        except ValueError as error:
+            notes.append(f"the policy.json of {agent} cannot be read: {error}")
+    return AgentTrack(
+        agent,
+        np.array([one.frame for one in came], np.int64),
+        np.array([one.time for one in came], np.float64) * SECOND,
+        read_inputs(of("inputs"), rows_of),
+        decisions,
+        policy,
+    )
