@@ -84,10 +84,12 @@ def test_a_policy_folder_is_not_searched_for_modules(stranger: Path) -> None:
     "words",
     [
         (*MATCH, "--blue", "policy", "--allow-modules", "my_parts"),
-        ("evaluate", "policy", "chaser", *SHORT, "--allow-modules", "my_parts"),
+        pytest.param(
+            ("evaluate", "policy", "chaser", *SHORT, "--allow-modules", "my_parts"), marks=pytest.mark.slow
+        ),
         ("parity", "--policy", "policy", "--ticks", "200", "--allow-modules", "my_parts"),
         ("parity", "--env", "my_env:build", "--ticks", "200"),
-        ("parity", "--obs", "my_parts:Mine", "--ticks", "200"),
+        pytest.param(("parity", "--obs", "my_parts:Mine", "--ticks", "200"), marks=pytest.mark.slow),
     ],
     ids=lambda words: " ".join(words[:2]),
 )
