@@ -50,6 +50,7 @@ def test_an_input_latency_is_named_with_its_size(folder: Path) -> None:
     assert "blue-0 input latency, ticks" in page and "http" not in page
 
 
+@pytest.mark.slow
 def test_matches_that_are_too_short_to_tell_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

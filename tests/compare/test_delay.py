@@ -43,6 +43,7 @@ def test_lost_packets_are_named_with_their_share(tmp_path: Path) -> None:
     assert gap.size == max(map(lossy.missed, lossy.agents.values()))
 
 
+@pytest.mark.slow
 def test_packets_that_come_in_bursts_make_decisions_wait(tmp_path: Path) -> None:
     found = action_delay(recorded(tmp_path, "--burst", "3"))
     assert found is not None

@@ -29,6 +29,7 @@ def test_every_constant_is_recovered_though_all_of_them_are_off() -> None:
         assert one.high - one.low < 0.02
 
 
+@pytest.mark.slow
 def test_nothing_is_corrected_where_nothing_was_planted() -> None:
     found = compare_recordings(sent(as_table(play(seconds=16)), 3), windows=48)
     assert {one.value for one in fitted_constants(found).values()} == {1.0}
@@ -65,6 +66,7 @@ def test_a_match_shows_the_constants_it_was_played_with(fitted: Path) -> None:
     assert (settings["action_delay"], settings["input_latency"]) == ([3, 3], 3)
 
 
+@pytest.mark.slow
 def test_training_takes_the_file_beside_ones_own_settings(fitted: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text("seed = 7\ninput_latency = 0\n")

@@ -40,7 +40,7 @@ def test_the_state_setting_message_sets_ball_and_car() -> None:
     assert go_on(match, 30).balls[0].physics.location.z < 990
 
 
-@pytest.mark.parametrize(("seed", "from_behind"), [(BEHIND_THE_BALL, True), (BESIDE_THE_BALL, False)])
+@pytest.mark.parametrize(("seed", "from_behind"), [(BEHIND_THE_BALL, True), pytest.param(BESIDE_THE_BALL, False, marks=pytest.mark.slow)])
 def test_the_override_drives_the_kickoffs_it_names(seed: int, from_behind: bool, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "bot", tmp_path / "bot")
     (tmp_path / "bot" / "bot.py").write_text(example("def kickoff"), encoding="utf-8")

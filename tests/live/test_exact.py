@@ -103,7 +103,7 @@ def test_chaser_plays_the_same_control_row_on_every_tick(
 
 @pytest.mark.parametrize(
     ("team_size", "ticks"),
-    [(2, 600), *(pytest.param(size, 3600, marks=pytest.mark.slow) for size in (1, 2))],
+    [(2, 360), *(pytest.param(size, 3600, marks=pytest.mark.slow) for size in (1, 2))],
 )
 def test_a_sampled_network_plays_the_same_rows(team_size: int, ticks: int, tmp_path: Path) -> None:
     folder = network_folder(tmp_path / "policy", team_size)

@@ -270,6 +270,7 @@ def test_what_a_killed_match_left_is_not_written_over(
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_link_to_a_missing_recording_is_written_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,7 +453,7 @@ def test_a_recording_of_impossible_packets_alone_is_refused(contents: Contents, 
         read_match(file, shadow=False)
 
 
-@pytest.mark.parametrize("step", [4, 17])
+@pytest.mark.parametrize("step", [pytest.param(4, marks=pytest.mark.slow), 17])
 def test_lost_packets_do_not_change_the_time_of_play(
     step: int, contents: Contents, recording: MatchRecording, tmp_path: Path
 ) -> None:
@@ -500,6 +501,7 @@ def test_a_wrong_byte_gives_a_result_or_a_clear_error(file: Path, tmp_path: Path
             assert found.topics
 
 
+@pytest.mark.slow
 def test_two_bots_of_one_kind_are_two_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--blue", "chaser", "--orange", "chaser", "--seconds", "1", "--max-overtime", "0", "-q"]

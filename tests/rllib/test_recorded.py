@@ -94,6 +94,7 @@ def test_without_a_reward_function_recorded_rewards_count(clean: MatchRecording)
     assert not any(one.get_return() for episode in episodes for one in episode.agent_episodes.values())
 
 
+@pytest.mark.slow
 def test_bots_that_decide_on_other_ticks_skip_steps(spoiled: MatchRecording) -> None:
     episodes = episodes_from_recording(spoiled)
     for episode in episodes:

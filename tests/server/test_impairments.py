@@ -332,6 +332,7 @@ def played(seed, **impairments):
     return sha.hexdigest(), result
 
 
+@pytest.mark.slow
 def test_seeded_lockstep_runs_lose_the_same_packets():
     impairments = {"drop": 10.0, "latency": 2, "burst": 2}
     first, result = played(5, **impairments)
@@ -343,7 +344,10 @@ def test_seeded_lockstep_runs_lose_the_same_packets():
 
 @pytest.mark.parametrize(
     ("impairments", "share"),
-    [(["--drop", "10", "--burst", "3", "--latency", "2"], 0.3), (["--fps", "60"], 0.5)],
+    [
+        (["--drop", "10", "--burst", "3", "--latency", "2"], 0.3),
+        pytest.param(["--fps", "60"], 0.5, marks=pytest.mark.slow),
+    ],
 )
 def test_two_chasers_play_to_the_end_in_an_imperfect_world(tmp_path, monkeypatch, impairments, share):
     monkeypatch.chdir(tmp_path)

@@ -41,6 +41,7 @@ def folder(path: Path, seed: int = 0, foreign: bool = False, repeats: int = 8) -
     return str(path)
 
 
+@pytest.mark.slow
 def test_chaser_beats_an_untrained_network_from_both_sides(tmp_path: Path) -> None:
     network = folder(tmp_path / "network")
     blue = play_matches("chaser", network, 4, seconds=60, seed=1)

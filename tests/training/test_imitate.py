@@ -82,6 +82,7 @@ def test_a_clone_does_what_the_game_applied_and_plays(tmp_path: Path) -> None:
     assert again.played_ticks > 200
 
 
+@pytest.mark.slow
 def test_policies_that_differ_are_not_imitated_together(
     match: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,6 +198,7 @@ def test_unknown_decisions_are_neither_learned_nor_tried(
         assert data.learned["differs"].sum() == (~aside & ~silent & car.differs).sum()
 
 
+@pytest.mark.slow
 def test_where_nothing_is_known_commands_can_be_learned(match: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [car] = next(iter(played(read_match(match), bots=[bot(match, 0)])))
     unknown = replace(car, told=np.zeros_like(car.told))

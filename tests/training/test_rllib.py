@@ -82,6 +82,7 @@ def test_every_kind_of_action_learns_a_game_with_known_returns(
     assert policy.manifest.training["steps"] == summary.steps
 
 
+@pytest.mark.slow
 def test_a_run_writes_what_the_single_machine_writes(tmp_path: Path) -> None:
     run = settings(tmp_path / "run", steps=4 * STEPS, checkpoint_every=2 * STEPS, snapshots=2)
     summary = main(run, quiet=True)

@@ -31,6 +31,7 @@ def test_equal_worlds_have_ratios_of_one() -> None:
     assert high[0] < 0.8 and high[2] < 0.7 and low[3] < 1.1 and high[3] > 0.9
 
 
+@pytest.mark.slow
 def test_the_command_plays_in_both_worlds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = tmp_path / "result.json"
     assert main(["chaser", "chaser", "--matches", "2", "--seconds", "10", "--json", str(result)]) == 0
