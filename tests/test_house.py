@@ -12,7 +12,6 @@ SOURCES: Final = house.read_sources(CHECKOUT)
 LATER: Final = "cut when what lies inside its room is rewritten"
 
 LONG_FUNCTIONS: Final = {
-    "rlgym_bridge/compare/comparison.py:compare_recordings": LATER,
     "rlgym_bridge/compare/findings/gaps.py:timing_gaps": LATER,
     "rlgym_bridge/compare/findings/verdict.py:judge": LATER,
     "rlgym_bridge/rllib/correct_actions.py:correct_applied_actions": "half of it is its docstring",

@@ -16,6 +16,7 @@ from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS
 from rlgym_bridge.compare.findings.sentences import plural, told_fit, told_unexplained
+from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.findings.two_sets import LEVEL, against
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
@@ -24,6 +25,7 @@ from rlgym_bridge.compare.output.report import report, report_against
 from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.sim.game_rules import RULES, parse_rules
 
 T = TypeVar("T")
 
@@ -71,6 +73,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "`rlgym-bridge match --physics FILE.toml` (default name: fit.toml)",
     )  # fmt: skip
     parser.add_argument(
+        "--rules", default=AUTO, metavar="RULES",
+        help="rules of the game to simulate with: auto for those that the recording shows, rocketsim for "
+        f"none, game for all, or names with commas: {', '.join(RULES)} (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page"
     )
     shared.add_output_options(parser)
@@ -85,12 +92,14 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_outputs(options.json, options.html, options.fit, inputs=read)
     if options.windows < 1:
         raise ValueError(f"--windows is {options.windows}, expected 1 or more")
+    if options.rules != AUTO:
+        parse_rules(options.rules)
     if options.against is not None:
         return _against(options, console)
     recordings, unread = _read(options.files, lambda file: open_recording(file, options.columns))
     try:
         with console.status(f"simulating {plural(len(recordings), 'recording')} ..."):
-            found = compare_recordings(*recordings, windows=options.windows)
+            found = compare_recordings(*recordings, windows=options.windows, rules=options.rules)
     except ValueError as error:
         _name(error, unread)
         raise
@@ -195,6 +204,7 @@ def _print(console: Console, found: Comparison) -> None:
     _print_refused(console, found.refused)
     for fit in found.fits:
         console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
+        console.print(f"{escape(fit.source)}: {escape(fit.rules.told())}", soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("uu off after", no_wrap=True)
     for horizon in HORIZONS:

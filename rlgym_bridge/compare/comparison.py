@@ -19,11 +19,13 @@ from rlgym_bridge.compare.findings.gaps import (
     timing_gaps,
 )
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
+from rlgym_bridge.compare.findings.rule_tests import RulesFit
+from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
 from rlgym_bridge.compare.findings.verdict import Doubts, judge
 from rlgym_bridge.compare.findings.worst_windows import worst_windows
 from rlgym_bridge.compare.fit.action_delay import action_delay
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.input_lag import SURE, LagFit, fit_lag
+from rlgym_bridge.compare.fit.input_lag import SURE, LagFit
 from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.playable import check_playable
@@ -31,9 +33,12 @@ from rlgym_bridge.compare.simulate.tracks import BALL, knows_spin
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.sim.game_rules import parse_rules
 
 
-def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Comparison:
+def compare_recordings(
+    *recordings: Recording, windows: int = WINDOWS, rules: str | Sequence[str] = AUTO
+) -> Comparison:
     """Measure how simulation error grows from recorded states, and judge what differs.
 
     Every recording gets its own clock and lag; the errors of all are put together. One that cannot be
@@ -42,28 +47,25 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     Args:
         recordings: One or more.
         windows: Most windows of each body; fewer are quicker and say less. What is fitted takes a part of it.
+        rules: The game's rules to simulate with: `"auto"` for those that each recording shows,
+            `"rocketsim"` for none, `"game"`, or names of `game_rules.RULES`.
 
     Returns:
-        The fitted clock, tick offset and input latency of each recording; the errors of position (uu) by
-        situation and horizon with their verdicts; the gaps, fitted constants and missing inputs; and the
-        recordings that were refused.
+        The fitted clock, tick offset and input latency of each recording, and the rules that were used and
+        why; the errors of position (uu) by situation and horizon with their verdicts; the gaps, fitted
+        constants and missing inputs; and the recordings that were refused.
 
     Raises:
         ValueError: None was given, or none can be compared: too little is shown, bodies do not move as their
-            velocities say, or RocketSim does not play their game.
+            velocities say, or RocketSim does not play their game. Or a rule is unknown.
         FileNotFoundError: The collision meshes are not installed.
     """
-    if not recordings:
-        raise ValueError("got no recording, expected one or more to compare")
-    for one in recordings:
-        if not isinstance(one, Recording):
-            raise TypeError(f"got {one!r:.80}, expected a recording: open_recording reads one from its file")
-    if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
-        raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
-    scenes, lags, refused = _prepare(recordings, windows)
+    _check(recordings, windows)
+    given = None if rules == AUTO else parse_rules(rules)
+    scenes, lags, used, refused = _prepare(recordings, windows, given)
     if not scenes:
         raise ValueError("; ".join(one.reason for one in refused))
-    fits = [_fit(scene, lag) for scene, lag in zip(scenes, lags, strict=True)]
+    fits = [_fit(scene, lag, own) for scene, lag, own in zip(scenes, lags, used, strict=True)]
     notes = [note for scene, lag in zip(scenes, lags, strict=True) for note in _notes(scene, lag)]
     share = len(scenes)
     together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
@@ -96,12 +98,22 @@ def compare_recordings(*recordings: Recording, windows: int = WINDOWS) -> Compar
     return found
 
 
+def _check(recordings: Sequence[Recording], windows: int) -> None:
+    if not recordings:
+        raise ValueError("got no recording, expected one or more to compare")
+    for one in recordings:
+        if not isinstance(one, Recording):
+            raise TypeError(f"got {one!r:.80}, expected a recording: open_recording reads one from its file")
+    if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
+        raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
+
+
 def _prepare(
-    recordings: Sequence[Recording], windows: int
-) -> tuple[list[TimedRecording], list[LagFit], list[RefusedFile]]:
-    """Fit clock and lag of each recording, and return those that can be compared, and the others."""
+    recordings: Sequence[Recording], windows: int, given: frozenset[str] | None
+) -> tuple[list[TimedRecording], list[LagFit], list[RulesFit], list[RefusedFile]]:
+    """Fit clock, rules and lag of each recording, and return those that can be compared, and the others."""
     scenes: list[TimedRecording] = []
-    lags, refused = [], []
+    lags, used, refused = [], [], []
     for number, recording in enumerate(recordings):
         try:
             if any(np.array_equal(recording.state.buffer, one.state.buffer) for one in recordings[:number]):
@@ -120,18 +132,18 @@ def _prepare(
         except ValueError as error:
             refused.append(RefusedFile(recording.source, str(error)))
             continue
-        lag = fit_lag(scene, windows // 2)
-        scene.lag = lag.of_rows(len(recording.tick))
+        lag, rules = fit_rules(scene, windows // 2, given)
         scenes.append(scene)
         lags.append(lag)
-    return scenes, lags, refused
+        used.append(rules)
+    return scenes, lags, used, refused
 
 
-def _fit(scene: TimedRecording, lag: LagFit) -> Fit:
+def _fit(scene: TimedRecording, lag: LagFit, rules: RulesFit) -> Fit:
     recording, time = scene.recording, scene.timeline
     return Fit(
         recording.source, time.clock, time.offset, lag, action_delay(recording, lag),
-        recording.inputs is Inputs.APPLIED, scene.unseen,
+        recording.inputs is Inputs.APPLIED, scene.unseen, rules,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.gaps import Gap
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
+from rlgym_bridge.compare.findings.rule_tests import RulesFit
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
 from rlgym_bridge.compare.findings.worst_windows import WorstWindow
 from rlgym_bridge.compare.fit.action_delay import ActionDelay
@@ -30,6 +31,7 @@ class Fit:
         delay: How late actions act; None where it is not told.
         applied: Whether its inputs are what the game applied.
         unseen: Ticks between its rows of which nothing is known.
+        rules: The game's rules that it was simulated with, and what it shows of each.
     """
 
     source: str
@@ -39,6 +41,7 @@ class Fit:
     delay: ActionDelay | None
     applied: bool
     unseen: int
+    rules: RulesFit = field(default_factory=RulesFit)
 
     @property
     def late(self) -> ActionDelay | None:
@@ -154,6 +157,7 @@ class Comparison:
                 {
                     "source": fit.source, "clock": _plain(fit.clock), "tick_offset": _plain(fit.offset),
                     "input_lag": _plain(fit.lag), "action_delay": _plain(fit.delay),
+                    "rules": fit.rules.as_json(),
                 }
                 for fit in self.fits
             ],

@@ -117,7 +117,7 @@ class _Cast:
     ) -> None:
         self.scene, self.bodies, self._of_itself = scene, bodies, of_itself
         self.tracks = scene.tracks(bodies)
-        self._stage = RolloutArena(scene.recording, bodies, adjust)
+        self._stage = RolloutArena(scene.recording, bodies, adjust, scene.rules)
         self._drives = [scene.drive(body) for body in bodies]
         if of_itself:
             unsure = _unsure(scene)

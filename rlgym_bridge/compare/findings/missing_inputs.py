@@ -116,7 +116,7 @@ class _Trial:
 
     def __init__(self, scene: TimedRecording, car: int, windows: int) -> None:
         self._scene, self._car = scene, car
-        self._stage = RolloutArena(scene.recording, (car,))
+        self._stage = RolloutArena(scene.recording, (car,), rules=scene.rules)
         controls = scene.recording.state.car_controls[:, car]
         self._used = (controls != 0).mean(0)
         self._recorded = scene.recording.inputs_recorded[car]

@@ -1,6 +1,6 @@
 """Test whether one explanation fits better than another, over blocks of time that do not overlap."""
 
-from math import comb
+from math import comb, exp, log
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ since a jump, lasts for up to 150 ticks [RocketSim] and puts its neighbours off 
 
 _DRAWS: Final = 50_000  # of signs: the least p-value is 0.00002, a hundredth of what tests are held to
 _EXACT: Final = 14  # differences up to which all signs are tried
+_BINOMIAL: Final = 200  # up to which each term is added
 _NOTHING: Final = 1e-9  # differences below it are ties
 
 
@@ -30,6 +31,21 @@ def sign_test(better: int, worse: int) -> float:
     """
     count = better + worse
     return float(sum(comb(count, number) for number in range(better, count + 1)) / 2**count)
+
+
+def binomial_tail(hits: int, count: int, share: float) -> float:
+    """Return the chance of at least so many hits among `count`, each of which is a hit with a chance `share`.
+
+    For many the bound of Chernoff, which is larger.
+    """
+    if count <= _BINOMIAL:
+        chances = (comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(hits, count + 1))
+        return min(float(sum(chances)), 1.0)
+    part = hits / count
+    if part <= share:
+        return 1.0
+    rest = (1 - part) * log((1 - part) / (1 - share)) if part < 1 else 0.0
+    return exp(-count * (part * log(part / share) + rest))
 
 
 def flip_test(differences: np.ndarray) -> float:

@@ -182,7 +182,7 @@ def _errors(scene: TimedRecording, lags: list[int], windows: int) -> tuple[np.nd
     for body in scene.bodies:
         if body == BALL:
             continue
-        stage = RolloutArena(scene.recording, (body,))
+        stage = RolloutArena(scene.recording, (body,), rules=scene.rules)
         drives = [scene.drive(body, lag) for lag in lags]
         for track, start, end in _choose(scene, body, windows):
             after = float(track.times[end] - track.times[start])

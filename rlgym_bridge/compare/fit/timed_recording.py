@@ -11,6 +11,7 @@ from rlgym_bridge.compare.simulate.tracks import BALL, Drive, Track, make_tracks
 from rlgym_bridge.compare.simulate.windows import near_others
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.sim.game_rules import ROCKETSIM
 
 _JUMP: Final = CONTROL_NAMES.index("jump")
 
@@ -24,12 +25,14 @@ class TimedRecording:
         timeline: When its rows were.
         lag: Ticks by which its inputs act late, for all rows or `(rows,)`.
         number: Which recording of those compared.
+        rules: Names of the game's rules that it is simulated with.
     """
 
     recording: Recording
     timeline: Timeline
     lag: float | np.ndarray = 0.0
     number: int = 0
+    rules: frozenset[str] = ROCKETSIM
 
     def __post_init__(self) -> None:
         """Work out what every measurement needs."""

@@ -42,7 +42,7 @@ def report(found: Comparison) -> str:
     overall = [row for row in found.situations if row.name in ("ball", "car")]
     sections = [
         f"<h1>{verdict}</h1>",
-        _list(f"{fit.source}: {told_fit(fit)}" for fit in found.fits),
+        _list(f"{fit.source}: {told_fit(fit)}; {fit.rules.told()}" for fit in found.fits),
         *_refused(found.refused),
         "<h2>What was found</h2>",
         _gaps(found),

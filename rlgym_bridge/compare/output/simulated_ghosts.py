@@ -1,5 +1,6 @@
 """Simulate a recording anew from each of its seconds on, to be drawn beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -7,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.compare.findings.drift import WINDOWS
+from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.input_lag import fit_lag
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.playable import check_playable
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
@@ -17,6 +18,7 @@ from rlgym_bridge.compare.simulate.window_errors import between
 from rlgym_bridge.compare.simulate.windows import lead_ticks, starts
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording, TimeBase
+from rlgym_bridge.sim.game_rules import parse_rules
 
 _LAG_WINDOWS: Final = WINDOWS // 2  # as `comparison.compare` fits it
 
@@ -40,7 +42,9 @@ class Ghosts:
     lag: int
 
 
-def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
+def ghosts(
+    recording: Recording, window: float = TICKS_PER_SECOND, rules: str | Sequence[str] = AUTO
+) -> Ghosts:
     """Put RocketSim in the recorded state again and again, and let it go with the recorded inputs.
 
     Without inputs there are ghosts of the ball alone, which no car hits. A replay shows bodies of different
@@ -49,6 +53,7 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
     Args:
         recording: The recording.
         window: Ticks after which it is put there again.
+        rules: As for `compare_recordings`.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
@@ -57,8 +62,7 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
     check_playable(recording)
     rows, cars = len(recording.tick), recording.state.layout.cars
     scene = TimedRecording(recording, fit_timeline(recording))
-    lag = fit_lag(scene, _LAG_WINDOWS)
-    scene.lag = lag.of_rows(rows)
+    lag, _ = fit_rules(scene, _LAG_WINDOWS, None if rules == AUTO else parse_rules(rules))
     found = Ghosts(
         np.zeros((rows, cars + 1, 3)), np.zeros((rows, cars + 1, 3, 3)), np.zeros((rows, cars + 1)),
         np.zeros((rows, cars + 1), bool), lag.ticks,
@@ -66,7 +70,7 @@ def ghosts(recording: Recording, window: float = TICKS_PER_SECOND) -> Ghosts:
     moving = [body for body in scene.bodies if body == BALL or scene.driven]
     together = scene.driven and recording.clock is not TimeBase.FRAMES
     for bodies in [moving] if together and moving else [[body] for body in moving]:
-        stage = RolloutArena(recording, bodies)
+        stage = RolloutArena(recording, bodies, rules=scene.rules)
         for track in scene.tracks(bodies):
             _follow(found, scene, stage, track, window)
     return found

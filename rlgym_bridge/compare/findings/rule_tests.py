@@ -1,0 +1,103 @@
+"""Tests of the game's rules on a recording: what it shows of each, at a stated level."""
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.compare.findings.significance import LEVEL, flip_test
+from rlgym_bridge.sim.game_rules import ROCKETSIM, RULES, describe_rules
+
+CUT_LEVEL: Final = LEVEL / 2
+"""Chance of a false claim on the cut of velocities, which tells the game of 2019 and later."""
+
+RULE_LEVEL: Final = LEVEL / 2 / (len(RULES) - 1)
+"""Chance of a false claim on another rule: all of them together have the level of a comparison."""
+
+_TIE: Final = 0.01  # of the larger error: windows that differ by less tell nothing
+_EXACT: Final = 1e-4  # uu and uu/s: errors below it are none
+
+
+class Shown(enum.Enum):
+    """The answer of a recording on one rule."""
+
+    SHOWN = "shown"
+    ABSENT = "absent"
+    UNTOLD = "not told"
+
+
+@dataclass(frozen=True)
+class RuleTest:
+    """The test of one rule on a recording.
+
+    Attributes:
+        rule: Its name, a key of `game_rules.RULES`.
+        shown: What came out.
+        text: The numbers behind that, for people.
+    """
+
+    rule: str
+    shown: Shown
+    text: str
+
+
+@dataclass
+class RulesFit:
+    """The rules that a recording is simulated with.
+
+    Attributes:
+        rules: Their names; none is RocketSim alone.
+        given: Whether they were asked for; otherwise the recording says them.
+        tests: What the recording shows of each rule; none where rules were asked for.
+    """
+
+    rules: frozenset[str] = ROCKETSIM
+    given: bool = False
+    tests: list[RuleTest] = field(default_factory=list)
+
+    def of(self, rule: str) -> Shown:
+        """Return what the recording shows of a rule; nothing where it was not tested."""
+        return next((test.shown for test in self.tests if test.rule == rule), Shown.UNTOLD)
+
+    def told(self) -> str:
+        """Return which rules are used, and why."""
+        name = describe_rules(self.rules)
+        used = f"simulated with the rules {name}" if self.rules else "simulated by RocketSim alone"
+        if name == "game":
+            used = "simulated with all rules of the game"
+        if self.given:
+            return f"{used}, as asked for"
+        alike: dict[tuple[Shown, str], list[str]] = {}
+        for test in self.tests:
+            alike.setdefault((test.shown, test.text), []).append(test.rule)
+        tests = (f"{', '.join(names)} {shown.value} ({text})" for (shown, text), names in alike.items())
+        return "; ".join([used, *tests])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        tests = [{"rule": test.rule, "shown": test.shown.value, "text": test.text} for test in self.tests]
+        return {"used": describe_rules(self.rules), "asked_for": self.given, "tests": tests}
+
+
+def judge_windows(rule: str, without: np.ndarray, with_rule: np.ndarray, level: float) -> RuleTest:
+    """Test whether a rule brings windows nearer to what was recorded.
+
+    Args:
+        rule: Its name.
+        without: `(windows,)` errors without it, uu, of windows that do not overlap.
+        with_rule: The same with it.
+        level: Chance of a false claim.
+    """
+    differs = np.abs(without - with_rule) > _TIE * np.maximum(without, with_rule) + _EXACT
+    before, after = without[differs], with_rule[differs]
+    if not len(before):
+        return RuleTest(rule, Shown.UNTOLD, "it changes no window")
+    gain = np.log((before + _EXACT) / (after + _EXACT))
+    text = (
+        f"nearer in {int((gain > 0).sum())} of {len(gain)} windows that it changes, median "
+        f"{np.median(before):.2g} -> {np.median(after):.2g} uu"
+    )
+    if flip_test(gain) < level:
+        return RuleTest(rule, Shown.SHOWN, text)
+    return RuleTest(rule, Shown.ABSENT if flip_test(-gain) < level else Shown.UNTOLD, text)
