@@ -15,7 +15,12 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS
-from rlgym_bridge.compare.findings.sentences import plural, told_fit, told_unexplained
+from rlgym_bridge.compare.findings.sentences import (
+    explain_difference,
+    plural,
+    told_fit,
+    told_unexplained,
+)
 from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.findings.two_sets import LEVEL, against
@@ -37,6 +42,7 @@ _LOOK = {
     GapVerdict.TIMING: "yellow",
     GapVerdict.HIDDEN: "dim",
     GapVerdict.MISSING: "bold red",
+    GapVerdict.WRONG: "bold red",
     GapVerdict.FEW: "dim",
 }
 
@@ -201,6 +207,7 @@ def _against(options: argparse.Namespace, console: Console) -> int:
 
 
 def _print(console: Console, found: Comparison) -> None:
+    console.print(f"[bold]{escape(explain_difference(found))}[/]", soft_wrap=True)
     _print_refused(console, found.refused)
     for fit in found.fits:
         console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)

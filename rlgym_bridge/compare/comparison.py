@@ -8,16 +8,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from rlgym_bridge.compare.findings.claims import (
+    explain,
+    mechanism_gaps,
+    settle_inputs,
+    settle_sizes,
+)
 from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS, has_windows, measure, measure_floor
 from rlgym_bridge.compare.findings.fitted_constants import fit_sizes
 from rlgym_bridge.compare.findings.gaps import (
+    Gap,
     input_gaps,
     latency_gap,
     lost_packets,
     physics_gaps,
     timing_gaps,
 )
+from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
 from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
@@ -72,27 +80,25 @@ def compare_recordings(
     floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
     sparse = any(scene.driven and scene.unseen for scene in scenes)
     sizes = fit_sizes(scenes, together, sparse)
-    missing: list[Missing] = []
-    worth: list[Worth] = []
     gaps = timing_gaps(scenes, [fit.lag for fit in fits])
     gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
     gaps += [gap for scene in scenes for gap in lost_packets(scene.recording)]
-    for scene, fit in zip(scenes, fits, strict=True):
-        absent, present = find_missing(scene, 2 * windows)
-        missing += absent
-        worth += present
-        gaps += input_gaps(fit.source, absent, present)
+    mechanisms = explain(scenes, windows)
+    missing, worth, input_claims = _judge_inputs(scenes, windows, mechanisms)
+    gaps += input_claims
+    sizes = settle_sizes(sizes, mechanisms)
     worst = worst_windows(together, scenes)
-    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst, refused)
+    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst, refused, mechanisms)
     if found.inputs_are_off:  # what inputs did would be taken for the physics
         found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
-    gaps += physics_gaps(found.sizes)
+    gaps += [*mechanism_gaps(mechanisms, found.sizes), *physics_gaps(found.sizes)]
     doubts = Doubts(
         lag=found.lag_is_unsure,
         lag_unknown=any(fit.lag.windows and fit.lag.curve and not fit.lag.sure for fit in fits),
         clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
         spin=any(map(_spinless, scenes)),
         inputs=sparse,
+        wrong=any(each.kind in ("controls", "frame") for each in mechanisms),
     )
     found.situations = judge(together, floor, found.sizes, missing, worth, doubts)
     return found
@@ -106,6 +112,22 @@ def _check(recordings: Sequence[Recording], windows: int) -> None:
             raise TypeError(f"got {one!r:.80}, expected a recording: open_recording reads one from its file")
     if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
         raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
+
+
+def _judge_inputs(
+    scenes: Sequence[TimedRecording], windows: int, mechanisms: Sequence[Mechanism]
+) -> tuple[list[Missing], list[Worth], list[Gap]]:
+    """Return the controls that are absent, what the others explain, and the gaps that these make."""
+    missing: list[Missing] = []
+    worth: list[Worth] = []
+    gaps: list[Gap] = []
+    for scene in scenes:
+        source = scene.recording.source
+        absent, present = settle_inputs(source, *find_missing(scene, 2 * windows), mechanisms)
+        missing += absent
+        worth += present
+        gaps += input_gaps(source, absent, present)
+    return missing, worth, gaps
 
 
 def _prepare(

@@ -8,8 +8,10 @@ import numpy as np
 
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.gaps import Gap
+from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
+from rlgym_bridge.compare.findings.sentences import explain_difference
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
 from rlgym_bridge.compare.findings.worst_windows import WorstWindow
 from rlgym_bridge.compare.fit.action_delay import ActionDelay
@@ -18,6 +20,7 @@ from rlgym_bridge.compare.fit.input_lag import SURE, LagFit
 from rlgym_bridge.compare.fit.state_age import OffsetFit
 
 _BODIES = ("ball", "car")  # rows of all situations of a body together
+_DIFFER = {GapVerdict.PHYSICS, GapVerdict.MISSING, GapVerdict.WRONG}
 
 
 @dataclass
@@ -81,6 +84,7 @@ class Comparison:
         notes: What people should know besides.
         worst: Where recording and simulator part most.
         refused: Recordings that could not be compared beside those that were.
+        mechanisms: What explains how the cars' motion differs.
     """
 
     fits: list[Fit]
@@ -92,6 +96,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     worst: list[WorstWindow] = field(default_factory=list)
     refused: list[RefusedFile] = field(default_factory=list)
+    mechanisms: list[Mechanism] = field(default_factory=list)
 
     @property
     def input_lag_ticks(self) -> int:
@@ -120,20 +125,21 @@ class Comparison:
     def inputs_are_off(self) -> bool:
         """True if inputs are missing, wrong or of uncertain latency: no constants are fitted to cars then."""
         lacking = any(one.shown or one.said for one in self.missing)
+        lacking |= any(each.kind in ("controls", "frame") for each in self.mechanisms)
         return self.lag_is_unsure or lacking or any(one.wrong for one in self.worth)
 
     @property
     def agrees(self) -> bool:
         """True if nothing but timing differs: no physics gap, and no input missing."""
         kinds = {gap.kind for gap in self.gaps} | {row.verdict for row in self.situations}
-        return not kinds & {GapVerdict.PHYSICS, GapVerdict.MISSING}
+        return not kinds & _DIFFER
 
     @property
     def unexplained(self) -> list[Situation]:
         """Situations that differ though nothing was found that does: the shortest horizon of each."""
-        if {gap.kind for gap in self.gaps} & {GapVerdict.PHYSICS, GapVerdict.MISSING}:
+        if {gap.kind for gap in self.gaps} & _DIFFER:
             return []
-        bad = [row for row in self.situations if row.verdict in (GapVerdict.PHYSICS, GapVerdict.MISSING)]
+        bad = [row for row in self.situations if row.verdict in _DIFFER]
         first: dict[str, Situation] = {}
         for row in bad:
             if row.name not in _BODIES:
@@ -148,6 +154,8 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON's types; see the docstrings of the parts for units."""
         return {
+            "explanation": explain_difference(self),
+            "mechanisms": [_plain(each) | {"certain": each.certain} for each in self.mechanisms],
             "input_lag_ticks": self.input_lag_ticks,
             "clock_scale": round(self.clock_scale, 6),
             "tick_offset": self.tick_offset,

@@ -120,7 +120,7 @@ class _Trial:
         controls = scene.recording.state.car_controls[:, car]
         self._used = (controls != 0).mean(0)
         self._recorded = scene.recording.inputs_recorded[car]
-        self._windows = _choose(scene, car, windows)
+        self._windows = choose_windows(scene, car, windows)
         drive = scene.drive(car)
         if drive is None:
             raise ValueError(f"{scene.recording.source} has no inputs, expected some to try")
@@ -135,10 +135,10 @@ class _Trial:
         shares: list[list[float]] = []  # of each window that is far off, for each absent control
         for number, (track, start, end) in enumerate(self._windows):
             without = self._end(track, start, end, drive)
-            off = _pushed(track, track.values[end, 0] - without)
+            off = push_between(track, track.values[end, 0] - without)
             turn = present[number % max(len(present), 1) :][:1]  # where nothing is wrong one a window will do
             for control in present if np.linalg.norm(off) > _FAR_OFF else turn:
-                push = _pushed(track, self._end(track, start, end, drive.held(control, 0.0)) - without)
+                push = push_between(track, self._end(track, start, end, drive.held(control, 0.0)) - without)
                 if np.linalg.norm(push) > _FAR_OFF / 2:
                     block = self._block(track, start)
                     nearer = bool(np.linalg.norm(off) < np.linalg.norm(off - push))
@@ -183,7 +183,7 @@ class _Trial:
         # A jump begins with the press, so that has to come after the start; the others may be held already.
         since = float(track.times[start]) if control == _JUMP else None
         held = drive.held(control, 1.0, since)
-        push = _pushed(track, self._end(track, start, end, held) - without)
+        push = push_between(track, self._end(track, start, end, held) - without)
         length = float(push @ push)
         if length < (_FAR_OFF / 2) ** 2:
             return 0.0
@@ -209,7 +209,7 @@ def explain_one_by_one(explains: np.ndarray) -> list[int]:
     return counts
 
 
-def _pushed(track: Track, difference: np.ndarray) -> np.ndarray:
+def push_between(track: Track, difference: np.ndarray) -> np.ndarray:
     """Return what of a difference between two bodies tells of inputs, `(n,)` uu/s."""
     if len(track.times) == TRIAL:  # its last speeds are not measured in all directions
         seconds = float(np.ptp(track.times)) * TICK_SECONDS
@@ -217,7 +217,7 @@ def _pushed(track: Track, difference: np.ndarray) -> np.ndarray:
     return np.concatenate([difference[VELOCITY], _ARM * difference[SPIN]])
 
 
-def _choose(scene: TimedRecording, car: int, windows: int) -> list[tuple[Track, int, int]]:
+def choose_windows(scene: TimedRecording, car: int, windows: int) -> list[tuple[Track, int, int]]:
     """Return windows without contact: (track, first moment, last moment)."""
     touched = np.concatenate([[0], np.cumsum(scene.near[:, car])])
     found = []

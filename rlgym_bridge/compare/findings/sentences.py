@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rlgym_bridge.compare.fit.input_lag import SURE
 
 if TYPE_CHECKING:
-    from rlgym_bridge.compare.findings.comparison_result import Fit
+    from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
     from rlgym_bridge.compare.findings.verdict import Situation
     from rlgym_bridge.compare.fit.input_lag import LagFit
 
@@ -14,6 +14,30 @@ if TYPE_CHECKING:
 def plural(count: float, unit: str) -> str:
     """Return a whole number with its unit: `1 tick`, `2 ticks`."""
     return f"{count:,.0f} {unit}{'' if round(count) == 1 else 's'}"
+
+
+def explain_difference(found: "Comparison") -> str:
+    """Return the sentence that a comparison begins with: what makes recording and RocketSim differ."""
+    if found.tells_nothing and not found.gaps:
+        return "Too little was recorded to say whether recording and RocketSim differ."
+    timing = [gap for gap in found.gaps if gap.kind.value == "timing gap"]
+    others = [gap for gap in found.gaps if gap not in timing]
+    sure = [each.phrase for each in found.mechanisms if each.certain and each.kind != "timing"]
+    named = [*sure, *(gap.name for gap in others if gap.name not in {each.name for each in found.mechanisms})]
+    open_ones = [
+        f"{each.phrase} or {' or '.join(each.alike)}" for each in found.mechanisms
+        if not each.certain and each.kind != "timing"
+    ]  # fmt: skip
+    late = f" Its time differs as well: {', '.join(gap.name for gap in timing)}." if timing else ""
+    if named or open_ones:
+        either = [f"one of these, which it does not tell apart: {each}" for each in open_ones]
+        return f"Recording and RocketSim differ by {'; '.join([*named, *either])}.{late}"
+    if found.unexplained:
+        which = ", ".join(row.name for row in found.unexplained)
+        return f"Recording and RocketSim differ ({which}), and nothing that was tried explains it.{late}"
+    if timing:
+        return f"Timing alone differs: {', '.join(gap.name for gap in timing)}."
+    return "Nothing was found in which recording and RocketSim differ."
 
 
 def told_unexplained(row: "Situation") -> str:

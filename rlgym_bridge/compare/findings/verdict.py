@@ -32,6 +32,7 @@ class GapVerdict(enum.Enum):
     TIMING = "timing gap"
     HIDDEN = "hidden state"
     MISSING = "missing input"
+    WRONG = "wrong input"
     FEW = "too few windows"
 
 
@@ -44,6 +45,7 @@ class Doubts(NamedTuple):
         clock: The time to the row: it wavers.
         spin: How the ball spins.
         inputs: Those of ticks that were left out.
+        wrong: Whether a mechanism was found by which controls are other than recorded.
     """
 
     lag: bool = False
@@ -51,6 +53,7 @@ class Doubts(NamedTuple):
     clock: bool = False
     spin: bool = False
     inputs: bool = False
+    wrong: bool = False
 
 
 _SLOWEST = 0.75  # power of time by which an error of physics grows at least
@@ -121,6 +124,7 @@ def judge(
         body = name.split()[0]
         driven = body == "car" or name == BALL_TOUCHED
         lacking = driven and (any(one.shown for one in missing) or any(one.wrong for one in worth))
+        lacking |= driven and doubts.wrong
         untold = driven and any(one.said for one in missing)  # the recording itself says that it lacks some
         different = name not in (BALL_TOUCHED, CAR_CONTACT) and any(
             size.gap and size.body == body for size in sizes
@@ -135,7 +139,7 @@ def judge(
             if row.windows < LEAST_WINDOWS:
                 verdict = GapVerdict.FEW
             elif (untold and out) or (lacking and (out or row.p90 > TAIL * max(limit, row.floor_p90))):
-                verdict = GapVerdict.MISSING
+                verdict = GapVerdict.WRONG if doubts.wrong else GapVerdict.MISSING
             elif different and row.p50 > max(SHOWS, FLOORS * row.floor):
                 verdict = GapVerdict.PHYSICS
             elif not out:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
-from rlgym_bridge.compare.findings.sentences import told_fit, told_unexplained
+from rlgym_bridge.compare.findings.sentences import explain_difference, told_fit, told_unexplained
 from rlgym_bridge.compare.findings.two_sets import LEVEL, Against
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
 from rlgym_bridge.compare.output.plots import COLOURS, drift_plot, lag_plot
@@ -21,7 +21,8 @@ th:first-child, td:first-child { text-align: left } td { white-space: nowrap }
 th { font-weight: 600 }
 svg { margin: 4px } svg text { font: 11px system-ui, sans-serif; fill: #444 }
 svg .title { font-weight: 600; fill: #222 }
-.physics, .missing { color: #b71c1c; font-weight: 600 } .timing { color: #a15c00 } .agrees { color: #1b7a2f }
+.physics, .missing, .wrong { color: #b71c1c; font-weight: 600 }
+.timing { color: #a15c00 } .agrees { color: #1b7a2f }
 .hidden, .too { color: #777 }
 .key span { display: inline-block; width: 22px; height: 3px; margin: 0 5px 3px 14px }
 """
@@ -42,6 +43,7 @@ def report(found: Comparison) -> str:
     overall = [row for row in found.situations if row.name in ("ball", "car")]
     sections = [
         f"<h1>{verdict}</h1>",
+        f"<p><strong>{escape(explain_difference(found))}</strong></p>",
         _list(f"{fit.source}: {told_fit(fit)}; {fit.rules.told()}" for fit in found.fits),
         *_refused(found.refused),
         "<h2>What was found</h2>",

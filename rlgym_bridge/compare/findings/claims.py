@@ -1,0 +1,128 @@
+"""Name the mechanisms that recordings show, and settle which other findings they replace."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.compare.findings.explained_windows import CarWindows
+from rlgym_bridge.compare.findings.explanations import explanations_of_controls, explanations_of_motion
+from rlgym_bridge.compare.findings.fitted_constants import Size
+from rlgym_bridge.compare.findings.gaps import Gap
+from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
+from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
+from rlgym_bridge.compare.findings.sentences import plural
+from rlgym_bridge.compare.findings.significance import LEVEL
+from rlgym_bridge.compare.findings.verdict import GapVerdict
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.tracks import BALL
+from rlgym_bridge.game import CONTROL_NAMES
+
+_LEAST, _MOST = 24, 72  # windows of a car
+_KINDS: Final = {
+    "controls": GapVerdict.WRONG,
+    "frame": GapVerdict.WRONG,
+    "timing": GapVerdict.TIMING,
+    "physics": GapVerdict.PHYSICS,
+}
+
+
+def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
+    """Return the mechanisms that recordings show, each borne out at its share of `significance.LEVEL`.
+
+    Args:
+        scenes: The recordings, with their fitted time and lag.
+        windows: Windows of a body that the comparison may simulate; a part of them is used.
+    """
+    families = [(scene, car) for scene in scenes for car in _cars(scene)]
+    most = int(np.clip(windows // 3, _LEAST, _MOST)) if len(families) <= 2 else _LEAST
+    claims: list[Mechanism] = []
+    for scene, car in families:
+        recording = scene.recording
+        pressed = recording.state.car_controls[:, car].any(0) & recording.inputs_recorded[car]
+        used = [name for name, there in zip(CONTROL_NAMES, pressed, strict=True) if there]
+        explanations = [*explanations_of_controls(car, used, scene.unseen), *explanations_of_motion()]
+        found = find_mechanisms(
+            CarWindows(scene, car, most), explanations, LEVEL / len(families), recording.source, car
+        )
+        claims += found
+    return _together(claims)
+
+
+def mechanism_gaps(mechanisms: Sequence[Mechanism], sizes: Sequence[Size]) -> list[Gap]:
+    """Return the gaps that mechanisms are; a constant that is fitted as a size is left to that.
+
+    Args:
+        mechanisms: From `explain`.
+        sizes: Constants, settled by `settle_sizes`.
+    """
+    fitted = {size.mutator for size in sizes if size.gap}
+    return [
+        Gap(_KINDS[each.kind], each.name, each.value, each.low, each.high, each.unit, tell_mechanism(each))
+        for each in mechanisms
+        if not (each.mutator and each.mutator in fitted)
+    ]
+
+
+def tell_mechanism(each: Mechanism) -> str:
+    """Return a mechanism as a sentence, with its interval, its share, its chance and what does as well."""
+    who = f"car{'s' if len(each.cars) > 1 else ''} {', '.join(map(str, each.cars))} of " if each.cars else ""
+    within = f" ({each.low:.3g} to {each.high:.3g})" if each.low < each.high else ""
+    others = f"; not told apart from: {', '.join(each.alike)}" if each.alike else ""
+    return (
+        f"{who}{each.source}: {each.phrase}{within} explains {100 * each.share:.0f} % of what is off, in "
+        f"{plural(each.blocks, 'block')} of time that had no part in the choice (chance {each.chance:.2g})"
+        f"{others}"
+    )
+
+
+def settle_sizes(sizes: Sequence[Size], mechanisms: Sequence[Mechanism]) -> list[Size]:
+    """Return sizes; those of cars make no gap where another mechanism explains the cars as well.
+
+    Args:
+        sizes: Constants as they were fitted.
+        mechanisms: What was found beside them.
+    """
+    others = [each for each in mechanisms if each.cars and not each.mutator and each.kind != "timing"]
+    doubted = {size.name for size in sizes for each in mechanisms
+               if any(phrase.startswith(size.name) for phrase in each.alike)}  # fmt: skip
+    return [
+        replace(size, gap=False) if size.body == "car" and (others or size.name in doubted) else size
+        for size in sizes
+    ]
+
+
+def settle_inputs(
+    source: str, missing: Sequence[Missing], worth: Sequence[Worth], mechanisms: Sequence[Mechanism]
+) -> tuple[list[Missing], list[Worth]]:
+    """Return the controls of a recording that are missing or wrong and that no mechanism accounts for."""
+    claims = [each for each in mechanisms if each.source == source and each.kind != "physics"]
+    cars = {car for each in claims for car in each.cars}
+    named = {(car, one.control) for each in claims for car in each.cars for one in missing
+             if one.control in each.name}  # fmt: skip
+    return (
+        [one for one in missing if (one.car, one.control) not in named],
+        [one for one in worth if one.car not in cars],
+    )
+
+
+def _cars(scene: TimedRecording) -> list[int]:
+    """Return the cars whose inputs drive them."""
+    if not scene.driven:
+        return []
+    recorded = scene.recording.inputs_recorded
+    return [body for body in scene.bodies if body != BALL and recorded[body].any()]
+
+
+def _together(claims: Sequence[Mechanism]) -> list[Mechanism]:
+    """Return claims, those of several cars of a recording with like parameters as one."""
+    merged: list[Mechanism] = []
+    for claim in sorted(claims, key=lambda each: each.chance):
+        same = [each for each in merged if (each.name, each.source) == (claim.name, claim.source)]
+        near = [each for each in same if not each.unit or (each.low <= claim.high and claim.low <= each.high)]
+        if near:
+            near[0].cars = sorted({*near[0].cars, *claim.cars})
+        else:
+            merged.append(replace(claim))
+    return merged

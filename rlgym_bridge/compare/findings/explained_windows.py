@@ -1,0 +1,133 @@
+"""Short windows of one car, simulated again with one explanation or more applied."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import RocketSim as rsim
+
+from rlgym_bridge.compare.findings.explanations import Explanation
+from rlgym_bridge.compare.findings.missing_inputs import choose_windows, push_between
+from rlgym_bridge.compare.findings.significance import BLOCK
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.altered_drive import AlteredDrive
+from rlgym_bridge.compare.simulate.rollout import Adjust, RolloutArena
+from rlgym_bridge.compare.simulate.tracks import ROTATION, TRIAL, Drive, Track, stands
+from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.sim.arena import scale_constants
+
+LEAD: Final = 60.0
+"""Ticks that the simulation follows a recording before a short window."""
+
+Applied = tuple[tuple[Explanation, float], ...]
+"""Explanations with their parameters, in the order in which they act."""
+
+
+class CarWindows:
+    """Short windows of one car without contact.
+
+    Args:
+        scene: The recording.
+        car: The car.
+        most: Windows, at most.
+
+    Attributes:
+        blocks: `(windows,)` int, the block of time that each lies in; no window lies in two.
+    """
+
+    def __init__(self, scene: TimedRecording, car: int, most: int) -> None:
+        drive = scene.drive(car)
+        if drive is None:
+            raise ValueError(f"{scene.recording.source} has no inputs, expected some to explain")
+        self._scene, self._car, self._drive = scene, car, drive
+        every = [window for window in choose_windows(scene, car, 2 * most) if _in_one_block(*window)]
+        kept = np.linspace(0, len(every) - 1, min(len(every), most)).astype(int)
+        self._windows = [every[place] for place in kept.tolist()]
+        self.blocks = number_blocks([_block(scene.recording, *window[:2]) for window in self._windows])
+        self._stages: dict[tuple[tuple[str, float], ...], RolloutArena] = {}
+        self._known: dict[tuple[tuple[tuple[str, float], ...], int], np.ndarray] = {}
+
+    def __len__(self) -> int:
+        """Return how many windows there are."""
+        return len(self._windows)
+
+    def errors(self, applied: Applied, which: Sequence[int]) -> np.ndarray:
+        """Return what some windows are off with explanations applied, `(windows, numbers)` uu/s.
+
+        The first three numbers are velocity, recorded minus simulated; the others turning at a car's nose.
+        """
+        return np.array([self._error(applied, window) for window in which]).reshape(len(which), -1)
+
+    def _error(self, applied: Applied, window: int) -> np.ndarray:
+        key = tuple((explanation.name, value) for explanation, value in applied), window
+        if key not in self._known:
+            if applied and applied[-1][0].alters_controls and self._drives_alike(applied, window):
+                self._known[key] = self._error(applied[:-1], window)
+            else:
+                self._known[key] = self._simulate(applied, window)
+        return self._known[key]
+
+    def _altered(self, applied: Applied) -> Drive:
+        alterations = [each.alteration(value) for each, value in applied if each.alters_controls]
+        return AlteredDrive(self._drive, alterations) if alterations else self._drive
+
+    def _drives_alike(self, applied: Applied, window: int) -> bool:
+        """Tell whether the last explanation changes no control row of a window."""
+        track, start, end = self._windows[window]
+        ends = np.arange(track.times[start] - LEAD, track.times[end] + 1)
+        row = int(track.rows[start])
+        last, before = (self._altered(part).during(row, ends) for part in (applied, applied[:-1]))
+        return bool((last == before).all())
+
+    def _simulate(self, applied: Applied, window: int) -> np.ndarray:
+        track, start, end = self._windows[window]
+        after = float(track.times[end] - track.times[start])
+        path = self._stage(applied).roll(
+            track, start, int(np.ceil(after)) + 1, LEAD, [self._altered(applied)]
+        )
+        recorded = track.values[end, 0]
+        off = push_between(track, recorded - between(path.values[:, 0], after))
+        if stands(recorded) and len(track.times) > TRIAL:  # a settled car shows a speed that moves it nowhere
+            up = recorded[ROTATION][2::3]
+            off[:3] -= (off[:3] @ up) * up
+        return off
+
+    def _stage(self, applied: Applied) -> RolloutArena:
+        world = [(each, value) for each, value in applied if not each.alters_controls]
+        key = tuple((each.name, value) for each, value in world)
+        if key not in self._stages:
+            self._stages[key] = make_stage(self._scene, (self._car,), world)
+        return self._stages[key]
+
+
+def make_stage(
+    scene: TimedRecording, bodies: Sequence[int], world: Sequence[tuple[Explanation, float]]
+) -> RolloutArena:
+    """Return an arena for bodies of a recording with the physics that explanations have."""
+    factors = {each.mutator: value for each, value in world if each.mutator}
+    adjust: Adjust | None = None
+    if factors:
+
+        def adjust(mutators: rsim.MutatorConfig) -> None:
+            scale_constants(mutators, factors)
+
+    return RolloutArena(scene.recording, bodies, adjust, scene.rules)
+
+
+def number_blocks(keys: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return the number of each block, `(windows,)` int64 from 0, in the order of their keys."""
+    if not keys:
+        return np.empty(0, int)
+    return np.asarray(np.unique(np.array(keys), axis=0, return_inverse=True)[1].reshape(-1))
+
+
+def _block(recording: Recording, track: Track, start: int) -> tuple[int, int]:
+    return int(recording.stretch[track.rows[start]]), int(track.times[start] // BLOCK)
+
+
+def _in_one_block(track: Track, start: int, end: int) -> bool:
+    """Tell whether a window begins and ends in the same block of time; a trial is a block of its own."""
+    if len(track.times) == TRIAL:
+        return True
+    return bool(track.times[start] // BLOCK == track.times[end] // BLOCK)

@@ -1,0 +1,90 @@
+"""The explanation of a difference is chosen on one half of the time and judged on the other."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.compare.findings.claims import explain
+from rlgym_bridge.compare.findings.explained_windows import Applied
+from rlgym_bridge.compare.findings.explanations import Explanation
+from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.game import CONTROL_NAMES
+from tests.support.planted_gaps import as_table, play
+
+GAIN = Explanation("gain", 0, "controls", (0.2, 2.0), "times", 1.0, 0.1, 0.03)
+SWAP = Explanation("swap", 0, "controls")
+TWIN = Explanation("twin of the swap", 0, "controls")
+
+
+class MadeWindows:
+    """Windows whose errors are the sum of planted effects and noise; nothing is simulated."""
+
+    def __init__(self, blocks: int, planted: dict[str, float], noise: float = 0.1) -> None:
+        random = np.random.default_rng(1)
+        self.blocks = np.repeat(np.arange(blocks), 2)
+        self._effects = {name: random.normal(0, 20, (2 * blocks, 6)) for name in ("gain", "swap")}
+        self._effects["twin of the swap"] = self._effects["swap"]
+        self._base = random.normal(0, noise, (2 * blocks, 6))
+        for name, size in planted.items():
+            self._base = self._base + size * self._effects[name]
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def errors(self, applied: Applied, which: Sequence[int]) -> np.ndarray:
+        left = self._base.copy()
+        for each, value in applied:
+            left -= (value - each.neutral if each.unit else 1.0) * self._effects[each.name]
+        return left[list(which)]
+
+
+def search(windows: MadeWindows, *explanations: Explanation) -> list[Mechanism]:
+    return find_mechanisms(windows, explanations or (GAIN, SWAP), 0.003, "made", 0)
+
+
+def test_a_planted_gain_is_named_with_its_interval():
+    (claim,) = search(MadeWindows(40, {"gain": -0.1}))
+    assert (claim.name, claim.alike) == ("gain", [])
+    assert claim.low <= claim.value <= claim.high
+    assert claim.value == pytest.approx(0.9, abs=0.01)
+    assert claim.share > 0.9 and claim.chance < 0.003
+
+
+def test_two_mechanisms_are_found_one_after_the_other():
+    assert {claim.name for claim in search(MadeWindows(40, {"gain": 0.4, "swap": 1.0}))} == {"gain", "swap"}
+
+
+def test_noise_has_no_explanation():
+    assert search(MadeWindows(40, {}, noise=5.0)) == []
+
+
+def test_few_blocks_prove_nothing():
+    assert search(MadeWindows(10, {"swap": 1.0})) == []
+
+
+def test_equal_explanations_are_not_told_apart():
+    (claim,) = search(MadeWindows(40, {"swap": 1.0}), SWAP, TWIN)
+    assert claim.alike == ["twin of the swap"] and not claim.certain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"steer": -1.0}, "steer inverted"),
+        ({"steer": -1.0, "yaw": -1.0, "roll": -1.0}, "mirrored axis"),
+        ({"yaw": -1.0}, "yaw inverted"),
+    ],
+)
+def test_turned_controls_of_a_match_are_named(change: dict[str, float], name: str) -> None:
+    recording = as_table(play(seconds=48.0))
+    state = recording.state.copy()
+    for control, factor in change.items():
+        state.car_controls[:, 0, CONTROL_NAMES.index(control)] *= factor
+    turned = replace(recording, state=state)
+    claims = explain([TimedRecording(turned, fit_timeline(turned))], 240)
+    assert [(claim.name, claim.cars, claim.alike) for claim in claims] == [(name, [0], [])]
