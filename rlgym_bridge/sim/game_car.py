@@ -47,6 +47,7 @@ class CarConstants(NamedTuple):
     jump_push: float
     unlimited_flips: bool
     unlimited_double_jumps: bool
+    bump_scale: float
 
     @classmethod
     def of(cls, config: rsim.MutatorConfig) -> "CarConstants":
@@ -54,8 +55,37 @@ class CarConstants(NamedTuple):
         return cls(
             config.gravity.as_tuple(), config.boost_accel_ground, config.boost_accel_air,
             config.jump_immediate_force, config.jump_accel, config.unlimited_flips,
-            config.unlimited_double_jumps,
+            config.unlimited_double_jumps, config.bump_force_scale,
         )  # fmt: skip
+
+
+class CarTick(NamedTuple):
+    """The end of a car's tick.
+
+    Attributes:
+        position, velocity, spin: uu, uu/s, rad/s.
+        axes: Forward, right and up.
+        contacts: Which wheels touched the floor.
+        jumps: The memory of jump and dodge.
+        struck: Velocity when bodies collide: with jump and wheels, without gravity, boost and air control.
+    """
+
+    position: Vector
+    velocity: Vector
+    spin: Vector
+    axes: tuple[Vector, Vector, Vector]
+    contacts: tuple[bool, ...]
+    jumps: JumpMemory
+    struck: Vector
+
+    def write(self, state: rsim.CarState) -> None:
+        """Write it into a car's state."""
+        state.pos, state.vel = rsim.Vec(*self.position), rsim.Vec(*limited(self.velocity, _FASTEST))
+        state.ang_vel = rsim.Vec(*limited(self.spin, _FASTEST_SPIN))
+        state.rot_mat = rsim.RotMat(*self.axes[0], *self.axes[1], *self.axes[2])
+        state.is_on_ground = sum(self.contacts) >= 3
+        state.wheels_with_contact = self.contacts
+        self.jumps.write(state)
 
 
 class GameCar:
@@ -93,32 +123,41 @@ class GameCar:
             False where this car cannot be computed: near walls, on its roof, while an auto-flip is under
             way, or when RocketSim saw its body touch something. Then `after` stays as it was.
         """
+        end = self.compute(before, after, controls, constants)
+        if end is None:
+            return False
+        end.write(after)
+        return True
+
+    def compute(
+        self, before: rsim.CarState, after: rsim.CarState, controls: rsim.CarControls, constants: CarConstants
+    ) -> CarTick | None:
+        """Compute a tick; arguments and what cannot be computed, None, as for `play`."""
         turn, place = before.rot_mat, before.pos.as_tuple()
         axes = (turn.forward.as_tuple(), turn.right.as_tuple(), turn.up.as_tuple())
         chassis = Chassis(self._inertia, axes, place, before.vel.as_tuple(), before.ang_vel.as_tuple())
         if not _is_open(place) or before.has_world_contact or after.has_world_contact:
-            return False
+            return None
         if before.is_auto_flipping or after.is_auto_flipping:
-            return False
+            return None
         rays = rays_to_floor(self._wheels, chassis, self._game_wheels)
         touching = sum(ray is not None for ray in rays)
         jumps = JumpMemory.of(before)
         self._move(chassis, rays, touching, jumps, before, after, controls, constants)
+        struck = chassis.velocity
+        chassis.apply_forces()
         position = add(place, chassis.velocity, TICK_SECONDS)
-        new = [turned(axis, chassis.spin, TICK_SECONDS) for axis in axes]
-        velocity, spin = limited(chassis.velocity, _FASTEST), limited(chassis.spin, _FASTEST_SPIN)
-        after.pos, after.vel, after.ang_vel = rsim.Vec(*position), rsim.Vec(*velocity), rsim.Vec(*spin)
-        after.rot_mat = rsim.RotMat(*new[0], *new[1], *new[2])
-        after.is_on_ground = touching >= 3
-        after.wheels_with_contact = tuple(ray is not None for ray in rays)
-        jumps.write(after)
-        return True
+        forward, right, up = (turned(axis, chassis.spin, TICK_SECONDS) for axis in axes)
+        contacts = tuple(ray is not None for ray in rays)
+        return CarTick(
+            position, chassis.velocity, chassis.spin, (forward, right, up), contacts, jumps, struck
+        )
 
     def _move(
         self, chassis: Chassis, rays: list[Ray | None], touching: int, jumps: JumpMemory,
         before: rsim.CarState, after: rsim.CarState, controls: rsim.CarControls, constants: CarConstants,
     ) -> None:  # fmt: skip
-        """Change velocity and spin by all that acts in the tick."""
+        """Change velocity and spin by impulses, and collect the forces of the tick."""
         begun = (chassis.velocity, chassis.spin)
         speed = dot(begun[0], chassis.axes[0])
         contacts = before.wheels_with_contact
@@ -142,7 +181,6 @@ class GameCar:
         if after.boosting_time > 0:
             on_ground = touching >= 3
             chassis.accelerate(chassis.axes[0], constants.boost_ground if on_ground else constants.boost_air)
-        chassis.apply_forces()
 
     def _jump_and_turn(
         self, chassis: Chassis, jumps: JumpMemory, before: rsim.CarState, controls: rsim.CarControls,

@@ -15,6 +15,8 @@ import RocketSim as rsim
 
 from rlgym_bridge.sim.car_contact import CarBox, boxes_touch
 from rlgym_bridge.sim.game_car import CarConstants, GameCar
+from rlgym_bridge.sim.struck_cars import StruckCars
+from rlgym_bridge.sim.vectors import Vector, add
 
 _LINEAR, _SPIN = 100.0, 10000.0  # quanta per uu/s and per rad/s [captures of 2026]
 _OFFSET: Final = 0.1  # of a quantum [the same]
@@ -24,7 +26,7 @@ GAME_BOOST_AIR: Final = 991.667 / 1058.333
 """Multiple of RocketSim's `boost_accel_air`, beside which throttle adds 66.67 uu/s^2."""
 
 _NEAR: Final = 190.0  # uu: two cars whose places are farther apart do not touch [hitboxes of RocketSim]
-_CAR_RULES: Final = frozenset(("wheels", "jump", "dodge"))
+_CAR_RULES: Final = frozenset(("wheels", "jump", "dodge", "bump"))
 _CUT_RULES: Final = frozenset(("velocity_cut", "position_rounding"))
 
 
@@ -47,6 +49,7 @@ class RuledArena:
         self._thrust, self._needs_loop = "thrust" in rules, bool(rules & (_CAR_RULES | _CUT_RULES))
         self._configs = [car.get_config() for car in cars]
         self._game_cars = [GameCar(config, rules) for config in self._configs]
+        self._struck = StruckCars(self._configs, "bump" in rules)
         self.read_constants()
 
     def read_constants(self) -> None:
@@ -87,17 +90,49 @@ class RuledArena:
         return lifted
 
     def _correct_cars(self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls]) -> None:
+        ends = [car.get_state() for car in self.cars]
+        bumps: dict[int, Vector] = {}
+        if self._has_game_cars:
+            ball = self.arena.ball.get_state()
+            self._struck.watch(before, ends, controls, ball, self._constants)
+            bumps = self._bumps_of(before, ends) if len(before) > 1 else bumps
         touching = self._touching(before) if self._has_game_cars and len(before) > 1 else ()
         for number, car in enumerate(self.cars):
-            after, earlier = car.get_state(), before[number]
+            after, earlier = ends[number], before[number]
             if after.is_demoed or earlier.is_demoed:
                 continue
-            if self._has_game_cars and number not in touching and not _hit_ball(after, self.arena):
-                self._game_cars[number].play(earlier, after, controls[number], self._constants)
+            if self._has_game_cars:
+                struck = number in touching or _hit_ball(after, self.arena)
+                self._play(number, earlier, after, controls[number], struck)
+            if number in bumps:
+                after.vel = rsim.Vec(*add(after.vel.as_tuple(), bumps[number]))
             self._cut(after)
             if self._thrust:
                 after.last_controls = controls[number]
             car.set_state(after)
+
+    def _play(
+        self, number: int, before: rsim.CarState, after: rsim.CarState, controls: rsim.CarControls,
+        struck: bool,
+    ) -> None:  # fmt: skip
+        """Compute a car's tick, and write it over RocketSim's where all that it met is known."""
+        end = self._game_cars[number].compute(before, after, controls, self._constants)
+        if end is not None and struck:
+            end = self._struck.strike(number, end, after)
+        if end is not None:
+            end.write(after)
+
+    def _bumps_of(self, before: Sequence[rsim.CarState], after: Sequence[rsim.CarState]) -> dict[int, Vector]:
+        """Return what the bumps of this tick add to their victims' velocities."""
+        numbers = {car.id: number for number, car in enumerate(self.cars)}
+        return {
+            numbers[new.car_contact_id]: self._struck.bump_of(
+                bumper, numbers[new.car_contact_id], before, self._constants
+            )
+            for bumper, (old, new) in enumerate(zip(before, after, strict=True))
+            if new.car_contact_cooldown_timer > old.car_contact_cooldown_timer
+            and new.car_contact_id in numbers
+        }
 
     def _touching(self, states: Sequence[rsim.CarState]) -> set[int]:
         """Return the cars whose bodies touch another's."""

@@ -27,6 +27,8 @@ def test_a_powerslide_is_followed_for_a_second(tmp_path: Path) -> None:
         ("airborne-hit", "car on the ground", 0.05),
         ("throttle-jump", "car on the ground", 0.05),
         ("throttle-jump", "car through a jump", 0.05),
+        ("airborne-hit", "car through a hit", 0.3),
+        ("goal-shot-net-entry", "car through a hit", 0.1),
         ("clean-dodge", "car through a dodge", 0.1),
         ("goal-shot-net-entry", "ball in flight", 0.02),
         ("probe_ball_wall", "ball through a bounce", 0.05),
@@ -36,3 +38,9 @@ def test_captures_are_followed_to_the_printed_digits(
     tmp_path: Path, name: str, situation: str, most: float
 ) -> None:
     assert median(name, tmp_path, "game", situation, 120) < most
+
+
+@pytest.mark.slow
+def test_a_bump_is_followed_for_half_a_second(tmp_path: Path) -> None:
+    assert median("bumpr_900", tmp_path, "game", "car through a bump", 60, 4) < 0.3
+    assert median("bumpr_900", tmp_path, "rocketsim", "car through a bump", 60, 4) > 3

@@ -1,7 +1,9 @@
 """The game's rules do what recordings show, and without them an arena is RocketSim's to the bit."""
 
 import hashlib
+import math
 import random
+from itertools import pairwise
 
 import pytest
 import RocketSim as rsim
@@ -11,6 +13,7 @@ from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, w
 from rlgym_bridge.sim.game_car import CarConstants, GameCar
 from rlgym_bridge.sim.game_rules import GAME, RULES, describe_rules, parse_rules
 from rlgym_bridge.sim.ruled_arena import RuledArena, cut, use_game_thrust
+from rlgym_bridge.sim.wheel_forces import value_of
 from tests.support.states import kickoff
 
 
@@ -53,6 +56,47 @@ def hash_of_play(rules: str | None, seed: int) -> str:
             world.step()
         digest.update(read_arena(reader).buffer.tobytes())
     return digest.hexdigest()
+
+
+@pytest.mark.parametrize("speed", [900.0, 1800.0])
+def test_a_bump_goes_by_the_bumpers_whole_speed(speed: float) -> None:
+    ends = {}
+    for rules in ("wheels", "wheels,bump"):
+        arena, cars = make_arena([0, 1])
+        for car, (y, fast) in zip(cars, ((-140.0, speed), (0.0, 0.0)), strict=True):
+            state = rsim.CarState()
+            state.pos, state.vel = rsim.Vec(0, y, 17), rsim.Vec(0, fast, 0)
+            state.rot_mat = rsim.Angle(math.pi / 2, 0, 0).as_rot_mat()
+            state.is_on_ground, state.wheels_with_contact = True, (True,) * 4
+            car.set_state(state)
+        world, speeds = RuledArena(arena, cars, parse_rules(rules)), [speed]
+        while not cars[0].get_state().car_contact_cooldown_timer:
+            world.step()
+            speeds.append(cars[0].get_state().vel.y)
+        ends[rules], at = cars[1].get_state().vel, speeds[-2]
+    share = at / 1400 if at < 1400 else 1 + (at - 1400) / 800
+    ahead = (5 / 6, 4000 / 3.6, 5500 / 3.6)
+    low = int(share)
+    game = ahead[low] + (ahead[low + 1] - ahead[low]) * (share - low)
+    theirs = ((0, 5 / 6), (1400, 1100.0), (2200, 1530.0))
+    rocketsim = value_of(theirs, at - 525 / 120)  # its wheels brake before bodies meet
+    assert ends["wheels,bump"].y - ends["wheels"].y == pytest.approx(game - rocketsim, abs=1.2)
+
+
+def test_touching_cars_keep_the_games_brake() -> None:
+    arena, cars = make_arena([0, 0])
+    for car, y in zip(cars, (-118.2, 0.0), strict=True):
+        state = rsim.CarState()
+        state.pos, state.vel = rsim.Vec(0, y, 17), rsim.Vec(0, 400 + y, 0)
+        state.rot_mat = rsim.Angle(math.pi / 2, 0, 0).as_rot_mat()
+        state.is_on_ground, state.wheels_with_contact = True, (True,) * 4
+        car.set_state(state)
+    world, speeds = RuledArena(arena, cars, parse_rules("wheels")), []
+    for _ in range(12):
+        world.step()
+        speeds.append([car.get_state().vel.y for car in cars])
+    coasting = [before - after for before, after in pairwise(sum(one) / 2 for one in speeds)]
+    assert coasting == pytest.approx([525 / 120] * 11, abs=0.4)
 
 
 def test_without_rules_an_arena_is_rocketsims_to_the_bit() -> None:

@@ -17,7 +17,7 @@ from rlgym_bridge.compare.simulate.windows import thinned
 from rlgym_bridge.recording.recording import Inputs
 
 CAR_RULES: Final = ("thrust", "wheels", "jump", "dodge")
-"""Rules that change cars; each is tested by what is lost without it."""
+"""Rules that change a car which touches nothing; each is tested by what is lost without it."""
 
 _AFTER: Final = 60  # ticks of a window: a tick of lag of the wheels is 3 uu by then
 _LEAD: Final = 60.0  # ticks followed before

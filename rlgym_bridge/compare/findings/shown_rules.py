@@ -42,7 +42,10 @@ def fit_rules(
 def _find_ball_rules(scene: TimedRecording) -> RulesFit:
     """Tell whether velocities are cut and positions rounded."""
     tests = _by_digits(read_digits(scene.recording)) or judge_flights(scene)
-    return RulesFit(frozenset(test.rule for test in tests if test.shown is Shown.SHOWN), tests=tests)
+    found = RulesFit(tests=tests)
+    if found.of("velocity_cut") is Shown.SHOWN:  # what is not told is used beside it
+        found.rules = frozenset(test.rule for test in tests if test.shown is not Shown.ABSENT)
+    return found
 
 
 def _find_car_rules(scene: TimedRecording, found: RulesFit, lag: LagFit) -> LagFit:
@@ -63,6 +66,8 @@ def _find_car_rules(scene: TimedRecording, found: RulesFit, lag: LagFit) -> LagF
     found.rules |= shown
     if found.of("velocity_cut") is Shown.SHOWN:
         found.rules |= {rule for rule in CAR_RULES if found.of(rule) is Shown.UNTOLD}
+    if "wheels" in found.rules:
+        found.rules |= {"bump"}  # bumps are too few to be tested; those of the game go with its wheels
     scene.rules = found.rules
     return later
 
