@@ -18,13 +18,10 @@ def pytest_sessionstart() -> None:
 
 
 @pytest.fixture(autouse=True)
-def levels_of_logs_are_kept() -> Iterator[None]:
-    """Undo what a command with `-q` does to the logs of all tests after it."""
-    loggers = [logging.getLogger(name) for name in ("rlgym_bridge", "training")]
-    levels = [logger.level for logger in loggers]
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
+def logs_have_the_level_of_commands() -> None:
+    """Begin each test with the level of a command without `-q`, whatever the tests before it set."""
+    for name in ("rlgym_bridge", "training"):
+        logging.getLogger(name).setLevel(logging.INFO)
 
 
 @pytest.fixture(autouse=True)
