@@ -114,9 +114,10 @@ def run(options: argparse.Namespace) -> int:
             "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
             "none of them with --server rlbot: the real game cannot be changed"
         )
-    if real_game and options.physics is not None:
+    if real_game and (options.physics is not None or options.rules != "rocketsim"):
         raise ConfigError(
-            f"--physics is {options.physics}, expected none with --server rlbot: the game has its own"
+            f"--physics is {options.physics} and --rules is {options.rules}, expected neither with "
+            "--server rlbot: the game has its own"
         )
     constants = shared.physics_of(options)
     if real_game and (options.seconds is not None or options.max_overtime != 300.0):
@@ -243,6 +244,7 @@ def _play(
             impairments=impairments,
             dialect=dialect,
             constants=constants,
+            rules=options.rules,
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

@@ -17,6 +17,7 @@ from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.rules import LONGEST_SECONDS
+from rlgym_bridge.sim.game_rules import RULES, parse_rules
 from rlgym_bridge.user_input.text_files import escape_controls, explain_unreadable
 
 
@@ -122,6 +123,20 @@ def add_physics_option(parser: argparse.ArgumentParser) -> None:
         "--physics", type=Path, metavar="FILE",
         help="play with the constants in the table [physics] of a TOML file, as compare --fit writes it",
     )  # fmt: skip
+    parser.add_argument(
+        "--rules", type=_rules, default="rocketsim", metavar="RULES",
+        help="rules of the game to play by: rocketsim for none, game for all, or names with commas: "
+        f"{', '.join(RULES)} (default: %(default)s); a tick with all takes several times as long",
+    )  # fmt: skip
+
+
+def _rules(text: str) -> str:
+    """Return rules as they were given, if all of them are known."""
+    try:
+        parse_rules(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def physics_of(options: argparse.Namespace) -> dict[str, Spread]:

@@ -17,6 +17,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
 
 _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 
@@ -75,6 +76,7 @@ class RecordedMatch:
             "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
             "physics": {name: one.value for name, one in constants.items()},
+            "rules": describe_rules(parse_rules(options.rules)),
             "versions": {name: version(name) for name in _PACKAGES},
         }  # fmt: skip
         try:

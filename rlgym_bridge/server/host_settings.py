@@ -12,6 +12,7 @@ from rlgym_bridge.server.impairments import Impairments
 from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.server.rules import LONGEST_SECONDS
 from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.sim.game_rules import parse_rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,7 @@ class HostSettings:
     """Settings for all matches of a server; `MatchServer` explains each.
 
     Raises:
-        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or
+        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, or
             `impairments` are impossible at `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
@@ -38,12 +39,14 @@ class HostSettings:
     impairments: Impairments
     dialect: Dialect
     constants: Mapping[str, Spread]
+    rules: str
 
     def __post_init__(self) -> None:
         """Check the values."""
         for name, kind in (("impairments", Impairments), ("dialect", Dialect), ("constants", Mapping)):
             if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(f"{name} is {value!r}, expected {kind.__name__}, or None")
+        parse_rules(self.rules)
         object.__setattr__(self, "dialect", self.dialect.complete())
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}, expected a whole number, 0 or more")

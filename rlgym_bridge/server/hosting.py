@@ -60,10 +60,10 @@ class HostedMatch:
         self._settings = settings
         self._address = address
         course = course_of(configuration, settings.seconds, settings.max_overtime, settings.max_kickoff)
+        physics = physics_of(configuration, settings.constants, settings.rules)
         self._match = Match(
-            self._roster.cars, course, physics_of(configuration, settings.constants), settings.seed,
-            settings.on_kickoff, settings.dialect,
-        )  # fmt: skip
+            self._roster.cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect
+        )
         self._pace = RealTime() if settings.pace == "realtime" else Lockstep()
         self._processes: list[BotProcess] = []
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged

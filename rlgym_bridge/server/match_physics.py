@@ -1,6 +1,6 @@
 """Set the physics of a match: its game mode, and what mutators change in it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -9,6 +9,8 @@ import RocketSim as rsim
 from rlgym_bridge.game import BOOST_PER_SECOND, GRAVITY, KICKOFF_BOOST
 from rlgym_bridge.server.modes import SOCCAR, Mode
 from rlgym_bridge.sim.arena import scale_constants, set_mutators
+from rlgym_bridge.sim.game_rules import ROCKETSIM
+from rlgym_bridge.sim.ruled_arena import RuledArena, use_game_thrust
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Physics:
         demo_mode: One of RocketSim's `DemoMode`.
         team_demos: Whether team mates can demolish each other.
         factors: Multiples of RocketSim's constants that no packet tells of; see `physics.CONSTANTS`.
+        rules: Names of the game's rules; none is RocketSim alone.
     """
 
     mode: Mode = SOCCAR
@@ -38,6 +41,7 @@ class Physics:
     demo_mode: int = rsim.DemoMode.NORMAL
     team_demos: bool = False
     factors: Mapping[str, float] = field(default_factory=dict)
+    rules: frozenset[str] = ROCKETSIM
 
     @classmethod
     def of(cls, mode: Mode) -> Self:
@@ -57,4 +61,9 @@ class Physics:
         config.demo_mode = self.demo_mode
         config.enable_team_demos = self.team_demos
         scale_constants(config, self.factors)
+        use_game_thrust(config, self.rules)
         set_mutators(arena, config)
+
+    def stepper(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> Callable[[int], None]:
+        """Return what steps an arena by some ticks: with the rules, or RocketSim itself at its own speed."""
+        return RuledArena(arena, cars, self.rules).step if self.rules else arena.step

@@ -56,6 +56,7 @@ class MatchServer:
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
+        rules: The game's rules to play by, see `game_rules.parse_rules`: rocketsim for none, game for all.
 
     Attributes:
         host: Address it listens on.
@@ -63,7 +64,7 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
-        ValueError: `pace` is unknown, a time is negative, `seconds` is more than a day, or
+        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, or
             `impairments` are impossible at `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
@@ -87,6 +88,7 @@ class MatchServer:
         impairments: Impairments | None = None,
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
+        rules: str = "rocketsim",
     ) -> None:
         """Check the settings and open the port."""
         self._settings = HostSettings(
@@ -104,6 +106,7 @@ class MatchServer:
             impairments=Impairments() if impairments is None else impairments,
             dialect=Dialect() if dialect is None else dialect,
             constants={} if constants is None else constants,
+            rules=rules,
         )
         listener = listen(host, port)
         self.host = host

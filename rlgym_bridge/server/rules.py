@@ -19,6 +19,7 @@ from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.modes import MODES, WHY_NOT
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.sim.game_rules import parse_rules
 
 _log = logging.getLogger(__name__)
 
@@ -124,13 +125,16 @@ def course_of(
 
 
 def physics_of(
-    configuration: flat.MatchConfiguration, constants: Mapping[str, Spread] | None = None
+    configuration: flat.MatchConfiguration,
+    constants: Mapping[str, Spread] | None = None,
+    rules: str = "rocketsim",
 ) -> Physics:
     """Return mode and mutators of a match in RocketSim's units.
 
     Args:
         configuration: A match that `check_rules` accepts.
         constants: Of the physics besides; their values are played with.
+        rules: The game's rules, see `game_rules.parse_rules`.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     demo_mode, team_demos = _DEMOLISH[name_of(mutators.demolish)]
@@ -147,4 +151,5 @@ def physics_of(
         demo_mode=demo_mode,
         team_demos=team_demos,
         factors={name: one.value for name, one in (constants or {}).items()},
+        rules=parse_rules(rules),
     )

@@ -164,6 +164,7 @@ class Simulation:
 
     def _take(self, cars: list[rsim.Car]) -> None:
         self.cars = cars
+        self._step = self.physics.stepper(self.arena, cars)
         self._recorder.know(cars)
         self._changed = [True] * len(cars)
         self._read()
@@ -207,6 +208,7 @@ class Simulation:
         config = self.arena.get_mutator_config()
         config.gravity = rsim.Vec(0.0, 0.0, gravity_z * self.physics.factors.get("gravity", 1.0))
         set_mutators(self.arena, config)
+        self._step = self.physics.stepper(self.arena, self.cars)  # it knows gravity
 
     # --- ticks -----------------------------------------------------------------------------
 
@@ -218,7 +220,7 @@ class Simulation:
     def settle(self) -> None:
         """Go on by a tick of the countdown: inputs do not act."""
         self._recorder.clear()
-        self.arena.step(1)
+        self._step(1)
         self._read()
 
     def step(self) -> None:
@@ -233,7 +235,7 @@ class Simulation:
                 self.cars[slot].respawn(seed=self._respawn_random.getrandbits(31))
                 self._boost[slot] = self.physics.spawn_boost
         self._recorder.clear()
-        self.arena.step(1)
+        self._step(1)
         self._read()
         for slot, state in enumerate(self.states):
             boost = state.boost

@@ -15,13 +15,11 @@ class GameRule(NamedTuple):
         text: The rule, as a sentence.
         evidence: Recordings that show it, with numbers.
         loop: Whether it acts between ticks; otherwise constants or control rows are enough.
-        in_game: Whether `"game"` includes it.
     """
 
     text: str
     evidence: str
     loop: bool
-    in_game: bool
 
 
 RULES: Final = {
@@ -31,53 +29,40 @@ RULES: Final = {
         "6 captures of 2026: 8,061 of 8,061 components end so; the ball's next tick is exact in 538 of 576, "
         "without the rule in 73. Recordings of 2018 do not have it",
         loop=True,
-        in_game=True,
     ),
     "position_rounding": GameRule(
         "After every tick each coordinate is rounded to 0.01 uu, and the next tick starts there",
         "6 captures of 2026: 905 of 910 ball coordinates are exact",
         loop=True,
-        in_game=True,
     ),
     "thrust": GameRule(
         "Boost in the air includes full throttle: 1,058.33 uu/s^2 with any throttle",
         "1,058 with throttle 1 (2018, 41 ticks) and 0 (2018, 758 ticks), 1,059 with throttle 1 (2025, 14); "
         "RocketSim adds 66.67 for throttle 1",
         loop=False,
-        in_game=True,
     ),
     "wheels": GameRule(
         "On the flat floor engine, brake, steering and friction act in their own tick, after the suspension, "
         "whose rays are 2.5 uu longer",
         "4 captures of 2026: next velocity exact in 97 to 100 % of components, RocketSim's in 4 to 90 %",
         loop=True,
-        in_game=True,
     ),
     "jump": GameRule(
         "A jump pushes with full force from its first tick on, before the suspension acts",
         "5 jumps in captures of 2026",
         loop=True,
-        in_game=True,
     ),
     "dodge": GameRule(
         "A dodge turns for 79 ticks from the press on with torques in whole numbers; damping, yaw and roll "
         "act meanwhile; z is damped one tick later",
         "2 dodges in captures of 2026: spin exact in 595 of 635 components",
         loop=True,
-        in_game=True,
     ),
     "bump": GameRule(
         "A bump goes by the bumper's whole speed at the tick's start, over curves in whole km/h, and throws "
         "nobody up who flies",
         "1 bump in a capture of 2026, with the curves that fit 4: 1,410.55 -> 1,415.5 uu/s ahead",
         loop=True,
-        in_game=True,
-    ),
-    "early_throttle": GameRule(
-        "Throttle acts a tick before the other controls for cars on the ground, in place of `wheels`",
-        "3 captures of 2026: after 0.5 s 4.62 -> 0.07 uu, 3.28 -> 1.50, 3.79 -> 0.99 where throttle changes",
-        loop=False,
-        in_game=False,
     ),
 }
 """All rules by name."""
@@ -85,7 +70,7 @@ RULES: Final = {
 ROCKETSIM: Final[frozenset[str]] = frozenset()
 """RocketSim as it is: no rule."""
 
-GAME: Final = frozenset(name for name, rule in RULES.items() if rule.in_game)
+GAME: Final = frozenset(RULES)
 """The game's own physics, as far as it is known."""
 
 
@@ -97,7 +82,7 @@ def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
             text with commas between them.
 
     Raises:
-        ValueError: A name is unknown, or two rules exclude each other.
+        ValueError: A name is unknown.
     """
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
     found: set[str] = set()
@@ -110,8 +95,6 @@ def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
             raise ValueError(
                 f"rule {name!r} is unknown, expected rocketsim, game, or some of {', '.join(RULES)}"
             )
-    if {"wheels", "early_throttle"} <= found:
-        raise ValueError("rules wheels and early_throttle exclude each other: both make throttle act earlier")
     return frozenset(found)
 
 

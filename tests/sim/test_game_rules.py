@@ -223,10 +223,10 @@ def test_rules_are_read_by_name_and_written_as_they_were_given() -> None:
     assert parse_rules("thrust, wheels") == parse_rules(["wheels", "thrust"])
     for text in ("rocketsim", "game", "velocity_cut,thrust"):
         assert describe_rules(parse_rules(text)) == text
-    assert set(RULES) - GAME == {"early_throttle"}
+    assert set(RULES) == GAME
 
 
-@pytest.mark.parametrize("given", ["gravity", "wheels,early_throttle", ""])
+@pytest.mark.parametrize("given", ["gravity", "wheels,fast", ""])
 def test_unknown_and_excluding_rules_are_refused(given: str) -> None:
     with pytest.raises(ValueError, match=r"rocketsim, game|exclude each other"):
         parse_rules(given)
