@@ -15,6 +15,7 @@ from rlgym_bridge.compare.findings.claims import (
     settle_sizes,
 )
 from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit, RefusedFile
+from rlgym_bridge.compare.findings.dodge_directions import dodge_gaps
 from rlgym_bridge.compare.findings.drift import WINDOWS, has_windows, measure, measure_floor
 from rlgym_bridge.compare.findings.fitted_constants import fit_sizes
 from rlgym_bridge.compare.findings.gaps import (
@@ -126,8 +127,14 @@ def _judge_inputs(
         absent, present = settle_inputs(source, *find_missing(scene, 2 * windows), mechanisms)
         missing += absent
         worth += present
-        gaps += input_gaps(source, absent, present)
+        gaps += [*input_gaps(source, absent, present), *_dodge_claims(scene, mechanisms)]
     return missing, worth, gaps
+
+
+def _dodge_claims(scene: TimedRecording, mechanisms: Sequence[Mechanism]) -> list[Gap]:
+    """Return dodges that the sticks do not explain, of cars whose sticks are as recorded otherwise."""
+    turned = {car for each in mechanisms if each.source == scene.recording.source for car in each.cars}
+    return dodge_gaps(scene, [body for body in scene.bodies if body != BALL and body not in turned])
 
 
 def _prepare(

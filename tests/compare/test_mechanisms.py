@@ -6,13 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rlgym_bridge.compare.findings.boost_use import find_boost_use
 from rlgym_bridge.compare.findings.claims import explain
 from rlgym_bridge.compare.findings.explained_windows import Applied
 from rlgym_bridge.compare.findings.explanations import Explanation
 from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
-from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.clock_fit import fit_timeline, raw_timeline
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.recording.recording import Recording
+from rlgym_bridge.state import MatchState
 from tests.support.planted_gaps import as_table, play
 
 GAIN = Explanation("gain", 0, "controls", (0.2, 2.0), "times", 1.0, 0.1, 0.03)
@@ -63,7 +66,7 @@ def test_noise_has_no_explanation():
 
 
 def test_few_blocks_prove_nothing():
-    assert search(MadeWindows(10, {"swap": 1.0})) == []
+    assert search(MadeWindows(8, {"swap": 1.0})) == []
 
 
 def test_equal_explanations_are_not_told_apart():
@@ -88,3 +91,28 @@ def test_turned_controls_of_a_match_are_named(change: dict[str, float], name: st
     turned = replace(recording, state=state)
     claims = explain([TimedRecording(turned, fit_timeline(turned))], 240)
     assert [(claim.name, claim.cars, claim.alike) for claim in claims] == [(name, [0], [])]
+
+
+def drained(rate: float) -> TimedRecording:
+    """Return a recording of 40 s whose car burns boost in every other second, from a full tank."""
+    rows = 40 * TICKS_PER_SECOND
+    state = MatchState(1, 0, rows)
+    tick = np.arange(rows, dtype=np.int64)
+    within = tick % (2 * TICKS_PER_SECOND)
+    state.car_controls[:, 0, CONTROL_NAMES.index("boost")] = within < TICKS_PER_SECOND
+    state.car_boost_amount[:, 0] = 100 - rate * np.minimum(within + 1, TICKS_PER_SECOND) / TICKS_PER_SECOND
+    there = np.ones(rows, bool)
+    recording = Recording(
+        "made", state, tick, tick / TICKS_PER_SECOND, np.zeros(rows, np.int32), there, there[:, None]
+    )
+    return TimedRecording(recording, raw_timeline(recording))
+
+
+def test_a_tank_that_empties_slower_is_named_with_its_rate():
+    claim = find_boost_use(drained(0.95 * 33.333), 0, 0.003)
+    assert claim is not None and claim.value == pytest.approx(0.95, abs=0.002)
+    assert claim.phrase == "boost use -5.0 %" and claim.chance < 0.003
+
+
+def test_a_tank_that_empties_as_rocketsims_is_no_claim():
+    assert find_boost_use(drained(33.333), 0, 0.003) is None

@@ -23,7 +23,7 @@ _SEEN = (
 )  # fmt: skip
 
 
-class _Human:
+class Human:
     """Drives about: turns with and without handbrake, jumps, dodges, flies; inputs change at any tick."""
 
     def __init__(self, random: np.random.Generator) -> None:
@@ -75,20 +75,20 @@ def play(
     random = np.random.default_rng(seed)
     arena, cars = make_arena([0, 1])
     if mutate is not None:
-        _scatter(arena, cars, np.random.default_rng(0))  # gravity does not reach a ball at rest
+        scatter(arena, cars, np.random.default_rng(0))  # gravity does not reach a ball at rest
         mutators = arena.get_mutator_config()
         mutate(mutators)
         arena.set_mutator_config(mutators)
     ticks = int(seconds * TICKS_PER_SECOND)
     state, now = MatchState(1, 1, ticks), MatchState(1, 1)
     stretch = np.zeros(ticks, np.int32)
-    human, chaser = _Human(random), Chaser(seed)
+    human, chaser = Human(random), Chaser(seed)
     rows = np.zeros((2, 8))
     number = -1
     for tick in range(ticks):
         if tick % (SCENE_SECONDS * TICKS_PER_SECOND) == 0:
             cars = place_cars(arena, [0, 1])
-            _scatter(arena, cars, random)
+            scatter(arena, cars, random)
             chaser.reset([1], seed)
             reader = ArenaReader(arena, cars)
             number += 1
@@ -111,13 +111,15 @@ def play(
     )
 
 
-def _scatter(arena: rsim.Arena, cars: list[rsim.Car], random: np.random.Generator) -> None:
+def scatter(arena: rsim.Arena, cars: list[rsim.Car], random: np.random.Generator) -> None:
+    """Put the ball somewhere into the air, and cars, blue's first, on their sides of the field."""
     ball = rsim.BallState()
     ball.pos = rsim.Vec(*random.uniform((-2500, -3500, 300), (2500, 3500, 1500)).tolist())
     ball.vel = rsim.Vec(*random.uniform(-1800, 1800, 3).tolist())
     ball.ang_vel = rsim.Vec(*random.uniform(-3, 3, 3).tolist())
     arena.ball.set_state(ball)
-    for side, car in zip((-1, 1), cars, strict=True):
+    for number, car in enumerate(cars):
+        side = -1 if 2 * number < len(cars) else 1
         one = rsim.CarState()
         one.pos = rsim.Vec(random.uniform(-2000, 2000), side * random.uniform(1500, 4000), 17)
         one.rot_mat = rsim.Angle(random.uniform(-3, 3), 0, 0).as_rot_mat()

@@ -6,8 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.compare.findings.boost_use import find_boost_use
+from rlgym_bridge.compare.findings.contact_windows import ContactWindows
 from rlgym_bridge.compare.findings.explained_windows import CarWindows
-from rlgym_bridge.compare.findings.explanations import explanations_of_controls, explanations_of_motion
+from rlgym_bridge.compare.findings.explanations import (
+    explanations_of_contacts,
+    explanations_of_controls,
+    explanations_of_motion,
+)
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.gaps import Gap
 from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
@@ -36,6 +42,7 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
         windows: Windows of a body that the comparison may simulate; a part of them is used.
     """
     families = [(scene, car) for scene in scenes for car in _cars(scene)]
+    level = LEVEL / max(2 * len(families) + len(scenes), 1)  # motion and tank of each car, and contacts
     most = int(np.clip(windows // 3, _LEAST, _MOST)) if len(families) <= 2 else _LEAST
     claims: list[Mechanism] = []
     for scene, car in families:
@@ -43,10 +50,13 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
         pressed = recording.state.car_controls[:, car].any(0) & recording.inputs_recorded[car]
         used = [name for name, there in zip(CONTROL_NAMES, pressed, strict=True) if there]
         explanations = [*explanations_of_controls(car, used, scene.unseen), *explanations_of_motion()]
-        found = find_mechanisms(
-            CarWindows(scene, car, most), explanations, LEVEL / len(families), recording.source, car
-        )
+        found = find_mechanisms(CarWindows(scene, car, most), explanations, level, recording.source, car)
         claims += found
+        tank = find_boost_use(scene, car, level)
+        claims += [] if tank is None else [tank]
+    for scene in scenes:
+        contacts = ContactWindows(scene, max(_MOST // len(scenes), _LEAST))
+        claims += find_mechanisms(contacts, explanations_of_contacts(), level, scene.recording.source, None)
     return _together(claims)
 
 
@@ -71,8 +81,8 @@ def tell_mechanism(each: Mechanism) -> str:
     within = f" ({each.low:.3g} to {each.high:.3g})" if each.low < each.high else ""
     others = f"; not told apart from: {', '.join(each.alike)}" if each.alike else ""
     return (
-        f"{who}{each.source}: {each.phrase}{within} explains {100 * each.share:.0f} % of what is off, in "
-        f"{plural(each.blocks, 'block')} of time that had no part in the choice (chance {each.chance:.2g})"
+        f"{who}{each.source}: {each.phrase}{within} explains {100 * each.share:.0f} % of what is off, over "
+        f"{plural(each.blocks, 'block')} of time that had no part in its choice (chance {each.chance:.2g})"
         f"{others}"
     )
 

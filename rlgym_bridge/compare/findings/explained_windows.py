@@ -1,7 +1,6 @@
 """Short windows of one car, simulated again with one explanation or more applied."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import RocketSim as rsim
@@ -14,11 +13,9 @@ from rlgym_bridge.compare.simulate.altered_drive import AlteredDrive
 from rlgym_bridge.compare.simulate.rollout import Adjust, RolloutArena
 from rlgym_bridge.compare.simulate.tracks import ROTATION, TRIAL, Drive, Track, stands
 from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.windows import lead_ticks
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import scale_constants
-
-LEAD: Final = 60.0
-"""Ticks that the simulation follows a recording before a short window."""
 
 Applied = tuple[tuple[Explanation, float], ...]
 """Explanations with their parameters, in the order in which they act."""
@@ -75,7 +72,7 @@ class CarWindows:
     def _drives_alike(self, applied: Applied, window: int) -> bool:
         """Tell whether the last explanation changes no control row of a window."""
         track, start, end = self._windows[window]
-        ends = np.arange(track.times[start] - LEAD, track.times[end] + 1)
+        ends = np.arange(track.times[start] - lead_ticks(track, start, 0), track.times[end] + 1)
         row = int(track.rows[start])
         last, before = (self._altered(part).during(row, ends) for part in (applied, applied[:-1]))
         return bool((last == before).all())
@@ -83,9 +80,8 @@ class CarWindows:
     def _simulate(self, applied: Applied, window: int) -> np.ndarray:
         track, start, end = self._windows[window]
         after = float(track.times[end] - track.times[start])
-        path = self._stage(applied).roll(
-            track, start, int(np.ceil(after)) + 1, LEAD, [self._altered(applied)]
-        )
+        lead, drives = lead_ticks(track, start, 0), [self._altered(applied)]
+        path = self._stage(applied).roll(track, start, int(np.ceil(after)) + 1, lead, drives)
         recorded = track.values[end, 0]
         off = push_between(track, recorded - between(path.values[:, 0], after))
         if stands(recorded) and len(track.times) > TRIAL:  # a settled car shows a speed that moves it nowhere

@@ -30,7 +30,8 @@ class Explanation:
         values: What its parameter may be; where it is fitted in between, the least and the most.
         unit: Of the parameter; "" where the explanation has none.
         neutral: The parameter that changes nothing.
-        step: By how much the parameter is changed to see what that does; 0 where only `values` are tried.
+        step: By how much the parameter is changed to see what that does, 0 where only `values` are tried. A
+            gain is lowered: pressed as far as it goes, a control does not grow.
         relevant: Least difference from `neutral` that is worth a claim.
         change: Takes control rows `(ticks, 8)` and the parameter, returns rows; None for none.
         lagged: Column of the control that acts the parameter's ticks later; -1 for none.
@@ -81,7 +82,7 @@ def explanations_of_controls(car: int, used: Sequence[str], least_lag: float) ->
     for name in axes:
         column = CONTROL_NAMES.index(name)
         every.append(
-            Explanation(f"gain of {name}", car, "controls", (0.2, 2.0), "times", 1.0, 0.1, 0.03,
+            Explanation(f"gain of {name}", car, "controls", (0.2, 2.0), "times", 1.0, -0.1, 0.03,
                         partial(_scale, column))
         )  # fmt: skip
         every.append(Explanation(f"{name} inverted", car, "controls", change=partial(_invert, (column,))))

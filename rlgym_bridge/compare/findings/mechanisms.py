@@ -1,8 +1,9 @@
-"""Choose the explanation of what a simulation leaves over: fit on odd blocks of time, judge on even ones.
+"""Choose the explanation of what a simulation leaves over: fit on one half of the time, judge on the other.
 
-All explanations are screened on a few windows that are far off. The best are fitted on the odd blocks. The
-best of these is judged on the even blocks, which had no part in the choice: so one test is made for each
-choice. What is claimed is applied, and the next explanation is looked for in what is left.
+Blocks of time are odd or even. For each half, all explanations are screened on a few of its windows that are
+off, the best are fitted on it, and the best of these is judged on the other half, which had no part in the
+choice. So one test is made, however many explanations were tried. What is claimed is applied, and the next
+explanation is looked for in what is left.
 """
 
 from collections.abc import Sequence
@@ -16,11 +17,11 @@ from rlgym_bridge.compare.findings.explanations import Explanation
 from rlgym_bridge.compare.findings.significance import flip_test
 
 _NOISE: Final = 0.3  # uu/s; what a window is off below it counts little
-_SCREENED: Final = 14  # windows that are farthest off, of the odd blocks, on which everything is tried
+_SCREENED: Final = 12  # windows of a half, of those that are off, on which everything is tried
 _FITTED: Final = 5  # explanations that are fitted
 _AMOUNTS: Final = 24  # amounts tried for each explanation that is linear
 _ROUNDS: Final = 3  # explanations of one family, at most
-_LEAST: Final = 4  # blocks of the odd half that have to be far off
+_LEAST: Final = 3  # blocks of a half that have to be far off
 _FAR: Final = 3.0  # noises
 _APART: Final = 0.01  # chance below which one explanation is better than another
 _DRAWS: Final = 200  # of blocks, for the interval of a parameter
@@ -52,8 +53,8 @@ class Mechanism:
         value: The parameter; nan where it has none.
         low, high: Its interval, which holds it with 99 %.
         unit: Of the parameter.
-        share: Of what the even blocks are off, what it explains.
-        blocks: Even blocks that it changes.
+        share: Of what windows are off, what it explains.
+        blocks: Blocks of time that it changes, each judged with what was fitted on others.
         chance: Of such an improvement if it were none.
         level: Chance below which an explanation is claimed: its share of `significance.LEVEL`.
         alike: Phrases of the explanations that it cannot be distinguished from.
@@ -97,48 +98,55 @@ def find_mechanisms(
     return _Search(windows, explanations, level).run(source, car)
 
 
+_Pick = tuple[Explanation, float]  # an explanation and its parameter
+
+
 class _Search:
     """A forward selection over explanations."""
 
     def __init__(self, windows: Windows, explanations: Sequence[Explanation], level: float) -> None:
         self._windows, self._explanations, self._level = windows, list(explanations), level
         odd = windows.blocks % 2 == 1
-        self._odd, self._even = np.flatnonzero(odd).tolist(), np.flatnonzero(~odd).tolist()
+        self._halves = [np.flatnonzero(half).tolist() for half in (odd, ~odd)]
         self._applied: Applied = ()
 
     def run(self, source: str, car: int | None) -> list[Mechanism]:
         """Choose, judge and apply until nothing more is borne out."""
         claims: list[Mechanism] = []
-        while len(claims) < _ROUNDS and self._is_off():
-            fitted = [self._fit(each) for each in self._screen()]
-            fitted = [(each, value) for each, value in fitted if abs(value - each.neutral) >= each.relevant]
-            if not fitted:
+        while len(claims) < _ROUNDS and all(map(self._is_off, self._halves)):
+            picks = [self._rank(half) for half in self._halves]
+            judged = self._judge(picks)
+            if judged is None:
                 break
-            fitted.sort(key=lambda pair: self._loss(self._odd, (*self._applied, pair)).mean())
-            claim = self._judge(fitted, source, car)
-            if claim is None:
-                break
-            claims.append(claim)
-            self._applied = (*self._applied, fitted[0])
-            self._explanations = [each for each in self._explanations if each.name != claim.name]
+            (best, value), gains, chance = judged
+            claims.append(self._claim(best, value, picks, gains, chance, source, car))
+            self._applied = (*self._applied, (best, value))
+            self._explanations = [each for each in self._explanations if each.name != best.name]
         return claims
 
-    def _loss(self, which: Sequence[int], applied: Applied) -> np.ndarray:
-        return loss_of(self._windows.errors(applied, which))
+    def _loss(self, which: Sequence[int], *more: _Pick) -> np.ndarray:
+        return loss_of(self._windows.errors((*self._applied, *more), which))
 
-    def _is_off(self) -> bool:
-        """Tell whether enough odd blocks are off by more than noise."""
-        if not self._odd or not self._even:
-            return False
-        off = np.linalg.norm(self._windows.errors(self._applied, self._odd), axis=1)
-        return len(np.unique(self._windows.blocks[self._odd][off > _FAR * _NOISE])) >= _LEAST
+    def _is_off(self, half: Sequence[int]) -> bool:
+        """Tell whether enough blocks of a half are off by more than noise."""
+        off = np.linalg.norm(self._windows.errors(self._applied, half), axis=-1)
+        blocks = self._windows.blocks[half]
+        return len(half) > 0 and len(np.unique(blocks[off > _FAR * _NOISE])) >= _LEAST
 
-    def _screen(self) -> list[Explanation]:
-        """Return the explanations that make up for most in the windows that are farthest off."""
-        base = self._windows.errors(self._applied, self._odd)
-        farthest = np.argsort(-np.linalg.norm(base, axis=1), kind="stable")[:_SCREENED]
-        which = [self._odd[place] for place in farthest.tolist()]
-        base = base[farthest]
+    def _rank(self, half: Sequence[int]) -> list[_Pick]:
+        """Return the explanations that fit a half best, with their parameters, the best first."""
+        fitted = [self._fit(each, half) for each in self._screen(half)]
+        fitted = [(each, value) for each, value in fitted if abs(value - each.neutral) >= each.relevant]
+        return sorted(fitted, key=lambda pick: self._loss(half, pick).mean())
+
+    def _screen(self, half: Sequence[int]) -> list[Explanation]:
+        """Return the explanations that make up for most in windows that are off, little and much."""
+        base = self._windows.errors(self._applied, half)
+        lengths = np.linalg.norm(base, axis=1)
+        order = np.argsort(-lengths, kind="stable")[: max(int((lengths > _NOISE).sum()), 1)]
+        chosen = order[np.linspace(0, len(order) - 1, min(len(order), _SCREENED)).astype(int)]
+        which = [half[place] for place in chosen.tolist()]
+        base = base[chosen]
         before, scores = loss_of(base).mean(), []
         for each in self._explanations:
             probe = each.neutral + each.step if each.step else each.values[0]
@@ -148,76 +156,110 @@ class _Search:
                 amount = _amount(base, (base - tried) / (probe - each.neutral), bounds)
                 tried = base - (base - tried) / (probe - each.neutral) * amount
             scores.append(before - loss_of(tried).mean())
-        order = np.argsort(-np.array(scores), kind="stable")[:_FITTED]
-        return [self._explanations[place] for place in order.tolist() if scores[place] > 0]
+        ranks = np.argsort(-np.array(scores), kind="stable")[:_FITTED]
+        return [self._explanations[place] for place in ranks.tolist() if scores[place] > 0]
 
-    def _fit(self, each: Explanation) -> tuple[Explanation, float]:
-        """Return an explanation with the parameter that fits the odd blocks best."""
-        values = each.values if not each.step else self._bend(each)
-        losses = [self._loss(self._odd, (*self._applied, (each, value))).mean() for value in values]
+    def _fit(self, each: Explanation, half: Sequence[int]) -> _Pick:
+        """Return an explanation with the parameter that fits a half best."""
+        values = each.values if not each.step else self._bend(each, half)
+        losses = [self._loss(half, (each, value)).mean() for value in values]
         return each, float(values[int(np.argmin(losses))])
 
-    def _bend(self, each: Explanation) -> tuple[float, ...]:
+    def _bend(self, each: Explanation, half: Sequence[int]) -> tuple[float, ...]:
         """Return values of a linear parameter, each fitted around the one before."""
-        base = self._windows.errors(self._applied, self._odd)
+        base = self._windows.errors(self._applied, half)
         bounds = (min(each.values) - each.neutral, max(each.values) - each.neutral)
         value, values = each.neutral + each.step, []
         for _ in range(_BENDS):
-            effect = base - self._windows.errors((*self._applied, (each, value)), self._odd)
+            effect = base - self._windows.errors((*self._applied, (each, value)), half)
             value = each.neutral + _amount(base, effect / (value - each.neutral), bounds)
             if abs(value - each.neutral) < each.relevant / 2:
                 break
             values.append(value)
         return tuple(values) or (each.neutral,)
 
-    def _judge(
-        self, fitted: Sequence[tuple[Explanation, float]], source: str, car: int | None
-    ) -> Mechanism | None:
-        """Return the claim of the explanation that fits odd blocks best, if even ones bear it out."""
-        best, value = fitted[0]
-        before = self._loss(self._even, self._applied)
-        after = self._loss(self._even, (*self._applied, fitted[0]))
-        gains = self._by_block(before - after)
-        chance = flip_test(gains)
-        if chance >= self._level:
-            return None
-        alike = []
-        for other in fitted[1:]:
-            theirs = self._loss(self._even, (*self._applied, other))
-            better = flip_test(self._by_block(theirs - after))
-            if better >= _APART and flip_test(self._by_block(before - theirs)) < self._level:
-                alike.append(other[0].phrase(other[1]))
-        sizes = [
-            np.linalg.norm(self._windows.errors(applied, self._even), axis=1).sum()
-            for applied in (self._applied, (*self._applied, fitted[0]))
+    def _judge(self, picks: Sequence[Sequence[_Pick]]) -> tuple[_Pick, np.ndarray, float] | None:
+        """Return the explanation that is borne out, its gains by block, and their chance.
+
+        Where both halves choose the same one, each is judged with the other's parameter, both together. Else
+        each choice is judged on the other half alone, and has half of the level.
+        """
+        odd, even = self._halves
+        best = [ranked[0] if ranked else None for ranked in picks]
+        if best[0] and best[1] and best[0][0].name == best[1][0].name:
+            gains = np.concatenate([self._gains(even, best[0]), self._gains(odd, best[1])])
+            middle = (best[0][1] + best[1][1]) / 2 if best[0][0].step else best[0][1]
+            chance = flip_test(gains)
+            return ((best[0][0], middle), gains, chance) if chance < self._level else None
+        judged = [
+            (pick, self._gains(half, pick)) for pick, half in zip(best, (even, odd), strict=True) if pick
         ]
-        low, high = self._interval(best, value)
+        if not judged:
+            return None
+        pick, gains = min(judged, key=lambda each: flip_test(each[1]))
+        chance = min(2 * flip_test(gains), 1.0)
+        return (pick, gains, chance) if chance < self._level else None
+
+    def _gains(self, half: Sequence[int], pick: _Pick) -> np.ndarray:
+        return self._by_block(half, self._loss(half) - self._loss(half, pick))
+
+    def _by_block(self, which: Sequence[int], gains: np.ndarray) -> np.ndarray:
+        """Return the means of gains of windows over their blocks."""
+        blocks = self._windows.blocks[which]
+        return np.array([gains[blocks == block].mean() for block in np.unique(blocks).tolist()])
+
+    def _alike(self, best: _Pick, picks: Sequence[Sequence[_Pick]]) -> list[str]:
+        """Return the phrases of explanations that are borne out and that the best is not better than."""
+        every = sorted(half for both in self._halves for half in both)
+        before, after = self._loss(every), self._loss(every, best)
+        others = {
+            each.name: (each, value) for ranked in picks for each, value in ranked if each is not best[0]
+        }
+        alike = []
+        for other in others.values():
+            theirs = self._loss(every, other)
+            better = flip_test(self._by_block(every, theirs - after))
+            if better >= _APART and flip_test(self._by_block(every, before - theirs)) < self._level:
+                alike.append(other[0].phrase(other[1]))
+        return alike
+
+    def _claim(
+        self,
+        best: Explanation,
+        value: float,
+        picks: Sequence[Sequence[_Pick]],
+        gains: np.ndarray,
+        chance: float,
+        source: str,
+        car: int | None,
+    ) -> Mechanism:
+        every = sorted(half for both in self._halves for half in both)
+        sizes = [
+            np.linalg.norm(self._windows.errors(applied, every), axis=1).sum()
+            for applied in (self._applied, (*self._applied, (best, value)))
+        ]
+        low, high = self._interval(best, value, every)
         return Mechanism(
             best.name, best.phrase(value), best.kind, [] if car is None else [car], source,
             value if best.unit else np.nan, low, high, best.unit, float(1 - sizes[1] / max(sizes[0], 1e-9)),
-            int((np.abs(gains) > 1e-9).sum()), chance, self._level, alike, best.mutator,
+            int((np.abs(gains) > 1e-9).sum()), chance, self._level, self._alike((best, value), picks),
+            best.mutator,
         )  # fmt: skip
 
-    def _by_block(self, gains: np.ndarray) -> np.ndarray:
-        """Return the means of gains of the even windows over their blocks."""
-        blocks = self._windows.blocks[self._even]
-        return np.array([gains[blocks == block].mean() for block in np.unique(blocks).tolist()])
-
-    def _interval(self, each: Explanation, value: float) -> tuple[float, float]:
-        """Return the interval of a linear parameter, from blocks of the odd half drawn at random."""
+    def _interval(self, each: Explanation, value: float, every: Sequence[int]) -> tuple[float, float]:
+        """Return the interval of a linear parameter, from blocks drawn at random."""
         if not each.step:
             return (value, value) if each.unit else (np.nan, np.nan)
-        base = self._windows.errors(self._applied, self._odd)
-        tried = self._windows.errors((*self._applied, (each, value)), self._odd)
+        base = self._windows.errors(self._applied, every)
+        tried = self._windows.errors((*self._applied, (each, value)), every)
         effect = (base - tried) / (value - each.neutral)
         bounds = (min(each.values) - each.neutral, max(each.values) - each.neutral)
-        blocks = self._windows.blocks[self._odd]
+        blocks = self._windows.blocks[every]
         members = [np.flatnonzero(blocks == block) for block in np.unique(blocks).tolist()]
         random, amounts = np.random.default_rng(0), []
         for _ in range(_DRAWS):
-            drawn = np.concatenate(
-                [members[place] for place in random.integers(len(members), size=len(members))]
-            )
+            places = random.integers(len(members), size=len(members)).tolist()
+            drawn = np.concatenate([members[place] for place in places])
             amounts.append(_amount(base[drawn], effect[drawn], bounds))
         low, high = np.percentile(amounts, [0.5, 99.5]) + each.neutral
         return float(min(low, value)), float(max(high, value))
