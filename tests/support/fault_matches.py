@@ -9,6 +9,7 @@ import RocketSim as rsim
 
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.compare.findings.comparison_result import Comparison
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars, scale_constants
@@ -26,6 +27,7 @@ _PAIRS: Final = (
     ("steer", "roll"), ("pitch", "yaw"), ("yaw", "roll"), ("jump", "boost"), ("throttle", "steer"),
 )  # fmt: skip
 _STUCK: Final = 30  # ticks
+_MEETING_SECONDS: Final = 3
 _EVERY: Final = 240  # ticks from one time that a control is stuck to the next
 
 CONSTANTS: Final = {
@@ -95,7 +97,8 @@ def plant(seed: int, kind: str | None = None, cars: int = 2, seconds: int = SECO
     kind = KINDS[int(random.integers(len(KINDS)))] if kind is None else kind
     form = _FORMS[int(random.integers(len(_FORMS)))]
     alter, text, names, factors = _fault(kind, random)
-    recording = _play(random, cars, seconds, alter, factors, ram=kind == "bump")
+    meet = {"bump": "car", "ball mass": "ball", "hit force": "ball"}.get(kind, "")
+    recording = _play(random, cars, seconds, alter, factors, meet)
     recording = replace(recording, source=f"seed {seed}")
     if kind == "mirrored axis":
         recording = mirror(recording)
@@ -240,9 +243,12 @@ def _play(
     seconds: int,
     alter: Alter | None,
     factors: dict[str, float],
-    ram: bool,
+    meet: str,
 ) -> Recording:
-    """Return every tick of a match of humans, the first half of the cars, against bots."""
+    """Return every tick of a match of humans, the first half of the cars, against bots.
+
+    Where they are to meet "car" or "ball", scenes are short, and begin with a bot that drives at it.
+    """
     teams = [int(2 * car >= cars) for car in range(cars)]
     arena, placed = make_arena(teams)
     scatter(arena, placed, random)  # gravity does not reach a ball at rest
@@ -255,24 +261,29 @@ def _play(
     stretch, pressed = np.zeros(ticks, np.int32), np.zeros((ticks, cars, 8))
     humans, bots = [Human(random) for _ in range(half)], Chaser(int(random.integers(1000)))
     rows = np.zeros((cars, 8))
+    scene = (_MEETING_SECONDS if meet else SCENE_SECONDS) * TICKS_PER_SECOND
     for tick in range(ticks):
-        if tick % (SCENE_SECONDS * TICKS_PER_SECOND) == 0:
+        if tick % scene == 0:
             placed = place_cars(arena, teams)
             scatter(arena, placed, random)
+            if meet:
+                _aim(placed[half], arena.ball if meet == "ball" else placed[0], random)
             bots.reset(range(half, cars), int(random.integers(1000)))
             reader = ArenaReader(arena, placed)
-        elif tick % _SKIP == 0 and not ram:
+        elif tick % _SKIP == 0 and not meet:
             reader.read_into(now)
+            derive(now)
             rows[half:] = TABLE[bots.act(None, now)[0]]
         elif tick % _SKIP == 0:
-            rows[half:] = _ramming(placed[half], placed[0])
+            rows[half:] = _ramming(placed[half], arena.ball if meet == "ball" else placed[0])
         rows[:half] = [human.row() for human in humans]
         pressed[tick] = rows
         for car, row in zip(placed, rows if alter is None else alter(rows), strict=True):
             car.set_controls(control_of(row.tolist()))
         arena.step(1)
         reader.read_into(state, tick)
-        stretch[tick] = tick // (SCENE_SECONDS * TICKS_PER_SECOND)
+        stretch[tick] = tick // scene
+    derive(state)
     state.car_controls[:] = pressed
     state.gravity[:] = 1.0
     there = np.ones(ticks, bool)
@@ -283,8 +294,25 @@ def _play(
     )  # fmt: skip
 
 
-def _ramming(car: rsim.Car, other: rsim.Car) -> np.ndarray:
-    """Return the controls that drive a car at another one, too slow to demolish it."""
+def _aim(car: rsim.Car, other: rsim.Car | rsim.Ball, random: np.random.Generator) -> None:
+    """Put a car some way from a body, which is put on the ground in the middle, driving at it."""
+    target, state = other.get_state(), car.get_state()
+    target.pos = rsim.Vec(
+        *random.uniform(-1500, 1500, 2).tolist(), 17 if isinstance(other, rsim.Car) else 93.15
+    )
+    target.vel = rsim.Vec(*random.uniform(-300, 300, 2).tolist(), 0)
+    other.set_state(target)
+    angle = float(random.uniform(-np.pi, np.pi))
+    way = np.array([np.cos(angle), np.sin(angle)])
+    state.pos = rsim.Vec(target.pos.x - 900 * way[0], target.pos.y - 900 * way[1], 17)
+    speed = float(random.uniform(600, 1500))
+    state.vel = rsim.Vec(speed * way[0], speed * way[1], 0)
+    state.rot_mat = rsim.Angle(angle, 0, 0).as_rot_mat()
+    car.set_state(state)
+
+
+def _ramming(car: rsim.Car, other: rsim.Car | rsim.Ball) -> np.ndarray:
+    """Return the controls that drive a car at a body, too slow to demolish it."""
     state, target = car.get_state(), other.get_state()
     way = np.array(target.pos.as_tuple()) - np.array(state.pos.as_tuple())
     forward, right = (np.array(one.as_tuple()) for one in (state.rot_mat.forward, state.rot_mat.right))

@@ -59,7 +59,7 @@ class ContactWindows:
         for window in which:
             if (applied, window) not in self._known:
                 self._known[applied, window] = self._simulate(applied, window)
-        return np.array([self._known[applied, window] for window in which]).reshape(len(which), -1)
+        return np.array([self._known[applied, window] for window in which])
 
     def _simulate(self, applied: Applied, window: int) -> np.ndarray:
         if applied not in self._stages:

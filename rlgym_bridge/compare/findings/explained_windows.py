@@ -54,7 +54,7 @@ class CarWindows:
 
         The first three numbers are velocity, recorded minus simulated; the others turning at a car's nose.
         """
-        return np.array([self._error(applied, window) for window in which]).reshape(len(which), -1)
+        return np.array([self._error(applied, window) for window in which])
 
     def _error(self, applied: Applied, window: int) -> np.ndarray:
         key = tuple((explanation.name, value) for explanation, value in applied), window

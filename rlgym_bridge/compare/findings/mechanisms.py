@@ -129,9 +129,11 @@ class _Search:
 
     def _is_off(self, half: Sequence[int]) -> bool:
         """Tell whether enough blocks of a half are off by more than noise."""
-        off = np.linalg.norm(self._windows.errors(self._applied, half), axis=-1)
+        if not half:
+            return False
+        off = np.linalg.norm(self._windows.errors(self._applied, half), axis=1)
         blocks = self._windows.blocks[half]
-        return len(half) > 0 and len(np.unique(blocks[off > _FAR * _NOISE])) >= _LEAST
+        return len(np.unique(blocks[off > _FAR * _NOISE])) >= _LEAST
 
     def _rank(self, half: Sequence[int]) -> list[_Pick]:
         """Return the explanations that fit a half best, with their parameters, the best first."""
