@@ -122,6 +122,7 @@ ROWS_ALONE = BOT.replace("ComponentSpec.of(RepeatAction, ComponentSpec.of(Contin
                          "ComponentSpec.of(ContinuousAction)")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_its_rows_are_held_for_the_tick_skip(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_module(here, monkeypatch, "published_alone", ROWS_ALONE)
     changes = {"components": "published_alone", "out": str(here / "run"), "collectors": 1, "matches": 4,

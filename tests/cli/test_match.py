@@ -76,6 +76,7 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
         assert heading in done.stdout
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_matches(tmp_path: Path, here: Here) -> None:
     results = []
     for name in ("a", "b"):

@@ -58,6 +58,7 @@ def test_the_probe_writes_what_the_server_was_told_to_speak(tmp_path: Path) -> N
     assert sum(isinstance(one, flat.FieldInfo) for one in kept) == 1
 
 
+@pytest.mark.slow
 def test_without_out_the_probe_prints_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +70,7 @@ def test_without_out_the_probe_prints_and_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_probe_asks_a_server_that_takes_rlbotservers_place(tmp_path: Path) -> None:
     spoken = ["--dialect", "clock=whole", "--dialect", "idle_frames=repeated", "--latency", "1"]
     with match_server(*spoken) as port:

@@ -113,7 +113,8 @@ def test_lost_packets_are_counted():
     assert _sizes(found) == {"lost rows": pytest.approx(len(whole.tick) - len(part.tick), rel=0.1)}
 
 
-@pytest.mark.parametrize("said", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("said", [False, True])
+@pytest.mark.slow
 def test_a_handbrake_that_was_not_recorded_is_asked_for(said):
     found = _compared(without(as_table(play(seconds=24)), "handbrake", said))
     assert {(gap.kind, gap.name) for gap in found.gaps} == {(GapVerdict.MISSING, "handbrake")}

@@ -46,7 +46,7 @@ def _changing(early: int, late: int, row: int) -> Recording:
     return one
 
 
-@pytest.mark.parametrize(("early", "late"), [(2, 1), (1, 3)])
+@pytest.mark.parametrize(("early", "late"), [pytest.param(2, 1, marks=pytest.mark.slow), (1, 3)])
 def test_a_lag_that_changes_for_good_has_pieces_of_its_own(early, late):
     recording = _changing(early, late, 1000)
     fit = _fit(recording, 60)

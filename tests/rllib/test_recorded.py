@@ -32,7 +32,7 @@ def spoiled(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     folder = tmp_path_factory.mktemp("spoiled")
     quick = retimed(folder / "quick", 2)
     words = ("--latency", "2", "--drop", "5")
-    return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=10))
+    return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=6))
 
 
 def test_both_cars_are_agents_with_what_their_bots_saw(clean: MatchRecording) -> None:

@@ -99,11 +99,11 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     folder(tmp_path / "run" / "checkpoints" / "200", seed=1)
     (tmp_path / "run" / "checkpoints" / "latest").write_text("200\n")
     result = tmp_path / "result.json"
-    assert evaluate_main([network, "chaser", "--matches", "2", "--seconds", "5", "--json", str(result)]) == 0
+    assert evaluate_main([network, "chaser", "--matches", "2", "--seconds", "1", "--json", str(result)]) == 0
     data = json.loads(result.read_text())
     assert {"matches", "win_rate", "interval", "goals"} <= set(data) and data["matches"] == 2
     assert data["action_delay"] == [1, 1]
-    arguments = ["--matches", "2", "--seconds", "5", "--json", str(result)]
+    arguments = ["--matches", "2", "--seconds", "1", "--json", str(result)]
     assert ratings_main([str(tmp_path / "run"), *arguments]) == 0
     assert [row["name"] for row in json.loads(result.read_text())] == ["100", "200", "chaser"]
     for newest in ("run", "run/checkpoints", "run/checkpoints/latest"):
