@@ -1,11 +1,13 @@
 """RocketSim with the game's rules follows captures of the real game; plain it does not."""
 
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import pytest
 
 from rlgym_bridge.sim.game_rules import parse_rules
 from tests.support.captures import Capture, measure_capture, summarise
+from tests.support.physics_plots import draw_errors, draw_exactness
 from tests.support.real_data import real
 
 
@@ -44,3 +46,12 @@ def test_captures_are_followed_to_the_printed_digits(
 def test_a_bump_is_followed_for_half_a_second(tmp_path: Path) -> None:
     assert median("bumpr_900", tmp_path, "game", "car through a bump", 60, 4) < 0.3
     assert median("bumpr_900", tmp_path, "rocketsim", "car through a bump", 60, 4) > 3
+
+
+def test_plots_hold_all_that_was_measured() -> None:
+    errors = {"car on the ground": {"30": {"p50": 0.0}, "120": {"p50": 2.0}}}
+    summaries = {name: {"exact": {"ball spin": [3, 4]}, "errors": errors} for name in ("rocketsim", "game")}
+    assert draw_exactness(summaries).count("75.0 % of 4") == 2
+    assert draw_errors(summaries).count("<circle") == 4
+    for text in (draw_exactness(summaries), draw_errors(summaries)):
+        assert xml.fromstring(text).tag.endswith("svg")
