@@ -190,7 +190,7 @@ def _notes(scene: TimedRecording, lag: LagFit) -> list[str]:
     if cars and not scene.driven:
         notes.append(f"{recording.source} has no inputs: only its ball is compared")
     elif cars:
-        if not lag.windows:
+        if not lag.curve:
             notes.append(f"too few inputs of {recording.source} change to tell how late they act: taken as 0")
         elif lag.sure < SURE:
             notes.append(

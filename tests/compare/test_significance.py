@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
+from rlgym_bridge.compare.findings.comparison_result import Fit
+from rlgym_bridge.compare.findings.gaps import suggest_convention
 from rlgym_bridge.compare.findings.missing_inputs import Worth
+from rlgym_bridge.compare.findings.sentences import told_fit
 from rlgym_bridge.compare.findings.significance import LEVEL, flip_test, sign_test
+from rlgym_bridge.compare.fit.clock_fit import ClockFit
+from rlgym_bridge.compare.fit.input_lag import LagFit
+from rlgym_bridge.compare.fit.state_age import OffsetFit
 
 
 def test_half_of_the_blocks_is_chance_and_all_of_them_is_not():
@@ -33,3 +39,14 @@ def test_a_control_that_hurts_half_the_windows_is_not_wrong():
     few = Worth(0, "jump", 0.1, 0.47, 19, sign_test(10, 9), LEVEL / 16)
     many = Worth(0, "jump", 0.1, 0.1, 19, sign_test(17, 2), LEVEL / 16)
     assert not few.wrong and many.wrong
+
+
+def test_a_lag_below_zero_suggests_the_convention_of_inputs():
+    assert 'inputs = "applied"' in suggest_convention(-1) and "1 tick late" in suggest_convention(-1)
+    assert suggest_convention(0) == suggest_convention(3) == ""
+
+
+def test_no_lag_is_printed_where_none_was_fitted():
+    lag = LagFit(0, 0.0, 3, {})
+    fit = Fit("made", ClockFit(1.0, np.inf, 0), OffsetFit(), lag, None, False, 0)
+    assert "0 ticks" not in told_fit(fit) and "input lag not told" in told_fit(fit)

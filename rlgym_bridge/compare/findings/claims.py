@@ -25,7 +25,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL
 from rlgym_bridge.game import CONTROL_NAMES
 
-_LEAST, _MOST = 24, 72  # windows of a car
+_LEAST, _MOST = 24, 120  # windows of a car
 _KINDS: Final = {
     "controls": GapVerdict.WRONG,
     "frame": GapVerdict.WRONG,
@@ -43,7 +43,7 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
     """
     families = [(scene, car) for scene in scenes for car in _cars(scene)]
     level = LEVEL / max(2 * len(families) + len(scenes), 1)  # motion and tank of each car, and contacts
-    most = int(np.clip(windows // 3, _LEAST, _MOST)) if len(families) <= 2 else _LEAST
+    most = int(np.clip(windows // 2, _LEAST, _MOST)) if len(families) <= 2 else _LEAST
     claims: list[Mechanism] = []
     for scene, car in families:
         recording = scene.recording

@@ -30,8 +30,7 @@ class Explanation:
         values: What its parameter may be; where it is fitted in between, the least and the most.
         unit: Of the parameter; "" where the explanation has none.
         neutral: The parameter that changes nothing.
-        step: By how much the parameter is changed to see what that does, 0 where only `values` are tried. A
-            gain is lowered: pressed as far as it goes, a control does not grow.
+        step: By how much the parameter is changed to see what that does, 0 where only `values` are tried.
         relevant: Least difference from `neutral` that is worth a claim.
         change: Takes control rows `(ticks, 8)` and the parameter, returns rows; None for none.
         lagged: Column of the control that acts the parameter's ticks later; -1 for none.
@@ -54,6 +53,19 @@ class Explanation:
     def alters_controls(self) -> bool:
         """True if it changes control rows, or when they act, and nothing else."""
         return self.change is not None or self.lagged >= 0
+
+    def probes(self) -> list[tuple[float, tuple[float, float]]]:
+        """Return values to try first, each with the least and the most of the parameter that it tells of.
+
+        A gain is tried on both sides: a control that is pressed as far as it goes shrinks and does not grow.
+        """
+        low, high = min(self.values), max(self.values)
+        if not self.step:
+            return [(self.values[0], (low, high))]
+        if self.change is None:
+            return [(self.neutral + self.step, (low, high))]
+        up, down = self.neutral + self.step, self.neutral - self.step
+        return [(up, (self.neutral, high)), (down, (low, self.neutral))]
 
     def alteration(self, value: float) -> Alteration:
         """Return what it does to control rows with a parameter."""
@@ -82,7 +94,7 @@ def explanations_of_controls(car: int, used: Sequence[str], least_lag: float) ->
     for name in axes:
         column = CONTROL_NAMES.index(name)
         every.append(
-            Explanation(f"gain of {name}", car, "controls", (0.2, 2.0), "times", 1.0, -0.1, 0.03,
+            Explanation(f"gain of {name}", car, "controls", (0.2, 2.0), "times", 1.0, 0.1, 0.03,
                         partial(_scale, column))
         )  # fmt: skip
         every.append(Explanation(f"{name} inverted", car, "controls", change=partial(_invert, (column,))))
@@ -118,14 +130,14 @@ def explanations_of_controls(car: int, used: Sequence[str], least_lag: float) ->
 def explanations_of_motion() -> list[Explanation]:
     """Return the explanations that change the physics of a car that touches neither ball nor cars."""
     return [
-        Explanation(name, None, "physics", (0.4, 2.5), "times", 1.0, 0.05, 0.01, mutator=mutator)
-        for name, mutator in (
-            ("gravity", "gravity"),
-            ("boost on the ground", "boost_accel_ground"),
-            ("boost in the air", "boost_accel_air"),
-            ("push of a jump", "jump_immediate_force"),
-            ("held jump", "jump_accel"),
-            ("friction of cars", "car_world_friction"),
+        Explanation(name, None, "physics", (0.4, 2.5), "times", 1.0, 0.05, relevant, mutator=mutator)
+        for name, mutator, relevant in (
+            ("gravity", "gravity", 0.004),
+            ("boost on the ground", "boost_accel_ground", 0.01),
+            ("boost in the air", "boost_accel_air", 0.01),
+            ("push of a jump", "jump_immediate_force", 0.01),
+            ("held jump", "jump_accel", 0.01),
+            ("friction of cars", "car_world_friction", 0.05),
         )
     ]
 

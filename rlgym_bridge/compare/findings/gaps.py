@@ -105,7 +105,8 @@ def timing_gaps(scenes: Sequence[TimedRecording], lags: Sequence[LagFit]) -> lis
         more = f", or up to {unseen} more, as rows leave ticks out" if unseen else ""
         gaps.append(Gap(
             GapVerdict.TIMING, "input lag", usual, min(ticks), max(ticks) + unseen, "ticks",
-            f"inputs of {_named(late)} act {_late(usual, changes)}{more}{said}{changes}: {cost}",
+            f"inputs of {_named(late)} act {_late(usual, changes)}{more}{said}{changes}: {cost}"
+            f"{suggest_convention(usual)}",
         ))  # fmt: skip
     for scene in scenes:
         lost, rows = lost_rows(scene)
@@ -158,6 +159,16 @@ def _range(low: int, high: int) -> str:
 def _late(ticks: int, changes: str) -> str:
     early = ticks < 0 and not changes
     return f"{plural(abs(ticks) if early else ticks, 'tick')} {'early' if early else 'late'}"
+
+
+def suggest_convention(ticks: int) -> str:
+    """Return what a negative lag in ticks suggests; nothing for others."""
+    if ticks >= 0:
+        return ""
+    return (
+        "; no input acts before it is there: is this what the game applied "
+        f'(inputs = "applied" in the map), or are rows of inputs {plural(-ticks, "tick")} late in the table?'
+    )
 
 
 def _clock_is_wrong(scene: TimedRecording) -> bool:

@@ -17,7 +17,7 @@ from rlgym_bridge.compare.findings.explanations import Explanation
 from rlgym_bridge.compare.findings.significance import flip_test
 
 _NOISE: Final = 0.3  # uu/s; what a window is off below it counts little
-_SCREENED: Final = 12  # windows of a half, of those that are off, on which everything is tried
+_SCREENED: Final = 14  # windows of a half, of those that are off, on which everything is tried
 _FITTED: Final = 5  # explanations that are fitted
 _AMOUNTS: Final = 24  # amounts tried for each explanation that is linear
 _ROUNDS: Final = 3  # explanations of one family, at most
@@ -151,13 +151,15 @@ class _Search:
         base = base[chosen]
         before, scores = loss_of(base).mean(), []
         for each in self._explanations:
-            probe = each.neutral + each.step if each.step else each.values[0]
-            tried = self._windows.errors((*self._applied, (each, probe)), which)
-            if each.step or each.unit == "ticks":
-                bounds = (min(each.values) - each.neutral, max(each.values) - each.neutral)
-                amount = _amount(base, (base - tried) / (probe - each.neutral), bounds)
-                tried = base - (base - tried) / (probe - each.neutral) * amount
-            scores.append(before - loss_of(tried).mean())
+            losses = []
+            for probe, (low, high) in each.probes():
+                tried = self._windows.errors((*self._applied, (each, probe)), which)
+                if each.step or each.unit == "ticks":
+                    effect = (base - tried) / (probe - each.neutral)
+                    bounds = (low - each.neutral, high - each.neutral)
+                    tried = base - effect * _amount(base, effect, bounds)
+                losses.append(loss_of(tried).mean())
+            scores.append(before - min(losses))
         ranks = np.argsort(-np.array(scores), kind="stable")[:_FITTED]
         return [self._explanations[place] for place in ranks.tolist() if scores[place] > 0]
 
@@ -169,15 +171,15 @@ class _Search:
 
     def _bend(self, each: Explanation, half: Sequence[int]) -> tuple[float, ...]:
         """Return values of a linear parameter, each fitted around the one before."""
-        base = self._windows.errors(self._applied, half)
-        bounds = (min(each.values) - each.neutral, max(each.values) - each.neutral)
-        value, values = each.neutral + each.step, []
-        for _ in range(_BENDS):
-            effect = base - self._windows.errors((*self._applied, (each, value)), half)
-            value = each.neutral + _amount(base, effect / (value - each.neutral), bounds)
-            if abs(value - each.neutral) < each.relevant / 2:
-                break
-            values.append(value)
+        base, values = self._windows.errors(self._applied, half), []
+        for value, (low, high) in each.probes():
+            for _ in range(_BENDS):
+                effect = base - self._windows.errors((*self._applied, (each, value)), half)
+                bounds = (low - each.neutral, high - each.neutral)
+                value = each.neutral + _amount(base, effect / (value - each.neutral), bounds)
+                if abs(value - each.neutral) < each.relevant / 2:
+                    break
+                values.append(value)
         return tuple(values) or (each.neutral,)
 
     def _judge(self, picks: Sequence[Sequence[_Pick]]) -> tuple[_Pick, np.ndarray, float] | None:

@@ -71,7 +71,7 @@ def told_fit(fit: "Fit") -> str:
         ages = ", ".join(f"{age}: {count:,}" for age, count in enumerate(fit.offset.ages) if count)
         explained = f"{100 * fit.offset.share:.0f} % explained"
         parts.append(f"states {plural(fit.offset.ticks, 'tick')} old in the median ({ages}; {explained})")
-    if fit.lag.windows:
+    if fit.lag.curve:
         share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
         late = plural(fit.lag.ticks, "tick") + told_changes(fit.lag)
         doubt = "" if fit.lag.sure >= SURE else "not sure: "
