@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.physics import CONSTANTS, Spread, parse_physics, physics_as_toml, read_physics
+from rlgym_bridge.physics import (
+    CONSTANTS,
+    Spread,
+    parse_physics,
+    physics_as_toml,
+    read_physics,
+    read_rules,
+    rules_in,
+)
 
 
 def test_a_number_alone_is_a_range_of_itself() -> None:
@@ -45,3 +53,14 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(ValueError, match=r"mine\.toml"):
         read_physics(tmp_path / "mine.toml")
+
+
+def test_rules_stand_beside_the_constants(tmp_path: Path) -> None:
+    assert parse_physics({"rules": "game", "gravity": 1}) == {"gravity": Spread(1.0, 1.0, 1.0)}
+    assert rules_in({"rules": "game"}) == "game" and rules_in({}) == "rocketsim"
+    file = tmp_path / "physics.toml"
+    file.write_text('[physics]\nrules = "thrust"\n')
+    assert read_rules(file) == "thrust"
+    file.write_text("[physics]\nrules = 1\n")
+    with pytest.raises(ValueError, match=r"physics.toml: rules in \[physics\] is 1, expected a text"):
+        read_rules(file)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.physics import parse_physics
+from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.user_modules import import_user_module
 from training.settings import SettingsError, TrainingSettings, hitbox_number
@@ -131,6 +131,7 @@ class Task:
             own_delays=own_delays,
             hitbox=hitbox_number(settings),
             constants=parse_physics(settings.physics),
+            rules=rules_in(settings.physics),
             also_reads=reads,
         )
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from rlgym_bridge.game import HITBOX_NAMES
-from rlgym_bridge.physics import parse_physics
+from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
@@ -158,7 +159,7 @@ class TrainingSettings:
 
     physics: Annotated[
         dict[str, Any],
-        about("constants drawn for each episode from low to high, multiples of RocketSim's own"),
+        about("constants drawn for each episode from low to high, multiples of RocketSim's own; and rules"),
     ] = dataclasses.field(default_factory=dict)
     my: Annotated[
         dict[str, Own | list[Own]],
@@ -204,6 +205,17 @@ def hitbox_number(settings: TrainingSettings) -> int:
     return HITBOX_NAMES.index(settings.hitbox)
 
 
+def _physics(table: object) -> dict[str, Any]:
+    """Return the table [physics] with all that its constants leave out, and its rules where it names any.
+
+    Raises:
+        ValueError: A constant or a rule is not as it should be.
+    """
+    found: dict[str, Any] = {name: one._asdict() for name, one in parse_physics(table).items()}
+    rules = parse_rules(rules_in(table))
+    return {RULES_KEY: describe_rules(rules)} | found if rules else found
+
+
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     """Return settings from values as TOML gives them.
 
@@ -228,7 +240,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     given = dict(values)
     if "physics" in given:
         try:
-            given["physics"] = {name: one._asdict() for name, one in parse_physics(given["physics"]).items()}
+            given["physics"] = _physics(given["physics"])
         except ValueError as error:
             raise SettingsError(str(error)) from error
     if isinstance(given.get("my"), dict):

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
             "none of them with --server rlbot: the real game cannot be changed"
         )
-    if real_game and (options.physics is not None or options.rules != "rocketsim"):
+    if real_game and (options.physics is not None or options.rules is not None):
         raise ConfigError(
             f"--physics is {options.physics} and --rules is {options.rules}, expected neither with "
             "--server rlbot: the game has its own"
@@ -244,7 +244,7 @@ def _play(
             impairments=impairments,
             dialect=dialect,
             constants=constants,
-            rules=options.rules,
+            rules=shared.rules_of(options),
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rlgym_bridge.dialect import POINTS, Dialect
-from rlgym_bridge.physics import Spread, read_physics
+from rlgym_bridge.physics import Spread, read_physics, read_rules
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.game_rules import RULES, parse_rules
@@ -124,9 +124,10 @@ def add_physics_option(parser: argparse.ArgumentParser) -> None:
         help="play with the constants in the table [physics] of a TOML file, as compare --fit writes it",
     )  # fmt: skip
     parser.add_argument(
-        "--rules", type=_rules, default="rocketsim", metavar="RULES",
+        "--rules", type=_rules, metavar="RULES",
         help="rules of the game to play by: rocketsim for none, game for all, or names with commas: "
-        f"{', '.join(RULES)} (default: %(default)s); a tick with all takes several times as long",
+        f"{', '.join(RULES)} (default: those of --physics, else rocketsim); a tick with all takes several "
+        "times as long",
     )  # fmt: skip
 
 
@@ -149,6 +150,22 @@ def physics_of(options: argparse.Namespace) -> dict[str, Spread]:
         return {}
     try:
         return read_physics(options.physics)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--physics: {explain_unreadable(error)}") from error
+
+
+def rules_of(options: argparse.Namespace) -> str:
+    """Return the rules that `--rules` names, else those of the file of `--physics`.
+
+    Raises:
+        ConfigError: The file is not as it should be.
+    """
+    if options.rules is not None or options.physics is None:
+        return options.rules or "rocketsim"
+    try:
+        return _rules(read_rules(options.physics))
+    except argparse.ArgumentTypeError as error:
+        raise ConfigError(f"--physics: {options.physics}: {error}") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"--physics: {explain_unreadable(error)}") from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.options import rules_of
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
@@ -76,7 +77,7 @@ class RecordedMatch:
             "by": "server", "pace": options.pace, "seed": options.seed, "world": asdict(impairments),
             "dialect": [f"{name}={value}" for name, value in dialect.complete().items()],
             "physics": {name: one.value for name, one in constants.items()},
-            "rules": describe_rules(parse_rules(options.rules)),
+            "rules": describe_rules(parse_rules(rules_of(options))),
             "versions": {name: version(name) for name in _PACKAGES},
         }  # fmt: skip
         try:

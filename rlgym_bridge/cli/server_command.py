@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         impairments=shared.impairments_of(options),
         dialect=shared.dialect_of(options),
         constants=shared.physics_of(options),
-        rules=options.rules,
+        rules=shared.rules_of(options),
     )
     with server, shared.stopped_by_signals(server.stop):
         if not options.quiet:

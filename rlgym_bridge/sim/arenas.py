@@ -17,6 +17,8 @@ from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import control_of, write_arena
 from rlgym_bridge.sim.columns import EXTRA_FIELDS, ArenaColumns
+from rlgym_bridge.sim.game_rules import ROCKETSIM
+from rlgym_bridge.sim.ruled_arena import GAME_BOOST_AIR, RuledArena
 from rlgym_bridge.state import MatchState
 
 _MOST_CONTROLS = 10_000  # rows remembered as RocketSim's controls
@@ -41,6 +43,7 @@ class Arenas:
         reads: Attributes of `MatchState` that are read; None for all. Of `EXTRA_FIELDS` only these
             are filled, and `known` is 0 for the others.
         seed: Of the respawns.
+        rules: Names of the game's rules to step with.
 
     Attributes:
         state: All matches after the latest `put` or `step`, derived fields included. `frame` counts each
@@ -53,8 +56,9 @@ class Arenas:
     """
 
     def __init__(
-        self, matches: int, blue: int, orange: int, reads: Collection[str] | None = None, seed: int = 0
-    ) -> None:
+        self, matches: int, blue: int, orange: int, reads: Collection[str] | None = None, seed: int = 0,
+        rules: frozenset[str] = ROCKETSIM,
+    ) -> None:  # fmt: skip
         if matches < 1:
             raise ValueError(f"matches is {matches}, expected 1 or more")
         self.state = MatchState(blue, orange, matches)
@@ -63,7 +67,12 @@ class Arenas:
         made = [make_arena(teams) for _ in range(matches)]
         self._arenas = [arena for arena, _ in made]
         self._players = [cars for _, cars in made]
+        self._rules = rules
+        self._steps: list[Callable[[int], None]] = [arena.step for arena in self._arenas]
         self._factors: dict[int, dict[str, float]] = {}  # of matches with other constants
+        if "thrust" in rules:
+            for match in range(matches):
+                self.scale(match, {})
         self._pads = [arena.get_boost_pads() for arena in self._arenas]
         self._rows: list[dict[int, int]] = [{} for _ in made]
         self._ids = np.zeros((matches, self._cars), np.int64)
@@ -102,6 +111,8 @@ class Arenas:
                 self._renew(match, desired, row)
                 cars = write_arena(self._arenas[match], desired, row, factors)
             self._players[match] = cars
+            arena = self._arenas[match]
+            self._steps[match] = RuledArena(arena, cars, self._rules).step if self._rules else arena.step
             self._rows[match].clear()
             self._rows[match].update((car.id, number) for number, car in enumerate(cars))
             self._ids[match] = [car.id for car in cars]
@@ -119,7 +130,10 @@ class Arenas:
             match: Its number.
             factors: Multiples of RocketSim's own, by the names of `physics.CONSTANTS`.
         """
-        self._factors[match] = dict(factors)
+        own = dict(factors)
+        if "thrust" in self._rules:
+            own["boost_accel_air"] = own.get("boost_accel_air", 1.0) * GAME_BOOST_AIR
+        self._factors[match] = own
 
     def step(self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None) -> None:
         """Step all matches, every car driven by its rows; the state shows the result.
@@ -151,8 +165,8 @@ class Arenas:
         arenas, take = list(zip(self._arenas, self._players, strict=True)), self._columns.take
         for first in range(0, len(arenas), _AT_ONCE):
             some = arenas[first : first + _AT_ONCE]
-            for match, (arena, cars) in enumerate(some, first):
-                self._play(match, arena, cars, ticks, back.get(match, ()))
+            for match, (_, cars) in enumerate(some, first):
+                self._play(match, self._steps[match], cars, ticks, back.get(match, ()))
             for arena, cars in some:
                 take(arena, cars)
         self._tick += ticks
@@ -168,7 +182,7 @@ class Arenas:
     def _play(
         self,
         match: int,
-        arena: rsim.Arena,
+        step: Callable[[int], None],
         cars: Sequence[rsim.Car],
         ticks: int,
         back: Sequence[tuple[int, int]],
@@ -187,14 +201,14 @@ class Arenas:
         now = 0
         for tick, comes_back, row, key, controls in due:
             if tick > now:
-                arena.step(tick - now)
+                step(tick - now)
                 now = tick
             if comes_back:
                 cars[row].respawn(seed=int(self._random.integers(2**31)))
             else:
                 cars[row].set_controls(controls)
                 self._held[first + row] = key
-        arena.step(ticks - now)
+        step(ticks - now)
 
     def _as_controls(self, rows: np.ndarray) -> tuple[list[bytes], list[rsim.CarControls]]:
         """Return float32 rows as bytes and as RocketSim's controls; most come again and again."""

@@ -18,6 +18,7 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
+from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.sim.vector_env_checks import check_settings, check_whole
@@ -64,6 +65,7 @@ class VectorEnv:
         hitbox: Of all cars, `game.HITBOXES`.
         constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
             own where they are not named.
+        rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none, and fastest.
         seed: Of kickoffs, respawns and drawn delays.
         also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
 
@@ -91,6 +93,7 @@ class VectorEnv:
         own_delays: np.ndarray | None = None,
         hitbox: int = 0,
         constants: Mapping[str, Spread] | None = None,
+        rules: str = "rocketsim",
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
@@ -109,7 +112,7 @@ class VectorEnv:
             )
         self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitbox)
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
-        self._arenas = Arenas(matches, *sizes, reads=reads)
+        self._arenas = Arenas(matches, *sizes, reads=reads, rules=parse_rules(rules))
         self.state, self.cars, self.parser = self._arenas.state, sum(sizes), first.parser
         self.agents, self._builder = self.state.agents, type(first.obs_builder).__name__
         self._before = self.state.copy()

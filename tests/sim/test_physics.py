@@ -86,3 +86,30 @@ def test_noise_makes_single_decisions_act_sooner_or_later() -> None:
     # So much noise makes a delay of 4 nearly always 0 or more than 8: an action acts at once, or later.
     assert 0.4 < shown.mean() < 0.7
     assert (shown.mean(0) > 0.1).all()
+
+
+def velocities(rules: str, steps: int = 20) -> np.ndarray:
+    """Return cars' velocities in uu/s after some steps of random actions."""
+    one = env(2, rules=rules)
+    one.reset(3)
+    actions = np.random.default_rng(0)
+    for _ in range(steps):
+        one.step(actions.integers(0, 90, (2, 2)))
+    return one.state.car_linear_velocity.astype(float)
+
+
+def test_matches_are_trained_by_the_games_rules_where_named() -> None:
+    left = np.abs(velocities("game"))
+    left = left[(left > 1) & (left < 1000)] * 100 % 1
+    assert len(left) > 4 and np.allclose(left, 0.1, atol=0.03)
+    np.testing.assert_array_equal(velocities("game"), velocities("game"))
+    assert np.abs(velocities("game") - velocities("rocketsim")).max() > 0.5
+    with pytest.raises(ValueError, match="rule 'fast' is unknown"):
+        env(1, rules="fast")
+
+
+def test_thrust_and_a_drawn_constant_multiply() -> None:
+    one = env(1, rules="thrust", constants={"boost_accel_air": Spread(2.0, 2.0, 2.0)})
+    one.reset(1)
+    arena = one._arenas._arenas[0]
+    assert arena.get_mutator_config().boost_accel_air == pytest.approx(2 * 991.667, rel=1e-5)

@@ -19,7 +19,16 @@ def test_the_defaults_file_holds_every_key_with_its_meaning() -> None:
 
 
 def test_what_is_printed_reads_back_as_the_same_settings() -> None:
-    settings = check_settings({"team_sizes": [3, 3], "zero_sum": True, "gamma": 1, "out": 'a "b" \\ c'})
+    settings = check_settings(
+        {
+            "team_sizes": [3, 3],
+            "zero_sum": True,
+            "gamma": 1,
+            "out": 'a "b" \\ c',
+            "physics": {"rules": "game"},
+        }
+    )
+    assert settings.physics == {"rules": "game"}
     assert settings.gamma == 1.0
     assert isinstance(settings.gamma, float)
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
@@ -51,6 +60,7 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("out", "", r"out is '', expected the name of a folder"),
         ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),
         ("fysics", {}, r"\[fysics\] is a table; the nearest is physics; settings stand outside"),
+        ("physics", {"rules": "fast"}, r"rule 'fast' is unknown, expected rocketsim, game"),
         ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
         ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
         ("my", {"x": [1, float("nan")]}, r"x in \[my\] is \[1, nan\], expected a finite number"),
