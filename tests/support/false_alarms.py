@@ -1,4 +1,7 @@
-"""Count what `compare` claims of clean matches and tables: `python -m tests.support.false_alarms 1 20`."""
+"""Count what `compare` claims of clean matches and tables: `python -m tests.support.false_alarms 1 20`.
+
+A third number is that of windows.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,7 +25,7 @@ def alarms(first: int, last: int, windows: int = 240) -> Iterator[tuple[int, str
 def main(words: Sequence[str]) -> None:
     """Print each recording with a false claim, and how many there are."""
     count = total = 0
-    for seed, text, claims in alarms(int(words[0]), int(words[1])):
+    for seed, text, claims in alarms(*map(int, words)):
         total += 1
         count += bool(claims)
         print(f"{seed} | {text} | {'; '.join(claims) or 'no alarm'}", flush=True)
