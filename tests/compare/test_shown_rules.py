@@ -18,6 +18,7 @@ from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.output.simulated_ghosts import ghosts
 from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.arena import make_arena, scale_constants
@@ -109,6 +110,24 @@ def test_a_car_that_the_game_drives_shows_its_wheels() -> None:
 def test_a_car_that_rocketsim_drives_shows_none() -> None:
     found = fitted(played("rocketsim", 20, 1))
     assert found.of("wheels") is Shown.ABSENT and found.rules == ROCKETSIM
+
+
+@pytest.mark.parametrize(("control", "factor"), [("throttle", 0.9), ("steer", 1.2), ("steer", 0.0)])
+def test_wrong_inputs_are_not_taken_for_rules(control: str, factor: float) -> None:
+    recording = played("rocketsim", 20, 1)
+    recording.state.car_controls[..., CONTROL_NAMES.index(control)] *= factor
+    assert fitted(recording).rules == ROCKETSIM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ["rocketsim", "game"])
+def test_late_inputs_are_not_taken_for_rules(rules: str) -> None:
+    recording = played(rules, 30, 1)
+    recording.inputs = Inputs.SENT
+    recording.state.car_controls[:-4] = recording.state.car_controls[4:].copy()  # 3 ticks late
+    scene = TimedRecording(recording, fit_timeline(recording))
+    lag, found = fit_rules(scene, 40)
+    assert lag.ticks == 3 and found.rules == parse_rules(rules)
 
 
 def test_rules_that_are_asked_for_are_used_untested() -> None:

@@ -16,6 +16,10 @@ RULE_LEVEL: Final = LEVEL / 2 / (len(RULES) - 1)
 """Chance of a false claim on another rule: all of them together have the level of a comparison."""
 
 _TIE: Final = 0.01  # of the larger error: windows that differ by less tell nothing
+_LEAST_GAIN: Final = float(np.log(2.0))
+"""Median of the log of a rule's gain from which on it is shown: half of the windows come twice as near. Where
+something else is wrong, as an input that is too small, a rule may help a little in every window."""
+
 _EXACT: Final = 1e-4  # uu and uu/s: errors below it are none
 
 
@@ -81,7 +85,7 @@ class RulesFit:
 
 
 def judge_windows(rule: str, without: np.ndarray, with_rule: np.ndarray, level: float) -> RuleTest:
-    """Test whether a rule brings windows nearer to what was recorded.
+    """Test whether a rule brings windows nearer to what was recorded, half of them to half their error.
 
     Args:
         rule: Its name.
@@ -98,6 +102,6 @@ def judge_windows(rule: str, without: np.ndarray, with_rule: np.ndarray, level: 
         f"nearer in {int((gain > 0).sum())} of {len(gain)} windows that it changes, median "
         f"{np.median(before):.2g} -> {np.median(after):.2g} uu"
     )
-    if flip_test(gain) < level:
+    if np.median(gain) >= _LEAST_GAIN and flip_test(gain) < level:
         return RuleTest(rule, Shown.SHOWN, text)
     return RuleTest(rule, Shown.ABSENT if flip_test(-gain) < level else Shown.UNTOLD, text)
