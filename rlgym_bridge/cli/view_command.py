@@ -13,7 +13,9 @@ from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.sim.game_rules import parse_rules
 
 _WAIT_SECONDS = 0.2
 
@@ -36,6 +38,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="also show RocketSim, put into the recorded state every second and driven with the same inputs",
     )
     parser.add_argument(
+        "--rules", default=AUTO, metavar="RULES",
+        help="rules of the game for --compare, as for the command compare: auto, rocketsim, game, or names "
+        "with commas (default: %(default)s, those that the recording shows)",
+    )  # fmt: skip
+    parser.add_argument(
         "--save",
         type=Path,
         metavar="FILE.rrd",
@@ -50,20 +57,22 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the recording, write it as Rerun's file, and show that."""
     console = shared.console_of(options)
+    if options.rules != AUTO:
+        parse_rules(options.rules)
     write_rrd = _writer()
     output_files.check_outputs(options.save, inputs=[options.file, options.columns])
     recording = open_recording(options.file, options.columns)
     for note in recording.notes:
         console.print(escape(note), soft_wrap=True)
     if options.save is not None:
-        write_rrd(recording, options.save, options.compare)
+        write_rrd(recording, options.save, options.compare, options.rules)
         console.print(f"written to {escape(str(options.save))}", soft_wrap=True)
         if options.web or options.window:
             _show(options.save, options, console)
         return 0
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         path = Path(folder) / f"{options.file.stem}.rrd"
-        write_rrd(recording, path, options.compare)
+        write_rrd(recording, path, options.compare, options.rules)
         _show(path, options, console)
     return 0
 

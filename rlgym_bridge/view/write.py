@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import rerun as rr
 
+from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.compare.output.simulated_ghosts import ghosts
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
@@ -16,17 +17,19 @@ from rlgym_bridge.view.times import Times, rising
 APPLICATION = "rlgym_bridge"
 
 
-def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
+def write_rrd(recording: Recording, path: Path, compare: bool = False, rules: str = AUTO) -> None:
     """Write a recording as `.rrd`, with the layout in which the viewer opens it.
 
     Args:
         recording: The recording.
         path: The file; one that is there is replaced.
         compare: Add what RocketSim makes of the recorded inputs.
+        rules: The game's rules that it is stepped with: auto for those that the recording shows, else as for
+            `game_rules.parse_rules`.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
-        ValueError: The recording has no rows.
+        ValueError: The recording has no rows; a rule is unknown.
         OSError: It cannot be written.
     """
     if not len(recording.tick):
@@ -36,7 +39,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False) -> None:
     stream.send_blueprint(blueprint(recording, compare), make_active=True)
     log_recording(stream, recording)
     if compare:
-        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording))
+        log_ghosts(stream, recording, Times(*rising(recording)), ghosts(recording, rules=rules))
     data = written.read(flush=True) or b""
     stream.disconnect()
     try:

@@ -100,6 +100,7 @@ def test_a_constant_that_differs_is_not_taken_for_the_cut(changed: dict[str, flo
     assert not found.rules and found.of("velocity_cut") is not Shown.SHOWN
 
 
+@pytest.mark.slow
 def test_a_car_that_the_game_drives_shows_its_wheels() -> None:
     recording = played("game", 20, 1)
     found = fitted(recording)
@@ -112,7 +113,14 @@ def test_a_car_that_rocketsim_drives_shows_none() -> None:
     assert found.of("wheels") is Shown.ABSENT and found.rules == ROCKETSIM
 
 
-@pytest.mark.parametrize(("control", "factor"), [("throttle", 0.9), ("steer", 1.2), ("steer", 0.0)])
+@pytest.mark.parametrize(
+    ("control", "factor"),
+    [
+        ("steer", 1.2),
+        pytest.param("throttle", 0.9, marks=pytest.mark.slow),
+        pytest.param("steer", 0.0, marks=pytest.mark.slow),
+    ],
+)
 def test_wrong_inputs_are_not_taken_for_rules(control: str, factor: float) -> None:
     recording = played("rocketsim", 20, 1)
     recording.state.car_controls[..., CONTROL_NAMES.index(control)] *= factor
