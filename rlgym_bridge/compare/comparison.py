@@ -124,7 +124,9 @@ def _judge_inputs(
     gaps: list[Gap] = []
     for scene in scenes:
         source = scene.recording.source
-        absent, present = settle_inputs(source, *find_missing(scene, 2 * windows), mechanisms)
+        turned = any(each.source == source and each.kind != "physics" for each in mechanisms)
+        tried = find_missing(scene, windows // 2 if turned else 2 * windows)  # then it says little more
+        absent, present = settle_inputs(source, *tried, mechanisms)
         missing += absent
         worth += present
         gaps += [*input_gaps(source, absent, present), *_dodge_claims(scene, mechanisms)]

@@ -144,7 +144,7 @@ def judge(
                 verdict = GapVerdict.PHYSICS
             elif not out:
                 verdict = GapVerdict.AGREES
-            elif row.apart < LEAST_WINDOWS and (row.blocks < LEAST_BLOCKS or row.low <= limit):
+            elif row.low <= limit or (row.apart < LEAST_WINDOWS and row.blocks < LEAST_BLOCKS):
                 verdict = GapVerdict.FEW
             elif short is not None and row.p50 < short[0] * min(2.0, (horizon / short[1]) ** _SLOWEST):
                 verdict = GapVerdict.TIMING  # physics grows with time, what is late stays as late
