@@ -35,7 +35,7 @@ from rlgym_bridge.sim.game_rules import RULES, parse_rules
 T = TypeVar("T")
 
 _SECOND = 120  # ticks
-_WIDTH = 110  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
+_WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 _LOOK = {
     GapVerdict.AGREES: "green",
     GapVerdict.PHYSICS: "bold red",

@@ -50,5 +50,5 @@ def test_turns_end_where_the_real_car_did(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_balls_of_replays_are_aligned_to_ticks(tmp_path: Path) -> None:
     found = compared(tmp_path, str(real("replays/KICKOFF_TEST_1.replay")))
-    assert at(found, "ball in the air")["p50"] <= 0.5
+    assert at(found, "ball in the air")["p50"] <= 0.05
     assert any(gap["name"] == "tick offset" and gap["kind"] == "timing gap" for gap in found["gaps"])

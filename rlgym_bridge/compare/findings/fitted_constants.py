@@ -52,7 +52,7 @@ class Constant:
         step: By how much of itself it is changed to see what that does.
         relevant: Share from which on a difference is called a gap. Drag and boost fitted to recordings of
             the real game at 60 or 120 rows a second lie below. The ball's drag in replays lies above, at
-            1.5 %, for a reason that is not known: a comparison with such a replay finds a gap of physics.
+            1.5 %, where velocities are not cut as the game cuts them.
         mutator: Its name in `physics.CONSTANTS`.
         least: Windows in which it has to matter.
     """
