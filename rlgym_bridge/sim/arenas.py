@@ -29,6 +29,9 @@ _WHEN = itemgetter(0, 1, 2)  # tick, new controls before cars that come back, ro
 _Queue = deque[tuple[int, bytes, rsim.CarControls]]
 """Rows of a car that have yet to act: the first tick, the row as bytes, and as RocketSim has it."""
 
+_Play = Callable[[int, Callable[[int], None], Sequence[rsim.Car]], None]
+"""Steps a match: its number, what steps its arena, its cars."""
+
 
 class Arenas:
     """N matches of equal team sizes in RocketSim.
@@ -83,6 +86,7 @@ class Arenas:
         every_car = range(matches * self._cars)
         self._held = [bytes(32) for _ in every_car]  # rows that drove the latest tick
         self._queues: list[_Queue] = [deque() for _ in every_car]  # rows that have yet to act
+        self._waiting = False  # whether a queue may hold rows
         self._tick = 0  # of all arenas, from the beginning on
         self._columns = ArenaColumns(self.state, EXTRA_FIELDS if reads is None else reads)
         self.seed(seed)
@@ -154,19 +158,20 @@ class Arenas:
         ticks = rows.shape[2]
         same = rows.strides[2] == 0 or ticks == 1
         keys, controls = self._as_controls(rows[:, :, :1] if same else rows)
-        count = 1 if same else ticks
         late = np.ones(1, int) if delay is None else np.asarray(delay)
         if late.dtype.kind not in "iu" or late.min() < 0:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
-        lates = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape).ravel().tolist()
-        for car, queue in enumerate(self._queues):
-            _enqueue(queue, self._tick + lates[car], keys, controls, car * count, count)
+        late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape)
         back = self._coming_back(ticks)
+        if same and not (back or self._waiting) and late.max() < ticks and (late == late[:, :1]).all():
+            play = self._hold(keys, controls, late[:, 0].tolist(), ticks)
+        else:
+            play = self._queue(keys, controls, late.ravel().tolist(), 1 if same else ticks, ticks, back)
         arenas, take = list(zip(self._arenas, self._players, strict=True)), self._columns.take
         for first in range(0, len(arenas), _AT_ONCE):
             some = arenas[first : first + _AT_ONCE]
             for match, (_, cars) in enumerate(some, first):
-                self._play(match, self._steps[match], cars, ticks, back.get(match, ()))
+                play(match, self._steps[match], cars)
             for arena, cars in some:
                 take(arena, cars)
         self._tick += ticks
@@ -178,6 +183,37 @@ class Arenas:
         self._touched.clear()
 
     # --- stepping --------------------------------------------------------------------------------
+
+    def _hold(
+        self, keys: list[bytes], controls: list[rsim.CarControls], lates: list[int], ticks: int
+    ) -> _Play:
+        """Return what steps a match whose cars all take one row, after its delay."""
+        self._held = keys
+        count = self._cars
+
+        def play(match: int, step: Callable[[int], None], cars: Sequence[rsim.Car]) -> None:
+            late = lates[match]
+            if late:
+                step(late)
+            for car, control in zip(cars, controls[match * count : (match + 1) * count], strict=True):
+                car.set_controls(control)
+            step(ticks - late)
+
+        return play
+
+    def _queue(
+        self, keys: list[bytes], controls: list[rsim.CarControls], lates: list[int], count: int, ticks: int,
+        back: Mapping[int, Sequence[tuple[int, int]]],
+    ) -> _Play:  # fmt: skip
+        """Put rows into the cars' queues; return what steps a match by them."""
+        for car, queue in enumerate(self._queues):
+            _enqueue(queue, self._tick + lates[car], keys, controls, car * count, count)
+        self._waiting = max(lates) + count > ticks
+
+        def play(match: int, step: Callable[[int], None], cars: Sequence[rsim.Car]) -> None:
+            self._play(match, step, cars, ticks, back.get(match, ()))
+
+        return play
 
     def _play(
         self,
