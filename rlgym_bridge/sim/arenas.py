@@ -5,10 +5,7 @@
 Python steps one arena after another; all else is done for all matches at once.
 """
 
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import RocketSim as rsim
@@ -17,6 +14,7 @@ from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import control_of, write_arena
 from rlgym_bridge.sim.columns import EXTRA_FIELDS, ArenaColumns
+from rlgym_bridge.sim.control_queues import ControlQueues
 from rlgym_bridge.sim.game_rules import ROCKETSIM
 from rlgym_bridge.sim.ruled_arena import GAME_BOOST_AIR, RuledArena
 from rlgym_bridge.state import MatchState
@@ -24,13 +22,6 @@ from rlgym_bridge.state import MatchState
 _MOST_CONTROLS = 10_000  # rows remembered as RocketSim's controls
 _AT_ONCE = 8  # arenas stepped before they are read: a step empties the caches; 5 % quicker than one by one
 _ROW_BYTES = np.dtype((np.void, 32))  # a row as a key: 8 float32
-_WHEN = itemgetter(0, 1, 2)  # tick, new controls before cars that come back, row
-
-_Queue = deque[tuple[int, bytes, rsim.CarControls]]
-"""Rows of a car that have yet to act: the first tick, the row as bytes, and as RocketSim has it."""
-
-_Play = Callable[[int, Callable[[int], None], Sequence[rsim.Car]], None]
-"""Steps a match: its number, what steps its arena, its cars."""
 
 
 class Arenas:
@@ -83,11 +74,7 @@ class Arenas:
         for match, arena in enumerate(self._arenas):
             arena.set_ball_touch_callback(_touch_recorder(self._touched, match, self._rows))
         self._controls: dict[bytes, rsim.CarControls] = {}
-        every_car = range(matches * self._cars)
-        self._held = [bytes(32) for _ in every_car]  # rows that drove the latest tick
-        self._queues: list[_Queue] = [deque() for _ in every_car]  # rows that have yet to act
-        self._waiting = False  # whether a queue may hold rows
-        self._tick = 0  # of all arenas, from the beginning on
+        self._queues = ControlQueues(matches, self._cars, self._respawn)
         self._columns = ArenaColumns(self.state, EXTRA_FIELDS if reads is None else reads)
         self.seed(seed)
 
@@ -120,9 +107,7 @@ class Arenas:
             self._rows[match].clear()
             self._rows[match].update((car.id, number) for number, car in enumerate(cars))
             self._ids[match] = [car.id for car in cars]
-            for place, held in enumerate(desired.car_controls[row], match * self._cars):
-                self._held[place] = held.tobytes()
-                self._queues[place].clear()
+            self._queues.begin(match, desired.car_controls[row])
         self.state.buffer[matches] = desired.buffer
         self._columns.mark_unknown()
         self._touched.clear()
@@ -163,10 +148,7 @@ class Arenas:
             raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
         late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._ids.shape)
         back = self._coming_back(ticks)
-        if same and not (back or self._waiting) and late.max() < ticks and (late == late[:, :1]).all():
-            play = self._hold(keys, controls, late[:, 0].tolist(), ticks)
-        else:
-            play = self._queue(keys, controls, late.ravel().tolist(), 1 if same else ticks, ticks, back)
+        play = self._queues.plan(keys, controls, late, 1 if same else ticks, ticks, back)
         arenas, take = list(zip(self._arenas, self._players, strict=True)), self._columns.take
         for first in range(0, len(arenas), _AT_ONCE):
             some = arenas[first : first + _AT_ONCE]
@@ -174,8 +156,7 @@ class Arenas:
                 play(match, self._steps[match], cars)
             for arena, cars in some:
                 take(arena, cars)
-        self._tick += ticks
-        held = np.frombuffer(b"".join(self._held), np.float32).reshape(*self._ids.shape, 8)
+        held = np.frombuffer(b"".join(self._queues.held), np.float32).reshape(*self._ids.shape, 8)
         self._columns.show(self._players, self._ids, self._pads, held, ticks)
         self.state.car_ball_touches.fill(0)
         for match, row in self._touched:
@@ -183,68 +164,6 @@ class Arenas:
         self._touched.clear()
 
     # --- stepping --------------------------------------------------------------------------------
-
-    def _hold(
-        self, keys: list[bytes], controls: list[rsim.CarControls], lates: list[int], ticks: int
-    ) -> _Play:
-        """Return what steps a match whose cars all take one row, after its delay."""
-        self._held = keys
-        count = self._cars
-
-        def play(match: int, step: Callable[[int], None], cars: Sequence[rsim.Car]) -> None:
-            late = lates[match]
-            if late:
-                step(late)
-            for car, control in zip(cars, controls[match * count : (match + 1) * count], strict=True):
-                car.set_controls(control)
-            step(ticks - late)
-
-        return play
-
-    def _queue(
-        self, keys: list[bytes], controls: list[rsim.CarControls], lates: list[int], count: int, ticks: int,
-        back: Mapping[int, Sequence[tuple[int, int]]],
-    ) -> _Play:  # fmt: skip
-        """Put rows into the cars' queues; return what steps a match by them."""
-        for car, queue in enumerate(self._queues):
-            _enqueue(queue, self._tick + lates[car], keys, controls, car * count, count)
-        self._waiting = max(lates) + count > ticks
-
-        def play(match: int, step: Callable[[int], None], cars: Sequence[rsim.Car]) -> None:
-            self._play(match, step, cars, ticks, back.get(match, ()))
-
-        return play
-
-    def _play(
-        self,
-        match: int,
-        step: Callable[[int], None],
-        cars: Sequence[rsim.Car],
-        ticks: int,
-        back: Sequence[tuple[int, int]],
-    ) -> None:
-        """Step a match from one tick at which something happens to the next."""
-        first = match * self._cars
-        due: list[tuple[int, int, int, bytes, Any]] = []
-        for row in range(self._cars):
-            queue = self._queues[first + row]
-            while queue and queue[0][0] < self._tick + ticks:
-                tick, key, controls = queue.popleft()
-                due.append((tick - self._tick, 0, row, key, controls))
-        for tick, row in back:
-            due.append((tick, 1, row, b"", None))
-        due.sort(key=_WHEN)
-        now = 0
-        for tick, comes_back, row, key, controls in due:
-            if tick > now:
-                step(tick - now)
-                now = tick
-            if comes_back:
-                cars[row].respawn(seed=int(self._random.integers(2**31)))
-            else:
-                cars[row].set_controls(controls)
-                self._held[first + row] = key
-        step(ticks - now)
 
     def _as_controls(self, rows: np.ndarray) -> tuple[list[bytes], list[rsim.CarControls]]:
         """Return float32 rows as bytes and as RocketSim's controls; most come again and again."""
@@ -273,6 +192,9 @@ class Arenas:
                     found.setdefault(match, []).append((tick, row))
         return found
 
+    def _respawn(self, car: rsim.Car) -> None:
+        car.respawn(seed=int(self._random.integers(2**31)))
+
     def _renew(self, match: int, desired: MatchState, row: int) -> None:
         """Replace an arena."""
         teams = desired.car_team[row].astype(int).tolist()
@@ -291,17 +213,3 @@ def _touch_recorder(
         touched.append((match, rows[match][car.id]))
 
     return record
-
-
-def _enqueue(
-    queue: _Queue, begins: int, keys: list[bytes], controls: list[rsim.CarControls], first: int, count: int
-) -> None:
-    """Add a car's rows, from the tick on at which they act; only where they change."""
-    while queue and queue[-1][0] >= begins:
-        queue.pop()
-    last = b""
-    for tick in range(count):
-        key = keys[first + tick]
-        if key != last:
-            queue.append((begins + tick, key, controls[first + tick]))
-            last = key

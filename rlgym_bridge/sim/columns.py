@@ -7,7 +7,7 @@ matches at once. What costs extra (`EXTRA_FIELDS`) is read where it is asked for
 import struct
 from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import RocketSim as rsim
@@ -83,7 +83,7 @@ class ArenaColumns:
         self._hidden_targets = np.array(
             [layout.column(name, car=car) for car in range(layout.cars) for name in self._names], np.intp
         )
-        self._bodies: list[np.ndarray] = []
+        self._bodies: list[Any] = []  # arrays
         self._hidden: list[float] = []
         self._values = np.zeros((*self._shape, self._width), np.float32)
         self._pack_hidden = struct.Struct(f"{self._values.size}f").pack_into  # a third of np.fromiter's time
@@ -149,7 +149,8 @@ class ArenaColumns:
         self._state.car_known[..., self._unknown] = 0
 
     def _show_hidden(self, ids: np.ndarray) -> None:
-        state, values = self._state, self._values
+        state = self._state
+        values: Any = self._values
         self._pack_hidden(values, 0, *self._hidden)
         state.buffer[:, self._hidden_targets] = values[..., : len(self._names)].reshape(state.matches, -1)
         if self._contact:
