@@ -43,7 +43,7 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
     """
     families = [(scene, car) for scene in scenes for car in _cars(scene)]
     level = LEVEL / max(2 * len(families) + len(scenes), 1)  # motion and tank of each car, and contacts
-    most = int(np.clip(windows // 2, _LEAST, _MOST)) if len(families) <= 2 else _LEAST
+    most = int(np.clip(windows // max(len(families), 2), _LEAST, _MOST))
     claims: list[Mechanism] = []
     for scene, car in families:
         recording = scene.recording
