@@ -158,6 +158,7 @@ def test_a_match_is_played_in_the_dialects_that_are_given(tmp_path: Path, here: 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_dialect_file_counts_for_its_policy_folder_alone(tmp_path: Path, here: Here) -> None:
     folder = network_folder(tmp_path / "policy", team_size=1)
     (folder / "dialect.toml").write_text("[dialect]\npad_timer = 'remaining'\n[timing]\ninput_latency = 1\n")
@@ -189,6 +190,7 @@ def test_a_bot_is_told_by_the_dialect_file_beside_its_bot_toml(tmp_path: Path, h
     assert told == [str(tmp_path / "mine" / "dialect.toml"), None]
 
 
+@pytest.mark.slow
 def test_a_match_file_without_cars_takes_the_bots_given(tmp_path: Path, here: Here) -> None:
     (tmp_path / "match.toml").write_text("[match]\nskip_replays = true\n")
     done = here(

@@ -70,6 +70,7 @@ def test_boost_as_a_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert name == "number 0 (car_boost_amount)"
 
 
+@pytest.mark.slow
 def test_pads_that_are_counted_up_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def up(state: MatchState) -> None:
         away = state.pad_timer > 0

@@ -79,7 +79,9 @@ def _boosted() -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.parametrize("ends", ["start", "end", "both"])
+@pytest.mark.parametrize(
+    "ends", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("start", "end")), "both"]
+)
 def test_a_tank_that_a_trial_map_names_lasts_through_it(ends: str, tmp_path: Path) -> None:
     columns = MAP.format(inputs="always = { throttle = 1, boost = 1 }")
     first, last = columns.split("[trial.end]")

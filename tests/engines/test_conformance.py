@@ -107,6 +107,7 @@ def test_a_component_conforms_in_the_simulator(name: str) -> None:
     conforms(COMPONENTS[name](), SimEngine())
 
 
+@pytest.mark.slow
 def test_all_components_conform_in_a_match() -> None:
     with engine_of("match server") as engine:
         for name, make in COMPONENTS.items():

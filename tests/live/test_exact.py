@@ -101,6 +101,7 @@ def test_chaser_plays_the_same_control_row_on_every_tick(
     assert sum(len(kickoff.rows) > 0 for kickoff in watcher.kickoffs) >= kickoffs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("team_size", "ticks"),
     [(2, 360), *(pytest.param(size, 3600, marks=pytest.mark.slow) for size in (1, 2))],

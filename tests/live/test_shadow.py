@@ -73,7 +73,7 @@ def test_a_car_that_turns_itself_over_is_seen_to_do_so() -> None:
     assert 0 < seen <= 0.4
 
 
-@pytest.mark.parametrize("shadow", [True, False])
+@pytest.mark.parametrize("shadow", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_cars_are_the_same_in_any_order_of_players(shadow: bool) -> None:
     straight, shuffled = Decoder(field_info(), shadow=shadow), Decoder(field_info(), shadow=shadow)
     order = random.Random(1).sample(range(6), 6)

@@ -35,12 +35,12 @@ def at_least(quick: tuple[int, ...], number: int) -> list[object]:
     return [one if one in quick else pytest.param(one, marks=pytest.mark.slow) for one in range(number)]
 
 
-@pytest.mark.parametrize("place", at_least((2, 7), len(OTHERS)))
+@pytest.mark.parametrize("place", at_least((2,), len(OTHERS)))
 def test_the_probe_names_all_values_and_latencies_of_0_to_3(place: int) -> None:
     names(Dialect(dict([OTHERS[place]])), latency=place % 4)
 
 
-@pytest.mark.parametrize("seed", at_least((2, 3), 4))
+@pytest.mark.parametrize("seed", at_least((2,), 4))
 def test_the_probe_names_whole_dialects(seed: int) -> None:
     names(random_dialect(seed), latency=seed, seed=seed)
 

@@ -453,6 +453,7 @@ def test_a_recording_of_impossible_packets_alone_is_refused(contents: Contents, 
         read_match(file, shadow=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [pytest.param(4, marks=pytest.mark.slow), 17])
 def test_lost_packets_do_not_change_the_time_of_play(
     step: int, contents: Contents, recording: MatchRecording, tmp_path: Path

@@ -113,6 +113,7 @@ def test_bots_that_decide_on_other_ticks_skip_steps(spoiled: MatchRecording) -> 
     )
 
 
+@pytest.mark.slow
 def test_applied_actions_drove_most_of_their_ticks(spoiled: MatchRecording) -> None:
     rows = {int(tick): row for row, tick in enumerate(spoiled.tick)}
     compared = changed = 0
@@ -131,6 +132,7 @@ def test_applied_actions_drove_most_of_their_ticks(spoiled: MatchRecording) -> N
     assert compared > 500 and 0.05 * compared < changed < 0.5 * compared
 
 
+@pytest.mark.slow
 def test_corrected_episodes_hold_what_was_applied(spoiled: MatchRecording) -> None:
     for numpy in (False, True):
         for episode in episodes_from_recording(spoiled):
@@ -155,6 +157,7 @@ def test_bots_can_be_chosen_by_their_ids(clean: MatchRecording) -> None:
         episodes_from_recording(clean, bots=["somebody"])
 
 
+@pytest.mark.slow
 def test_a_match_of_bots_that_see_nothing_is_refused(tmp_path: Path) -> None:
     file = record(tmp_path / "match.mcap", blue="chaser", seconds=1)
     with pytest.raises(

@@ -86,6 +86,7 @@ def test_a_signal_to_all_processes_saves_and_ends_well(number: signal.Signals, t
     assert "stopping: this iteration ends" in errors and "--resume goes on" in errors
 
 
+@pytest.mark.slow
 def test_a_reward_of_nan_ends_with_1_and_keeps_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "spoilt.py").write_text(
         "from tests.support.mark_game import *\n"

@@ -44,6 +44,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
     return safetensors.numpy.load((folder / WEIGHTS_FILE).read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_run_begins_with_what_the_policy_can_do(normalise: bool, tmp_path: Path) -> None:
     main(settings(tmp_path / "first", steps=200 * BATCH, normalise_obs=normalise), quiet=True)
