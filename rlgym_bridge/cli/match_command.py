@@ -116,8 +116,8 @@ def run(options: argparse.Namespace) -> int:
         )
     if real_game and (options.physics is not None or options.rules is not None):
         raise ConfigError(
-            "--physics and --rules change the simulated match, expected neither with --server rlbot: the real "
-            "game has its own physics"
+            "--physics and --rules change the simulated match, expected neither with --server rlbot: the "
+            "real game has its own physics"
         )
     constants = shared.physics_of(options)
     if real_game and (options.seconds is not None or options.max_overtime != 300.0):

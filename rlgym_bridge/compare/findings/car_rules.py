@@ -13,7 +13,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, TRIAL, Track
 from rlgym_bridge.compare.simulate.window_errors import between
-from rlgym_bridge.compare.simulate.windows import thinned
+from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.recording.recording import Inputs
 
 CAR_RULES: Final = ("thrust", "wheels", "jump", "dodge")
@@ -89,16 +89,11 @@ def _windows(scene: TimedRecording) -> list[Window]:
         for track in scene.tracks((car,)):
             if len(track.times) == TRIAL:
                 continue
-            last = -np.inf
-            for start in range(1, len(track.times) - 1):
-                if track.times[start] < last + BLOCK:
-                    continue
-                end = int(track.nearest(np.array(track.times[start] + _AFTER)))
-                off = abs(track.times[end] - track.times[start] - _AFTER)
-                clear = touched[track.rows[end]] == touched[track.rows[start]]
-                if end > start and off < _AFTER / 10 and clear:
-                    found.append((car, track, start, end))
-                    last = track.times[start]
+            ends = track.nearest(track.times + _AFTER)
+            fits = np.abs(track.times[ends] - track.times - _AFTER) < _AFTER / 10
+            fits &= touched[track.rows[ends]] == touched[track.rows]
+            fits[[0, -1]] = False
+            found += [(car, track, start, int(ends[start])) for start in spaced(track.times, fits, BLOCK)]
     return thinned(found, _MOST)
 
 

@@ -16,7 +16,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
 from rlgym_bridge.compare.simulate.window_errors import between
-from rlgym_bridge.compare.simulate.windows import thinned
+from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs, TimeBase
 
@@ -227,9 +227,6 @@ def choose_windows(scene: TimedRecording, car: int, windows: int) -> list[tuple[
         off = np.abs(track.times[ends] - track.times - _AFTER)
         fits = (off < _AFTER / 2) if trial else (off < _AFTER / 5) & (np.arange(len(ends)) > 0)
         fits &= touched[track.rows[ends]] == touched[track.rows]
-        last = -np.inf
-        for start in np.flatnonzero(fits).tolist():
-            if track.times[start] >= last + _AFTER / 2:
-                found.append((track, start, int(ends[start])))
-                last = track.times[start]
+        begins = spaced(track.times, fits, _AFTER / 2)
+        found += [(track, start, int(ends[start])) for start in begins]
     return thinned(found, windows)

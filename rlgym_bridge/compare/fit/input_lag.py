@@ -14,7 +14,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
 from rlgym_bridge.compare.simulate.window_errors import between
-from rlgym_bridge.compare.simulate.windows import thinned
+from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
 
@@ -224,9 +224,6 @@ def _choose(scene: TimedRecording, body: int, windows: int) -> list[tuple[Track,
         # What is pressed late in a window shows little of when it acts.
         fits &= total[track.rows[middle]] > total[track.rows]
         fits &= touched[track.rows[ends]] == touched[track.rows]
-        last = -np.inf
-        for start in np.flatnonzero(fits).tolist():
-            if track.times[start] >= last + _AFTER / 2:
-                found.append((track, start, int(ends[start])))
-                last = track.times[start]
+        begins = spaced(track.times, fits, _AFTER / 2)
+        found += [(track, start, int(ends[start])) for start in begins]
     return thinned(found, windows)

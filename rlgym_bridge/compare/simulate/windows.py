@@ -76,6 +76,22 @@ def starts(track: Track, every: float) -> np.ndarray:
     return found
 
 
+def spaced(times: np.ndarray, fits: np.ndarray, gap: float) -> list[int]:
+    """Return the moments that fit, each some time after the one before.
+
+    Args:
+        times: `(n,)` ticks, rising.
+        fits: `(n,)` bool, at which moments a window may begin.
+        gap: Least ticks between two windows' beginnings.
+    """
+    found, last = [], -np.inf
+    for start in np.flatnonzero(fits).tolist():
+        if times[start] >= last + gap:
+            found.append(start)
+            last = times[start]
+    return found
+
+
 def thinned(found: list[T], most: int) -> list[T]:
     """Return at most so many of some windows, evenly."""
     kept = np.linspace(0, len(found) - 1, min(len(found), most)).astype(int)
