@@ -33,7 +33,7 @@ CONSTANTS: Final = {
 """What can be changed, under the names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
 
 RULES_KEY: Final = "rules"
-"""Names the game's rules beside the constants: rocketsim, game, or names with commas."""
+"""Names the game's rules beside the constants: rocketsim, default, game, or names with commas."""
 
 _LEAST, _MOST = 0.01, 100.0  # of a multiple; beyond them nothing that can be played
 _Multiple = Annotated[
@@ -94,12 +94,12 @@ def parse_physics(table: object) -> dict[str, Spread]:
 
 
 def rules_in(table: object) -> str:
-    """Return the rules of the game that a table [physics] names; rocketsim, for none, where it does not.
+    """Return the rules of the game that a table [physics] names; default where it does not.
 
     Raises:
         ValueError: They are no text. Whether they are known, `game_rules.parse_rules` says.
     """
-    rules = table.get(RULES_KEY, "rocketsim") if isinstance(table, Mapping) else "rocketsim"
+    rules = table.get(RULES_KEY, "default") if isinstance(table, Mapping) else "default"
     if not isinstance(rules, str):
         raise ValueError(f"rules in [physics] is {rules!r}, expected a text, such as 'game'")
     return rules

@@ -57,7 +57,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
 
 def test_rules_stand_beside_the_constants(tmp_path: Path) -> None:
     assert parse_physics({"rules": "game", "gravity": 1}) == {"gravity": Spread(1.0, 1.0, 1.0)}
-    assert rules_in({"rules": "game"}) == "game" and rules_in({}) == "rocketsim"
+    assert rules_in({"rules": "game"}) == "game" and rules_in({}) == "default"
     file = tmp_path / "physics.toml"
     file.write_text('[physics]\nrules = "thrust"\n')
     assert read_rules(file) == "thrust"

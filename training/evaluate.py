@@ -93,6 +93,7 @@ def evaluate(
     action_delay: Sequence[int] | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
+    rules: str = "default",
 ) -> Evaluation:
     """Let A and B play, half of the matches from each side.
 
@@ -107,6 +108,7 @@ def evaluate(
         action_delay: Ticks after which the actions of A and of B act, in place of the folders' own.
         allow_modules: Modules that the folders may name.
         processes: At once.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
 
     Raises:
         ValueError: The number of matches is odd or below 2; else as `play_matches`.
@@ -123,7 +125,7 @@ def evaluate(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
                 team_size=team_size, selection=selection,
                 action_delay=action_delay[::-1] if swapped and action_delay else action_delay,
-                allow_modules=allow_modules,
+                allow_modules=allow_modules, rules=rules,
             )
             for swapped, size, one in jobs
         ]  # fmt: skip

@@ -43,6 +43,10 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         help="processes that play at the same time (default: 2)",
     )
     parser.add_argument(
+        "--rules", type=shared.checked_rules, default="default", metavar="RULES",
+        help="rules of the game to play by, as for rlgym-bridge match (default: %(default)s, as in training)",
+    )  # fmt: skip
+    parser.add_argument(
         "--allow-modules", action="append", default=[], metavar="M",
         help="a Python module of yours that policy folders may import from; may be repeated",
     )  # fmt: skip
@@ -58,5 +62,5 @@ def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
     """
     if options.allow_modules:
         add_module_folders(Path.cwd())
-    found = {name: getattr(options, name) for name in ("seconds", "seed", "processes")}
+    found = {name: getattr(options, name) for name in ("seconds", "seed", "processes", "rules")}
     return found | {"allow_modules": [*options.allow_modules, *itertools.chain(*map(run_modules, named))]}

@@ -22,6 +22,7 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.state import MatchState
 
@@ -127,6 +128,7 @@ def play_matches(
     selection: str | None = None,
     action_delay: Sequence[int] | None = None,
     allow_modules: Sequence[str] = (),
+    rules: str = "default",
 ) -> MatchTotals:
     """Play some matches at once.
 
@@ -140,11 +142,12 @@ def play_matches(
         selection: `"sample"` or `"argmax"` in place of the folders' own.
         action_delay: Ticks after which the actions of blue and of orange act, in place of the folders' own.
         allow_modules: Modules that the folders may name.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
 
     Raises:
         FileNotFoundError: A folder is not there.
-        ValueError: A policy cannot be read; the two differ in tick skip; a delay is below 0; they were
-            trained for other team sizes.
+        ValueError: A rule is unknown, a delay below 0, or a policy cannot be read or plays at another pace or
+            with other team sizes.
     """
     hitboxes = check_players((blue, orange), team_size, action_delay)
     player_specs = [load_player(one, allow_modules, selection) for one in (blue, orange)]
@@ -155,14 +158,12 @@ def play_matches(
         _side(player_spec, one, seed + number, matches)
         for number, (player_spec, one) in enumerate(zip(player_specs, seats, strict=True))
     ]
-    arenas = Arenas(matches, team_size, team_size, seed=seed)
-    random = np.random.default_rng((seed, 2))
-    goals = np.zeros((matches, 2), np.int64)
-    touches = np.zeros((matches, 2 * team_size), np.int64)
+    arenas = Arenas(matches, team_size, team_size, seed=seed, rules=parse_rules(rules))
+    random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
+    goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
     counter = TouchCounter(*touches.shape)
     _kick_off(arenas, sides, np.arange(matches), hitboxes, random)
     lates = np.tile(np.repeat(delays, team_size), (matches, 1))
-    tick, end = 0, round(seconds * TICKS_PER_SECOND)
     while tick < end:
         parts = [side.rows(arenas.state) for side in sides]
         arenas.step(np.concatenate(parts, 1), lates)

@@ -50,6 +50,7 @@ def rate(
     team_size: int | None = None,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
+    rules: str = "default",
 ) -> list[Rating]:
     """Let policies play their neighbours in the list and the last one, and rate them all.
 
@@ -61,6 +62,7 @@ def rate(
         team_size: Cars a team; None for what they were trained for.
         allow_modules: Modules that the folders may name.
         processes: At once.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
 
     Returns:
         In the order of `players`.
@@ -76,7 +78,7 @@ def rate(
     for number, (a, b) in enumerate(pairs):
         found = evaluate(
             a, b, matches, seconds=seconds, seed=1000 * seed + number, team_size=team_size,
-            allow_modules=allow_modules, processes=processes,
+            allow_modules=allow_modules, processes=processes, rules=rules,
         )  # fmt: skip
         outcomes += [(a, b, lead) for lead in found.leads.tolist()]
     Random(seed).shuffle(outcomes)  # a rating trusts what comes last most

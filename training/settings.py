@@ -11,7 +11,7 @@ from msgspec import Meta
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.policy.manifest import MOST_TICKS
-from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
+from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
@@ -206,14 +206,14 @@ def hitbox_number(settings: TrainingSettings) -> int:
 
 
 def _physics(table: object) -> dict[str, Any]:
-    """Return the table [physics] with all that its constants leave out, and its rules where it names any.
+    """Return the table [physics] with all that its constants leave out, and rules that are not the default.
 
     Raises:
         ValueError: A constant or a rule is not as it should be.
     """
     found: dict[str, Any] = {name: one._asdict() for name, one in parse_physics(table).items()}
     rules = parse_rules(rules_in(table))
-    return {RULES_KEY: describe_rules(rules)} | found if rules else found
+    return {RULES_KEY: describe_rules(rules)} | found if rules != DEFAULT else found
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:

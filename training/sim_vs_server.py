@@ -37,6 +37,7 @@ def over_the_server(
     seed: int = 0,
     allow_modules: Sequence[str] = (),
     processes: int = 2,
+    rules: str = "default",
 ) -> Evaluation:
     """Let A and B play 1v1 over the match server, in turn from each side.
 
@@ -48,6 +49,7 @@ def over_the_server(
         seed: Of the first match; the others' follow.
         allow_modules: Modules that the folders may name.
         processes: Matches at once.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
 
     Raises:
         RuntimeError: A match failed; the message is the command's.
@@ -55,7 +57,8 @@ def over_the_server(
 
     def play(number: int) -> tuple[list[int], list[int], float]:
         swapped = number % 2 == 1
-        found = _server_match(*((b, a) if swapped else (a, b)), seconds, seed + number, allow_modules)
+        players = (b, a) if swapped else (a, b)
+        found = _server_match(*players, seconds, seed + number, allow_modules, rules)
         goals, touches = list(found["score"]), [bot["touches"] for bot in found["bots"]]
         if swapped:
             goals.reverse()
@@ -96,7 +99,7 @@ def _counts(found: Evaluation) -> np.ndarray:
 
 
 def _server_match(
-    blue: str, orange: str, seconds: float, seed: int, allow_modules: Sequence[str]
+    blue: str, orange: str, seconds: float, seed: int, allow_modules: Sequence[str], rules: str
 ) -> dict[str, Any]:
     allowed = ["--allow-modules", *allow_modules] if allow_modules else []
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +108,7 @@ def _server_match(
             [
                 sys.executable, "-m", "rlgym_bridge.cli", "match", "--blue", blue, "--orange", orange,
                 "--pace", "lockstep", "--seconds", str(seconds), "--max-overtime", "0",
-                "--seed", str(seed), "--quiet", "--json", str(result),
+                "--seed", str(seed), "--rules", rules, "--quiet", "--json", str(result),
                 *allowed,
             ],
             capture_output=True, text=True, check=False,

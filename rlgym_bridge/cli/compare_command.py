@@ -81,7 +81,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", default=AUTO, metavar="RULES",
         help="rules of the game to simulate with: auto for those that the recording shows, rocketsim for "
-        f"none, game for all, or names with commas: {', '.join(RULES)} (default: %(default)s)",
+        "none, default for those of matches and training, game for all, or names with commas: "
+        f"{', '.join(RULES)} (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page"

@@ -17,7 +17,7 @@ from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics, read_rules
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.rules import LONGEST_SECONDS
-from rlgym_bridge.sim.game_rules import RULES, parse_rules
+from rlgym_bridge.sim.game_rules import DEFAULT, RULES, parse_rules
 from rlgym_bridge.user_input.text_files import escape_controls, explain_unreadable
 
 
@@ -124,15 +124,15 @@ def add_physics_option(parser: argparse.ArgumentParser) -> None:
         help="play with the constants in the table [physics] of a TOML file, as compare --fit writes it",
     )  # fmt: skip
     parser.add_argument(
-        "--rules", type=_rules, metavar="RULES",
+        "--rules", type=checked_rules, metavar="RULES",
         help="rules of the game to play by: rocketsim for none, game for all, or names with commas: "
-        f"{', '.join(RULES)} (default: those of --physics, else rocketsim); a tick with all takes several "
-        "times as long",
+        f"{', '.join(RULES)} (default: those of --physics, else {','.join(DEFAULT)}, as in training); a tick "
+        "with all takes several times as long",
     )  # fmt: skip
 
 
-def _rules(text: str) -> str:
-    """Return rules as they were given, if all of them are known."""
+def checked_rules(text: str) -> str:
+    """Return rules as they were given, if all of them are known; a type of options."""
     try:
         parse_rules(text)
     except ValueError as error:
@@ -161,9 +161,9 @@ def rules_of(options: argparse.Namespace) -> str:
         ConfigError: The file is not as it should be.
     """
     if options.rules is not None or options.physics is None:
-        return options.rules or "rocketsim"
+        return options.rules or "default"
     try:
-        return _rules(read_rules(options.physics))
+        return checked_rules(read_rules(options.physics))
     except argparse.ArgumentTypeError as error:
         raise ConfigError(f"--physics: {options.physics}: {error}") from error
     except (OSError, ValueError) as error:

@@ -39,8 +39,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rules", default=AUTO, metavar="RULES",
-        help="rules of the game for --compare, as for the command compare: auto, rocketsim, game, or names "
-        "with commas (default: %(default)s, those that the recording shows)",
+        help="rules of the game for --compare, as for the command compare: auto, rocketsim, default, game, "
+        "or names with commas (default: %(default)s, those that the recording shows)",
     )  # fmt: skip
     parser.add_argument(
         "--save",

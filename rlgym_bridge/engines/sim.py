@@ -31,6 +31,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, to_rlgym
 from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.state import MatchState
 
 _BALL_REACH: Final = BALL_MAX_SPEED / TICKS_PER_SECOND  # uu in a tick
@@ -51,13 +52,15 @@ class SimEngine(BaseEngine):
             asked for, which a match leaves as they are. Otherwise all is set that RLGym's engine sets.
         seed: Of the places where demolished cars come back.
         tick_skip: Ticks for which a single row `(8,)` of a parser is held.
+        rules: The game's rules to step with, see `game_rules.parse_rules`. RocketSim alone is RLGym's engine;
+            training and matches have `"default"`.
 
     Attributes:
         tick_skip: As given.
 
     Raises:
         ValueError: `tick_skip` is no whole number of ticks, 1 or more, `rlbot_delay` neither True nor False,
-            or `seed` no whole number, 0 or more.
+            or `seed` no whole number, 0 or more. Or a rule is unknown.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class SimEngine(BaseEngine):
         as_in_a_match: bool = False,
         seed: int = 0,
         tick_skip: int = TICK_SKIP,
+        rules: str = "rocketsim",
     ) -> None:
         super().__init__(tick_skip)
         if not isinstance(rlbot_delay, bool | np.bool_):
@@ -76,6 +80,7 @@ class SimEngine(BaseEngine):
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed is {seed!r}, expected a whole number, 0 or more")
         self._delay, self._as_in_a_match, self._seed = rlbot_delay, as_in_a_match, seed
+        self._rules = parse_rules(rules)
         self._arenas: Arenas | None = None
         self._agents: list[Hashable] = []
 
@@ -114,7 +119,7 @@ class SimEngine(BaseEngine):
         match = checked_state(desired_state)
         sizes = match.layout.blue, match.layout.orange
         if self._arenas is None or self._arenas.state.layout is not match.layout:
-            self._arenas = Arenas(1, *sizes, seed=self._seed)
+            self._arenas = Arenas(1, *sizes, seed=self._seed, rules=self._rules)
         if self._as_in_a_match:
             match = _as_a_match_sets(match, self._arenas.state.car_is_supersonic)
         self._arenas.put([0], match)

@@ -9,10 +9,12 @@ from rlbot import flat
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import HITBOX_OF_BODY
 from rlgym_bridge.policy.fingerprint import action_space
+from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
+from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.state import MatchState
 
 _ENDLESS: Final = 1e6  # s
@@ -31,7 +33,8 @@ def begin(team_size: int, seed: int, hitbox: int) -> Match:
         for car in range(2 * team_size)
     ]
     cars = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
-    return Match(cars, course=Course(regulation=_ENDLESS, skip_replays=True), seed=seed)
+    course = Course(regulation=_ENDLESS, skip_replays=True)
+    return Match(cars, course=course, physics=Physics(rules=DEFAULT), seed=seed)
 
 
 def shot(random: np.random.Generator) -> flat.DesiredGameState:
@@ -48,6 +51,8 @@ def read(match: Match, hitbox: int) -> MatchState:
     simulation = match.simulation
     cars = simulation.cars
     state = read_arena(ArenaReader(simulation.arena, cars, [hitbox] * len(cars), counts_touches=False))
+    for car, own in enumerate(cars):  # the rule `thrust` lifts it while a tick is made
+        state.car_controls[0, car, 0] = own.get_controls().throttle
     state.frame[0], state.phase[0] = match.frame, match.referee.phase
     return state
 

@@ -65,6 +65,8 @@ class Recording:
         mutators: What differs from the mode's rules and RocketSim cannot be told, for people.
         ball_target_speed: `(rows,)` uu/s that Heatseeker's ball aims at, 0 where it was not told; empty where
             it is never told.
+        rules: The game's rules that a match server played by, see `game_rules.parse_rules`; empty where they
+            were not told.
     """
 
     source: str
@@ -82,6 +84,7 @@ class Recording:
     mode: str = "Soccar"
     mutators: list[str] = field(default_factory=list)
     ball_target_speed: np.ndarray = field(default_factory=lambda: np.empty(0))
+    rules: str = ""
 
     def __post_init__(self) -> None:
         """Make sure that the parts fit each other.

@@ -9,8 +9,9 @@ import RocketSim as rsim
 from rlgym_bridge.game import BOOST_PER_SECOND, GRAVITY, KICKOFF_BOOST
 from rlgym_bridge.server.modes import SOCCAR, Mode
 from rlgym_bridge.sim.arena import scale_constants, set_mutators
+from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_rules import ROCKETSIM
-from rlgym_bridge.sim.ruled_arena import RuledArena, use_game_thrust
+from rlgym_bridge.sim.ruled_arena import stepper
 
 
 @dataclass(frozen=True)
@@ -66,4 +67,4 @@ class Physics:
 
     def stepper(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> Callable[[int], None]:
         """Return what steps an arena by some ticks: with the rules, or RocketSim itself at its own speed."""
-        return RuledArena(arena, cars, self.rules).step if self.rules else arena.step
+        return stepper(arena, cars, self.rules)

@@ -56,7 +56,8 @@ class MatchServer:
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
-        rules: The game's rules to play by, see `game_rules.parse_rules`: rocketsim for none, game for all.
+        rules: The game's rules to play by, see `game_rules.parse_rules`: rocketsim for none, default for
+            those of training, game for all.
 
     Attributes:
         host: Address it listens on.
@@ -88,7 +89,7 @@ class MatchServer:
         impairments: Impairments | None = None,
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
-        rules: str = "rocketsim",
+        rules: str = "default",
     ) -> None:
         """Check the settings and open the port."""
         self._settings = HostSettings(

@@ -127,7 +127,7 @@ def course_of(
 def physics_of(
     configuration: flat.MatchConfiguration,
     constants: Mapping[str, Spread] | None = None,
-    rules: str = "rocketsim",
+    rules: str = "default",
 ) -> Physics:
     """Return mode and mutators of a match in RocketSim's units.
 

@@ -10,17 +10,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import control_of, write_arena
+from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR, lacks_throttle
 from rlgym_bridge.sim.columns import EXTRA_FIELDS, ArenaColumns
 from rlgym_bridge.sim.control_queues import ControlQueues
 from rlgym_bridge.sim.game_rules import ROCKETSIM
-from rlgym_bridge.sim.ruled_arena import GAME_BOOST_AIR, RuledArena
+from rlgym_bridge.sim.ruled_arena import stepper
 from rlgym_bridge.state import MatchState
 
 _MOST_CONTROLS = 10_000  # rows remembered as RocketSim's controls
 _AT_ONCE = 8  # arenas stepped before they are read: a step empties the caches; 5 % quicker than one by one
+_THROTTLE, _BOOST = CONTROL_NAMES.index("throttle"), CONTROL_NAMES.index("boost")
 _ROW_BYTES = np.dtype((np.void, 32))  # a row as a key: 8 float32
 
 
@@ -37,7 +39,8 @@ class Arenas:
         reads: Attributes of `MatchState` that are read; None for all. Of `EXTRA_FIELDS` only these
             are filled, and `known` is 0 for the others.
         seed: Of the respawns.
-        rules: Names of the game's rules to step with.
+        rules: Names of the game's rules to step with; `thrust` alone costs nothing as long as every row that
+            boosts has throttle 1.
 
     Attributes:
         state: All matches after the latest `put` or `step`, derived fields included. `frame` counts each
@@ -62,6 +65,7 @@ class Arenas:
         self._arenas = [arena for arena, _ in made]
         self._players = [cars for _, cars in made]
         self._rules = rules
+        self._quick = rules == {"thrust"}  # no row was seen yet that boosts with less than full throttle
         self._steps: list[Callable[[int], None]] = [arena.step for arena in self._arenas]
         self._factors: dict[int, dict[str, float]] = {}  # of matches with other constants
         if "thrust" in rules:
@@ -102,12 +106,13 @@ class Arenas:
                 self._renew(match, desired, row)
                 cars = write_arena(self._arenas[match], desired, row, factors)
             self._players[match] = cars
-            arena = self._arenas[match]
-            self._steps[match] = RuledArena(arena, cars, self._rules).step if self._rules else arena.step
             self._rows[match].clear()
             self._rows[match].update((car.id, number) for number, car in enumerate(cars))
             self._ids[match] = [car.id for car in cars]
             self._queues.begin(match, desired.car_controls[row])
+            self._choose_step(match)
+        held = desired.car_controls
+        self._note_throttle(bool(((held[..., _BOOST] > 0) & (held[..., _THROTTLE] != 1)).any()))
         self.state.buffer[matches] = desired.buffer
         self._columns.mark_unknown()
         self._touched.clear()
@@ -174,9 +179,28 @@ class Arenas:
         except KeyError:
             if len(known) >= _MOST_CONTROLS:
                 known.clear()
-            for key in set(keys).difference(known):
-                known[key] = control_of(np.frombuffer(key, np.float32).tolist())
+            new = {
+                key: control_of(np.frombuffer(key, np.float32).tolist())
+                for key in set(keys).difference(known)
+            }
+            known.update(new)
+            self._note_throttle(any(map(lacks_throttle, new.values())))
             return keys, [known[key] for key in keys]
+
+    def _note_throttle(self, lacks: bool) -> None:
+        """Look at the throttle in every step from the first row on that boosts with less than all of it.
+
+        Up to then the constant of the rule `thrust` is exact. With a lookup table it always is.
+        """
+        if lacks and self._quick:
+            self._quick = False
+            for match in range(len(self._arenas)):
+                self._choose_step(match)
+
+    def _choose_step(self, match: int) -> None:
+        """Choose what steps a match: RocketSim itself where that is exact."""
+        arena, cars = self._arenas[match], self._players[match]
+        self._steps[match] = arena.step if self._quick else stepper(arena, cars, self._rules)
 
     def _coming_back(self, ticks: int) -> dict[int, list[tuple[int, int]]]:
         """Return the cars of each match whose wrecks come back within some ticks: tick and row.

@@ -70,6 +70,9 @@ RULES: Final = {
 ROCKETSIM: Final[frozenset[str]] = frozenset()
 """RocketSim as it is: no rule."""
 
+DEFAULT: Final = frozenset({"thrust"})
+"""What training, matches and parity use where nothing else is named: rules that need no loop over ticks."""
+
 GAME: Final = frozenset(RULES)
 """The game's own physics, as far as it is known."""
 
@@ -78,8 +81,8 @@ def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
     """Return rules by their names.
 
     Args:
-        given: `"rocketsim"` for none, `"game"` for the game's own, or names of `RULES`: as a list, or as one
-            text with commas between them.
+        given: `"rocketsim"` for none, `"default"` for `DEFAULT`, `"game"` for the game's own, or names of
+            `RULES`: as a list, or as one text with commas between them.
 
     Raises:
         ValueError: A name is unknown.
@@ -89,17 +92,19 @@ def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
     for name in names:
         if name == "game":
             found |= GAME
+        elif name == "default":
+            found |= DEFAULT
         elif name in RULES:
             found.add(name)
         elif name != "rocketsim":
             raise ValueError(
-                f"rule {name!r} is unknown, expected rocketsim, game, or some of {', '.join(RULES)}"
+                f"rule {name!r} is unknown, expected rocketsim, default, game, or some of {', '.join(RULES)}"
             )
     return frozenset(found)
 
 
 def describe_rules(rules: frozenset[str]) -> str:
-    """Return rules as one text that `parse_rules` reads: rocketsim, game, or names with commas."""
-    if rules == GAME:
-        return "game"
+    """Return rules as one text that `parse_rules` reads: rocketsim, default, game, or names with commas."""
+    if rules in (GAME, DEFAULT):
+        return "game" if rules == GAME else "default"
     return ",".join(name for name in RULES if name in rules) or "rocketsim"

@@ -6,13 +6,14 @@ rounded. What the rules do not reach stays RocketSim's.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 import RocketSim as rsim
 
+from rlgym_bridge.sim.boost_thrust import ThrustArena, lift_throttle
 from rlgym_bridge.sim.car_contact import CarBox, boxes_touch
 from rlgym_bridge.sim.game_car import CarConstants, GameCar
 from rlgym_bridge.sim.struck_cars import StruckCars
@@ -22,9 +23,6 @@ _LINEAR, _SPIN = 100.0, 10000.0  # quanta per uu/s and per rad/s [captures of 20
 _OFFSET: Final = 0.1  # of a quantum [the same]
 _NOT_PRINTED: Final = 0.2  # of a quantum: a value of six digits may lack the offset
 _PLACES: Final = 2  # decimals of a position in uu [the same]
-GAME_BOOST_AIR: Final = 991.667 / 1058.333
-"""Multiple of RocketSim's `boost_accel_air`, beside which throttle adds 66.67 uu/s^2."""
-
 _NEAR: Final = 190.0  # uu: two cars whose places are farther apart do not touch [hitboxes of RocketSim]
 _CAR_RULES: Final = frozenset(("wheels", "jump", "dodge", "bump"))
 _CUT_RULES: Final = frozenset(("velocity_cut", "position_rounding"))
@@ -47,6 +45,7 @@ class RuledArena:
         self._has_game_cars = bool(rules & _CAR_RULES)
         self._cuts, self._rounds = "velocity_cut" in rules, "position_rounding" in rules
         self._thrust, self._needs_loop = "thrust" in rules, bool(rules & (_CAR_RULES | _CUT_RULES))
+        self._quick_step = stepper(arena, cars, rules & {"thrust"})
         self._configs = [car.get_config() for car in cars]
         self._game_cars = [GameCar(config, rules) for config in self._configs]
         self._struck = StruckCars(self._configs, "bump" in rules)
@@ -58,8 +57,8 @@ class RuledArena:
 
     def step(self, ticks: int = 1) -> None:
         """Step the arena with the cars' controls."""
-        if not self._needs_loop and not self._thrust:
-            self.arena.step(ticks)
+        if not self._needs_loop:
+            self._quick_step(ticks)
             return
         for _ in range(ticks):
             self._tick()
@@ -67,27 +66,13 @@ class RuledArena:
     def _tick(self) -> None:
         before = [car.get_state() for car in self.cars]
         controls = [car.get_controls() for car in self.cars]
-        lifted = self._lift_throttle(before, controls) if self._thrust else []
+        lifted = lift_throttle(self.cars, before, controls) if self._thrust else []
         self.arena.step(1)
         for number in lifted:
             self.cars[number].set_controls(controls[number])
-        if self._needs_loop:
-            self._correct_cars(before, controls)
-            if self._cuts or self._rounds:
-                self._correct_ball()
-
-    def _lift_throttle(
-        self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls]
-    ) -> list[int]:
-        """Give full throttle to cars that boost; return which."""
-        lifted = []
-        for number, (state, control) in enumerate(zip(before, controls, strict=True)):
-            if control.boost and control.throttle != 1 and state.boost > 0:
-                full = self.cars[number].get_controls()
-                full.throttle = 1.0
-                self.cars[number].set_controls(full)
-                lifted.append(number)
-        return lifted
+        self._correct_cars(before, controls)
+        if self._cuts or self._rounds:
+            self._correct_ball()
 
     def _correct_cars(self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls]) -> None:
         ends = [car.get_state() for car in self.cars]
@@ -158,6 +143,19 @@ class RuledArena:
             state.pos = rsim.Vec(*[round(part, _PLACES) for part in state.pos.as_tuple()])
 
 
+def stepper(arena: rsim.Arena, cars: Sequence[rsim.Car], rules: frozenset[str]) -> Callable[[int], None]:
+    """Return the quickest function that steps an arena by some ticks with rules.
+
+    Args:
+        arena: The arena; with `thrust` among the rules its mutators need `use_game_thrust`.
+        cars: Its cars.
+        rules: Names of rules; without any RocketSim steps itself.
+    """
+    if rules == {"thrust"}:
+        return ThrustArena(arena, cars).step
+    return RuledArena(arena, cars, rules).step if rules else arena.step
+
+
 def cut(value: float, quanta: float) -> float:
     """Cut a component of a velocity towards zero, as the game does after every tick.
 
@@ -188,17 +186,6 @@ def nearest_cut(values: np.ndarray, quanta: float) -> np.ndarray:
     whole = np.round(size - _OFFSET)
     near = (np.abs(size - _OFFSET - whole) < _NOT_PRINTED) & (whole >= 0) & (values != 0)
     return np.asarray(np.where(near, np.copysign((whole + _OFFSET) / quanta, values), values))
-
-
-def use_game_thrust(config: rsim.MutatorConfig, rules: frozenset[str]) -> None:
-    """Change the boost's acceleration in the air where the rule `thrust` is among some.
-
-    Args:
-        config: Mutators of an arena, changed in place; set them afterwards.
-        rules: Names of rules.
-    """
-    if "thrust" in rules:
-        config.boost_accel_air *= GAME_BOOST_AIR
 
 
 def _hit_ball(after: rsim.CarState, arena: rsim.Arena) -> bool:

@@ -14,7 +14,9 @@ import RocketSim as rsim
 
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
+from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_modes import PLAYED_MODES, mode_number
+from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.sim.shadow_car import (
     BODY_NUMBERS,
     BOOST,
@@ -54,7 +56,7 @@ class Shadow:
 
     def __init__(self, state: MatchState, mode: str = "Soccar") -> None:
         self._mode = mode_number(mode)
-        self._take(state, *make_arena(*_line_up(state), self._mode))
+        self._take(state, *_arena_of(_line_up(state), self._mode))
 
     def replace_cars(self, state: MatchState) -> None:
         """Replace the cars by those of another state, in the same arena: a new one takes 40 ms and more.
@@ -70,7 +72,7 @@ class Shadow:
         try:
             arena, cars = self._arena, place_cars(self._arena, *line_up)
         except RuntimeError:  # the pinned order did not come up in this one
-            arena, cars = make_arena(*line_up, self._mode)
+            arena, cars = _arena_of(line_up, self._mode)
         self._take(state, arena, cars)
 
     def _take(self, state: MatchState, arena: rsim.Arena, cars: list[rsim.Car]) -> None:
@@ -169,6 +171,15 @@ class Shadow:
 def _line_up(state: MatchState) -> tuple[list[int], list[int]]:
     """Return team and hitbox of each car, as RocketSim takes them."""
     return state.car_team[0].astype(int).tolist(), state.car_hitbox[0].astype(int).tolist()
+
+
+def _arena_of(line_up: tuple[list[int], list[int]], mode: int) -> tuple[rsim.Arena, list[rsim.Car]]:
+    """Make an arena with the default rules of matches, as far as a constant has them."""
+    arena, cars = make_arena(*line_up, mode)
+    mutators = arena.get_mutator_config()
+    use_game_thrust(mutators, DEFAULT)
+    set_mutators(arena, mutators)
+    return arena, cars
 
 
 def _is_possible(body: tuple[float, ...]) -> bool:

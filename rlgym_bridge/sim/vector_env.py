@@ -65,7 +65,7 @@ class VectorEnv:
         hitbox: Of all cars, `game.HITBOXES`.
         constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
             own where they are not named.
-        rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none, and fastest.
+        rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none.
         seed: Of kickoffs, respawns and drawn delays.
         also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
 
@@ -93,7 +93,7 @@ class VectorEnv:
         own_delays: np.ndarray | None = None,
         hitbox: int = 0,
         constants: Mapping[str, Spread] | None = None,
-        rules: str = "rocketsim",
+        rules: str = "default",
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:

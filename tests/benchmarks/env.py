@@ -66,7 +66,7 @@ def ours(team_size: int, seconds: float, seed: int = 0, matches: int = _MATCHES)
 @lru_cache(maxsize=1)
 def _env(team_size: int, seed: int, matches: int) -> VectorEnv:
     """Make an environment, which takes longer than to measure it."""
-    env = VectorEnv(matches, components, (team_size, team_size), seed=seed)
+    env = VectorEnv(matches, components, (team_size, team_size), seed=seed, rules="rocketsim")
     env.reset()
     return env
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,13 @@ from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
-from rlgym_bridge.sim.arena import make_arena, scale_constants
+from rlgym_bridge.sim.arena import make_arena, place_cars, scale_constants
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
-from rlgym_bridge.sim.game_rules import GAME, ROCKETSIM, parse_rules
+from rlgym_bridge.sim.boost_thrust import use_game_thrust
+from rlgym_bridge.sim.game_rules import DEFAULT, GAME, ROCKETSIM, parse_rules
 from rlgym_bridge.sim.ruled_arena import RuledArena
 from rlgym_bridge.state import MatchState
+from tests.support.false_alarms import alarms
 from tests.support.real_data import COLUMNS, real
 
 Adjust = Callable[[rsim.MutatorConfig], None]
@@ -138,10 +141,60 @@ def test_late_inputs_are_not_taken_for_rules(rules: str) -> None:
     assert lag.ticks == 3 and found.rules == parse_rules(rules)
 
 
+def flown(rules: str, flights: int) -> Recording:
+    """Return flights of a car that boosts in the air with full throttle, each of a second."""
+    arena, (car,) = make_arena([0])
+    config = arena.get_mutator_config()
+    use_game_thrust(config, parse_rules(rules))
+    arena.set_mutator_config(config)
+    random, every = np.random.default_rng(0), 120
+    state = MatchState(1, 0, flights * every)
+    for row in range(len(state.buffer)):
+        if row % every == 0:
+            (car,) = place_cars(arena, [0])
+            reader, start = ArenaReader(arena, [car]), rsim.CarState()
+            start.pos, start.boost = rsim.Vec(*random.uniform(-1500, 1500, 2), 900), 100
+            start.rot_mat = rsim.Angle(*random.uniform(0, 0.5, 3)).as_rot_mat()
+            start.vel, start.is_on_ground = rsim.Vec(*random.uniform(-500, 500, 3)), False
+            start.wheels_with_contact = (False,) * 4
+            car.set_state(start)
+        car.set_controls(control_of([1, *[0] * 5, 1, 0]))
+        arena.step(1)
+        reader.read_into(state, row)
+    derive(state)
+    state.gravity[:] = 1
+    tick = np.arange(len(state.buffer))
+    there = np.ones(len(tick), bool)
+    return Recording(
+        "flown", state, tick, tick / 120, (tick // every).astype(np.int32), there, there[:, None]
+    )
+
+
+def test_thrust_is_shown_by_cars_that_boost_in_the_air() -> None:
+    assert fitted(flown("default", 16)).rules == DEFAULT
+    assert fitted(flown("rocketsim", 16)).rules == ROCKETSIM
+
+
+def test_rules_that_a_recording_has_written_down_are_used() -> None:
+    recording = replace(flown("default", 4), rules="default")
+    found = fitted(recording)
+    assert found.rules == DEFAULT and found.recorded and not found.tests
+    assert found.told() == "simulated with the default rules of matches (thrust), as the recording says"
+    assert not fitted(replace(recording, rules="of a later version")).recorded
+
+
+@pytest.mark.slow
+def test_a_match_of_the_default_rules_agrees() -> None:
+    (_, _, claims), *_ = alarms(2, 2, rules="default")
+    assert not claims
+
+
 def test_rules_that_are_asked_for_are_used_untested() -> None:
     recording = played("rocketsim", 4)
     found = compare_recordings(recording, windows=10, rules="velocity_cut,thrust").as_json()
-    assert found["fits"][0]["rules"] == {"used": "velocity_cut,thrust", "asked_for": True, "tests": []}
+    assert found["fits"][0]["rules"] == {
+        "used": "velocity_cut,thrust", "asked_for": True, "recorded": False, "tests": [],
+    }  # fmt: skip
     off = next(row for row in found["situations"] if row["name"] == "ball" and row["horizon_ticks"] == 60)
     assert off["p50"] > 0.05
     with pytest.raises(ValueError, match="rule 'fast' is unknown"):

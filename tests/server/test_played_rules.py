@@ -13,8 +13,8 @@ from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.rules import physics_of
 from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.sim.arena import make_arena
-from rlgym_bridge.sim.game_rules import GAME
-from rlgym_bridge.sim.ruled_arena import GAME_BOOST_AIR
+from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
+from rlgym_bridge.sim.game_rules import DEFAULT, GAME, ROCKETSIM
 from tests.support.stepped_match import kicked_off, match_of, player
 
 
@@ -91,5 +91,7 @@ def test_the_real_game_takes_no_rules(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_rules_go_with_a_configuration() -> None:
+    assert physics_of(match_of(player(0))).rules == DEFAULT
+    assert physics_of(match_of(player(0)), None, "rocketsim").rules == ROCKETSIM
     assert isinstance(match_of(player(0)), flat.MatchConfiguration)
     assert physics_of(match_of(player(0)), None, "game").rules == GAME

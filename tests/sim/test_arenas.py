@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import RocketSim as rsim
 
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.clock import Clock, Event, Timing
@@ -15,6 +16,7 @@ from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, write_arena
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.columns import EXTRA_FIELDS
+from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.state import KNOWN_FIELDS, MatchState
 from tests.support.reference_loop import FreshEngine
 from tests.support.states import kickoff, ram
@@ -226,6 +228,65 @@ def test_wrong_numbers_are_refused() -> None:
     for wrong in ([-1], [0.5]):
         with pytest.raises(ValueError, match="expected whole ticks, 0 or more"):
             started(1, 1).step(np.zeros((1, 2, 8, 8), np.float32), wrong)
+
+
+def boosting(rng: np.random.Generator) -> np.ndarray:
+    """Return rows of two cars that mostly boost, with any throttle, `(2, 8, 8)`."""
+    rows = np.float32(rng.uniform(-1, 1, (2, 1, 8)))
+    rows[..., 5:] = rng.random((2, 1, 3)) < (0.3, 0.8, 0.1)
+    return np.broadcast_to(rows, (2, 8, 8))
+
+
+class TickByTick:
+    """Steps an arena a tick at a time, with full throttle for every car that boosts."""
+
+    def __init__(self, arena: rsim.Arena, cars: list[rsim.Car]) -> None:
+        self.arena, self.cars, self.lifted = arena, cars, 0
+
+    def step(self, ticks: int) -> None:
+        for _ in range(ticks):
+            given = [car.get_controls() for car in self.cars]
+            for car in self.cars:
+                full = car.get_controls()
+                if full.boost and car.get_state().boost > 0:
+                    self.lifted += full.throttle != 1
+                    full.throttle = 1.0
+                    car.set_controls(full)
+            self.arena.step(1)
+            for car, controls in zip(self.cars, given, strict=True):
+                car.set_controls(controls)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 11])
+@pytest.mark.parametrize("table", [False, True], ids=["any throttle", "lookup table"])
+def test_thrust_is_that_of_stepping_tick_by_tick(delay: int, table: bool) -> None:
+    quick, slow = started(3, 1, rules=DEFAULT), started(3, 1, rules=DEFAULT)
+    ticked = [TickByTick(arena, cars) for arena, cars in zip(slow._arenas, slow._players, strict=True)]
+    slow._steps, slow._quick = [one.step for one in ticked], False
+    rng = np.random.default_rng(delay)
+    for step in range(60):
+        rows = held(rng, 3, 2).copy()
+        if not table and step % 20 >= 10:
+            rows[2] = boosting(rng)  # in one match alone
+        for one in (quick, slow):
+            one.step(rows, [delay] * 3)
+        assert quick.state.buffer.tobytes() == slow.state.buffer.tobytes()
+    assert (ticked[2].lifted > 0) is not table
+    by_itself = [step == arena.step for step, arena in zip(quick._steps, quick._arenas, strict=True)]
+    assert by_itself == [table] * 3
+
+
+def test_a_car_put_with_boost_and_no_throttle_has_the_games_thrust() -> None:
+    start = kickoffs(1, 2)
+    start.car_position[..., 2], start.car_controls[1, :, 6] = 900, 1
+    start.car_wheels_with_contact[:] = 0
+    derive(start)
+    arenas = Arenas(2, 1, 1, rules=DEFAULT)
+    arenas.put([0, 1], start)
+    arenas.step(np.broadcast_to(start.car_controls[:, :, None], (2, 2, 8, 8)))
+    speed = np.linalg.norm(arenas.state.car_linear_velocity[..., :2], axis=-1)
+    np.testing.assert_allclose(speed[0], 0, atol=0.1)
+    np.testing.assert_allclose(speed[1], 1058.33 * 8 / 120, rtol=2e-3)
 
 
 def test_changed_delays_cut_old_rows_or_hold_the_last() -> None:

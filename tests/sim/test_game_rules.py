@@ -10,9 +10,10 @@ import RocketSim as rsim
 
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of, read_arena, write_arena
+from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_car import CarConstants, GameCar
 from rlgym_bridge.sim.game_rules import GAME, RULES, describe_rules, parse_rules
-from rlgym_bridge.sim.ruled_arena import RuledArena, cut, use_game_thrust
+from rlgym_bridge.sim.ruled_arena import RuledArena, cut
 from rlgym_bridge.sim.wheel_forces import value_of
 from tests.support.states import kickoff
 
@@ -221,12 +222,12 @@ def test_without_rules_the_cars_tick_is_rocketsims(seed: int) -> None:
 def test_rules_are_read_by_name_and_written_as_they_were_given() -> None:
     assert parse_rules("rocketsim") == frozenset() and parse_rules("game") == GAME
     assert parse_rules("thrust, wheels") == parse_rules(["wheels", "thrust"])
-    for text in ("rocketsim", "game", "velocity_cut,thrust"):
+    for text in ("rocketsim", "default", "game", "velocity_cut,thrust"):
         assert describe_rules(parse_rules(text)) == text
     assert set(RULES) == GAME
 
 
 @pytest.mark.parametrize("given", ["gravity", "wheels,fast", ""])
 def test_unknown_and_excluding_rules_are_refused(given: str) -> None:
-    with pytest.raises(ValueError, match=r"rocketsim, game|exclude each other"):
+    with pytest.raises(ValueError, match=r"rocketsim, default, game|exclude each other"):
         parse_rules(given)

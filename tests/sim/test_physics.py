@@ -108,6 +108,15 @@ def test_matches_are_trained_by_the_games_rules_where_named() -> None:
         env(1, rules="fast")
 
 
+def test_training_has_the_thrust_of_matches_by_default() -> None:
+    one, plain = env(1), env(1, rules="rocketsim")
+    accelerations = []
+    for each in (one, plain):
+        each.reset(1)
+        accelerations.append(each._arenas._arenas[0].get_mutator_config().boost_accel_air)
+    assert accelerations == pytest.approx([991.667, 1058.333], rel=1e-5)
+
+
 def test_thrust_and_a_drawn_constant_multiply() -> None:
     one = env(1, rules="thrust", constants={"boost_accel_air": Spread(2.0, 2.0, 2.0)})
     one.reset(1)

@@ -14,6 +14,9 @@ from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars, scale_constants
 from rlgym_bridge.sim.arena_reader import ArenaReader, control_of
+from rlgym_bridge.sim.boost_thrust import use_game_thrust
+from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.sim.ruled_arena import stepper
 from rlgym_bridge.state import MatchState
 from tests.support.chaser_matches import TABLE
 from tests.support.planted_gaps import SCENE_SECONDS, Human, as_table, scatter, sent, timed
@@ -84,7 +87,9 @@ class Planted:
         return {"lost rows", "lost packets"}
 
 
-def plant(seed: int, kind: str | None = None, cars: int = 2, seconds: int = SECONDS) -> Planted:
+def plant(
+    seed: int, kind: str | None = None, cars: int = 2, seconds: int = SECONDS, rules: str = "rocketsim"
+) -> Planted:
     """Return a recording with one fault, all of it drawn by a seed.
 
     Args:
@@ -92,14 +97,15 @@ def plant(seed: int, kind: str | None = None, cars: int = 2, seconds: int = SECO
         kind: One of `KINDS`, or "nothing"; drawn where it is None.
         cars: In the match.
         seconds: Of play.
+        rules: The game's rules that it is played by; a match has them written down, a table does not.
     """
     random = np.random.default_rng(seed)
     kind = KINDS[int(random.integers(len(KINDS)))] if kind is None else kind
     form = _FORMS[int(random.integers(len(_FORMS)))]
     alter, text, names, factors = _fault(kind, random)
     meet = {"bump": "car", "ball mass": "ball", "hit force": "ball"}.get(kind, "")
-    recording = _play(random, cars, seconds, alter, factors, meet)
-    recording = replace(recording, source=f"seed {seed}")
+    recording = _play(random, cars, seconds, alter, factors, meet, parse_rules(rules))
+    recording = replace(recording, source=f"seed {seed}", rules=rules if form == "match" else "")
     if kind == "mirrored axis":
         recording = mirror(recording)
     lag, fast = 0, 0.0
@@ -244,6 +250,7 @@ def _play(
     alter: Alter | None,
     factors: dict[str, float],
     meet: str,
+    rules: frozenset[str],
 ) -> Recording:
     """Return every tick of a match of humans, the first half of the cars, against bots.
 
@@ -254,6 +261,7 @@ def _play(
     scatter(arena, placed, random)  # gravity does not reach a ball at rest
     mutators = arena.get_mutator_config()
     scale_constants(mutators, factors)
+    use_game_thrust(mutators, rules)
     arena.set_mutator_config(mutators)
     ticks = seconds * TICKS_PER_SECOND
     half = cars // 2
@@ -269,6 +277,7 @@ def _play(
             if meet:
                 _aim(placed[half], arena.ball if meet == "ball" else placed[0], random)
             bots.reset(range(half, cars), int(random.integers(1000)))
+            step = stepper(arena, placed, rules)
             reader = ArenaReader(arena, placed)
         elif tick % _SKIP == 0 and not meet:
             reader.read_into(now)
@@ -280,7 +289,7 @@ def _play(
         pressed[tick] = rows
         for car, row in zip(placed, rows if alter is None else alter(rows), strict=True):
             car.set_controls(control_of(row.tolist()))
-        arena.step(1)
+        step(1)
         reader.read_into(state, tick)
         stretch[tick] = tick // scene
     derive(state)

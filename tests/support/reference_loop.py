@@ -129,6 +129,7 @@ def play(players: Sequence[tuple[int, str]], seed: int, enough: Callable[[Watche
             seconds=3600,
             on_kickoff=watcher.on_kickoff,
             on_packet=watcher.on_packet,
+            rules="rocketsim",
         ) as server,
         contextlib.suppress(Enough),
     ):

@@ -34,6 +34,11 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
     assert check_settings(tomllib.loads(settings_as_toml(settings))) == settings
 
 
+def test_rules_are_kept_where_they_are_not_the_default() -> None:
+    assert check_settings({"physics": {"rules": "rocketsim"}}).physics == {"rules": "rocketsim"}
+    assert check_settings({"physics": {"rules": "thrust"}}) == check_settings({})
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -60,7 +65,7 @@ def test_what_is_printed_reads_back_as_the_same_settings() -> None:
         ("out", "", r"out is '', expected the name of a folder"),
         ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),
         ("fysics", {}, r"\[fysics\] is a table; the nearest is physics; settings stand outside"),
-        ("physics", {"rules": "fast"}, r"rule 'fast' is unknown, expected rocketsim, game"),
+        ("physics", {"rules": "fast"}, r"rule 'fast' is unknown, expected rocketsim, default, game"),
         ("a" * 999, 1, r"^a{200}\.\.\. = 1 is no setting"),
         ("gamma", "a" * 999, r'^gamma is "a{199}\.\.\., expected'),
         ("my", {"x": [1, float("nan")]}, r"x in \[my\] is \[1, nan\], expected a finite number"),

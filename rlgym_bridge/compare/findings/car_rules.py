@@ -15,6 +15,7 @@ from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, TRIAL, Track
 from rlgym_bridge.compare.simulate.window_errors import between
 from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.recording.recording import Inputs
+from rlgym_bridge.sim.game_rules import DEFAULT
 
 CAR_RULES: Final = ("thrust", "wheels", "jump", "dodge")
 """Rules that change a car which touches nothing; each is tested by what is lost without it."""
@@ -22,6 +23,7 @@ CAR_RULES: Final = ("thrust", "wheels", "jump", "dodge")
 _AFTER: Final = 60  # ticks of a window: a tick of lag of the wheels is 3 uu by then
 _LEAD: Final = 60.0  # ticks followed before
 _MOST: Final = 60  # windows of all cars
+_LEAST_GAIN_ALONE: Final = float(np.log(4.0))  # of `thrust`: 5 % less boost brings it 3.9 times as near
 _LAG_WINDOWS: Final = 60  # of each car, to fit the lag anew
 
 Window = tuple[int, Track, int, int]
@@ -56,7 +58,8 @@ def judge_car_rules(scene: TimedRecording, lag: LagFit) -> tuple[list[RuleTest],
             scene.lag, later = known, lag
     if first.shown is Shown.ABSENT and not scene.rules:  # RocketSim's own: one by one would cost seconds
         text = f"all rules for cars together: {first.text}"
-        tests = [RuleTest(rule, Shown.ABSENT, text) for rule in CAR_RULES]
+        tests = [RuleTest(rule, Shown.ABSENT, text) for rule in CAR_RULES if rule not in DEFAULT]
+        tests += [_judge_default(scene, windows, plain)]
     elif first.shown is Shown.SHOWN:
         tests = [
             judge_windows(rule, _errors(scene, windows, every - {rule}), full, RULE_LEVEL)
@@ -68,6 +71,16 @@ def judge_car_rules(scene: TimedRecording, lag: LagFit) -> tuple[list[RuleTest],
             for rule in CAR_RULES
         ]
     return tests, frozenset(test.rule for test in tests if test.shown is Shown.SHOWN), later
+
+
+def _judge_default(scene: TimedRecording, windows: Sequence[Window], plain: np.ndarray) -> RuleTest:
+    """Test the default rules of matches alone, by which most matches of our own server are played.
+
+    A boost that is weaker looks alike, so windows have to come four times as near.
+    """
+    (rule,) = DEFAULT
+    alone = _errors(scene, windows, scene.rules | DEFAULT)
+    return judge_windows(rule, plain, alone, RULE_LEVEL, _LEAST_GAIN_ALONE)
 
 
 def _fit_again(scene: TimedRecording, rules: frozenset[str], lag: LagFit) -> LagFit:

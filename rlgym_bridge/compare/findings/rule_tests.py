@@ -16,7 +16,7 @@ RULE_LEVEL: Final = LEVEL / 2 / (len(RULES) - 1)
 """Chance of a false claim on another rule: all of them together have the level of a comparison."""
 
 _TIE: Final = 0.01  # of the larger error: windows that differ by less tell nothing
-_LEAST_GAIN: Final = float(np.log(2.0))
+LEAST_GAIN: Final = float(np.log(2.0))
 """Median of the log of a rule's gain from which on it is shown: half of the windows come twice as near. Where
 something else is wrong, as an input that is too small, a rule may help a little in every window."""
 
@@ -53,12 +53,14 @@ class RulesFit:
     Attributes:
         rules: Their names; none is RocketSim alone.
         given: Whether they were asked for; otherwise the recording says them.
-        tests: What the recording shows of each rule; none where rules were asked for.
+        tests: What the recording shows of each rule; none where rules were asked for or written down.
+        recorded: Whether the recording has them written down, as those of the match server have.
     """
 
     rules: frozenset[str] = ROCKETSIM
     given: bool = False
     tests: list[RuleTest] = field(default_factory=list)
+    recorded: bool = False
 
     def of(self, rule: str) -> Shown:
         """Return what the recording shows of a rule; nothing where it was not tested."""
@@ -70,8 +72,12 @@ class RulesFit:
         used = f"simulated with the rules {name}" if self.rules else "simulated by RocketSim alone"
         if name == "game":
             used = "simulated with all rules of the game"
+        if name == "default":
+            used = f"simulated with the default rules of matches ({', '.join(self.rules)})"
         if self.given:
             return f"{used}, as asked for"
+        if self.recorded:
+            return f"{used}, as the recording says"
         alike: dict[tuple[Shown, str], list[str]] = {}
         for test in self.tests:
             alike.setdefault((test.shown, test.text), []).append(test.rule)
@@ -81,10 +87,13 @@ class RulesFit:
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON's types."""
         tests = [{"rule": test.rule, "shown": test.shown.value, "text": test.text} for test in self.tests]
-        return {"used": describe_rules(self.rules), "asked_for": self.given, "tests": tests}
+        used = {"used": describe_rules(self.rules), "asked_for": self.given, "recorded": self.recorded}
+        return used | {"tests": tests}
 
 
-def judge_windows(rule: str, without: np.ndarray, with_rule: np.ndarray, level: float) -> RuleTest:
+def judge_windows(
+    rule: str, without: np.ndarray, with_rule: np.ndarray, level: float, least_gain: float = LEAST_GAIN
+) -> RuleTest:
     """Test whether a rule brings windows nearer to what was recorded, half of them to half their error.
 
     Args:
@@ -92,6 +101,7 @@ def judge_windows(rule: str, without: np.ndarray, with_rule: np.ndarray, level: 
         without: `(windows,)` errors without it, uu, of windows that do not overlap.
         with_rule: The same with it.
         level: Chance of a false claim.
+        least_gain: Median of the log of the gain from which on a rule is shown.
     """
     differs = np.abs(without - with_rule) > _TIE * np.maximum(without, with_rule) + _EXACT
     before, after = without[differs], with_rule[differs]
@@ -102,6 +112,6 @@ def judge_windows(rule: str, without: np.ndarray, with_rule: np.ndarray, level: 
         f"nearer in {int((gain > 0).sum())} of {len(gain)} windows that it changes, median "
         f"{np.median(before):.2g} -> {np.median(after):.2g} uu"
     )
-    if np.median(gain) >= _LEAST_GAIN and flip_test(gain) < level:
+    if np.median(gain) >= least_gain and flip_test(gain) < level:
         return RuleTest(rule, Shown.SHOWN, text)
     return RuleTest(rule, Shown.ABSENT if flip_test(-gain) < level else Shown.UNTOLD, text)

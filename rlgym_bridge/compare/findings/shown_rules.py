@@ -10,6 +10,7 @@ from rlgym_bridge.compare.findings.velocity_digits import CHANCE, Digits, read_d
 from rlgym_bridge.compare.fit.input_lag import LagFit, fit_lag
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.recording.recording import TimeBase
+from rlgym_bridge.sim.game_rules import parse_rules
 
 _MOSTLY: Final = 0.5  # share of components that end as the cut has it
 _SELDOM: Final = 0.25  # share below which there is no cut, where enough components are known
@@ -28,15 +29,25 @@ def fit_rules(
     Args:
         scene: The recording, with its times.
         windows: Of each car, to fit the lag.
-        given: Rules to use; None for those that it shows.
+        given: Rules to use; None for those that it has written down, else for those that it shows.
     """
-    found = RulesFit(given, True) if given is not None else _find_ball_rules(scene)
+    found = RulesFit(given, True) if given is not None else _recorded_rules(scene) or _find_ball_rules(scene)
     scene.rules = found.rules
     lag = fit_lag(scene, windows)
     scene.lag = lag.of_rows(len(scene.recording.tick))
-    if given is None:
+    if not found.given and not found.recorded:
         lag = _find_car_rules(scene, found, lag)
     return lag, found
+
+
+def _recorded_rules(scene: TimedRecording) -> RulesFit | None:
+    """Return the rules that a recording has written down, if they are known."""
+    if not scene.recording.rules:
+        return None
+    try:
+        return RulesFit(parse_rules(scene.recording.rules), recorded=True)
+    except ValueError:  # of a later version: it is tested as all others
+        return None
 
 
 def _find_ball_rules(scene: TimedRecording) -> RulesFit:

@@ -27,9 +27,10 @@ from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
 from rlgym_bridge.sim.arena_reader import car_state, control_of
+from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.game_rules import ROCKETSIM
-from rlgym_bridge.sim.ruled_arena import RuledArena, nearest_cut, use_game_thrust
+from rlgym_bridge.sim.ruled_arena import RuledArena, nearest_cut
 
 Adjust = Callable[[rsim.MutatorConfig], None]
 

@@ -115,7 +115,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * SECOND,
         inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
-        mode=_mode(heads[1]),
+        mode=_mode(heads[1]), rules=str(contents.about.get("rules", "")),
     )  # fmt: skip
     for agent in sorted(
         {name[len(AGENTS) :].rpartition("/")[0] for name in contents.topics if name.startswith(AGENTS)}
