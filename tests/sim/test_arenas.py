@@ -276,7 +276,7 @@ def test_thrust_is_that_of_stepping_tick_by_tick(delay: int, table: bool) -> Non
     assert by_itself == [table] * 3
 
 
-def test_a_car_put_with_boost_and_no_throttle_has_the_games_thrust() -> None:
+def test_a_car_put_with_boost_alone_has_the_games_thrust() -> None:
     start = kickoffs(1, 2)
     start.car_position[..., 2], start.car_controls[1, :, 6] = 900, 1
     start.car_wheels_with_contact[:] = 0
