@@ -1,7 +1,7 @@
 """Measure where simulator and recorded game part, and why: `rlgym-bridge compare`."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,13 +18,15 @@ from rlgym_bridge.compare.findings.drift import WINDOWS
 from rlgym_bridge.compare.findings.sentences import (
     explain_difference,
     plural,
+    row_to_tell,
+    short,
     told_fit,
     told_unexplained,
 )
 from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS
 from rlgym_bridge.compare.findings.two_sets import LEVEL, against
-from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
+from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.output.fitted_settings import fit_as_toml
 from rlgym_bridge.compare.output.report import report, report_against
 from rlgym_bridge.compare.simulate.windows import HORIZONS
@@ -208,13 +210,27 @@ def _against(options: argparse.Namespace, console: Console) -> int:
 
 
 def _print(console: Console, found: Comparison) -> None:
+    """Print the sentences, what differs, the numbers, and how they were found, in this order."""
     console.print(f"[bold]{escape(explain_difference(found))}[/]", soft_wrap=True)
     _print_refused(console, found.refused)
+    for gap in found.gaps:
+        console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
+    for row in found.unexplained:
+        said = escape(told_unexplained(row))
+        console.print(f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]: {said}", soft_wrap=True)
+    if found.tells_nothing:
+        console.print(f"no situation has {LEAST_WINDOWS} windows: record more", soft_wrap=True)
+    _print_errors(console, found)
     for fit in found.fits:
         console.print(f"{escape(fit.source)}: {escape(told_fit(fit))}", soft_wrap=True)
         console.print(f"{escape(fit.source)}: {escape(fit.rules.told())}", soft_wrap=True)
+    for note in found.notes:
+        console.print(escape(note), soft_wrap=True)
+
+
+def _print_errors(console: Console, found: Comparison) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("uu off after", no_wrap=True)
+    table.add_column("uu off after ticks", no_wrap=True)
     for horizon in HORIZONS:
         table.add_column(str(horizon), justify="right", no_wrap=True)
     for name in ("p90", "floor", "windows"):
@@ -222,20 +238,20 @@ def _print(console: Console, found: Comparison) -> None:
     table.add_column("verdict", no_wrap=True)
     for name, group in groupby(found.situations, lambda row: row.name):
         rows = {row.horizon_ticks: row for row in group}
-        row = _row_to_tell(rows)
+        row = row_to_tell(rows)
         after = "" if row.horizon_ticks == _SECOND else f" after {plural(row.horizon_ticks, 'tick')}"
         table.add_row(
             name,
-            *(_short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
-            _short(row.p90), _short(row.floor), f"{row.windows:,}",
+            *(short(rows[one].p50) if one in rows else "-" for one in HORIZONS),
+            short(row.p90), short(row.floor), f"{row.windows:,}",
             f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]{after}",
         )  # fmt: skip
     console.width = max(console.width, _WIDTH)
     console.print(table)
     console.print(
-        "medians in uu; columns are ticks (120: a second); p90, noise floor (RocketSim against itself), "
-        "windows (starts that were tried) and verdict after 120 ticks, or after those named beside it; all "
-        "of it with --json and --html",
+        "Medians in uu after 1 to 240 ticks; 120 ticks are a second. p90, floor (RocketSim against itself), "
+        "windows (moments from which it was simulated) and verdict are those after 120 ticks, or after the "
+        "ticks beside the verdict. --html and --json have the others.",
         soft_wrap=True,
     )
     below = any(row.verdict is GapVerdict.PHYSICS and row.p50 <= row.tolerance for row in found.situations)
@@ -243,24 +259,3 @@ def _print(console: Console, found: Comparison) -> None:
         console.print(
             "physics gap below the tolerance: a constant of that body differs, so its errors will grow"
         )
-    for gap in found.gaps:
-        console.print(f"[{_LOOK[gap.kind]}]{gap.kind.value}[/]: {escape(gap.text)}", soft_wrap=True)
-    for note in found.notes:
-        console.print(escape(note), soft_wrap=True)
-    for row in found.unexplained:
-        said = escape(told_unexplained(row))
-        console.print(f"[{_LOOK[row.verdict]}]{row.verdict.value}[/]: {said}", soft_wrap=True)
-    if found.tells_nothing:
-        console.print(f"too little to tell anything: no situation has {LEAST_WINDOWS} windows; record more")
-    elif not found.gaps and not found.unexplained:
-        console.print("no gap was found")
-
-
-def _row_to_tell(rows: Mapping[int, Situation]) -> Situation:
-    """Return the row of a second; of a shorter horizon where only that has enough windows to judge."""
-    told = [ticks for ticks, row in rows.items() if ticks <= _SECOND and row.verdict is not GapVerdict.FEW]
-    return rows[max(told)] if told else rows.get(_SECOND, rows[max(rows)])
-
-
-def _short(value: float) -> str:
-    return "<0.01" if value < 0.01 else f"{value:.2f}" if value < 10 else f"{value:.0f}"

@@ -5,6 +5,7 @@ Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -29,12 +30,13 @@ from rlgym_bridge.compare.findings.gaps import (
 from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
+from rlgym_bridge.compare.findings.sentences import listed
 from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
 from rlgym_bridge.compare.findings.verdict import Doubts, judge
 from rlgym_bridge.compare.findings.worst_windows import worst_windows
 from rlgym_bridge.compare.fit.action_delay import action_delay
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
-from rlgym_bridge.compare.fit.input_lag import SURE, LagFit
+from rlgym_bridge.compare.fit.input_lag import LagFit
 from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.playable import check_playable
@@ -43,6 +45,8 @@ from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.game_rules import parse_rules
+
+_BOOST: Final = CONTROL_NAMES.index("boost")
 
 
 def compare_recordings(
@@ -75,7 +79,7 @@ def compare_recordings(
     if not scenes:
         raise ValueError("; ".join(one.reason for one in refused))
     fits = [_fit(scene, lag, own) for scene, lag, own in zip(scenes, lags, used, strict=True)]
-    notes = [note for scene, lag in zip(scenes, lags, strict=True) for note in _notes(scene, lag)]
+    notes = [note for scene in scenes for note in _notes(scene)]
     share = len(scenes)
     together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
     floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
@@ -174,14 +178,14 @@ def _fit(scene: TimedRecording, lag: LagFit, rules: RulesFit) -> Fit:
     recording, time = scene.recording, scene.timeline
     return Fit(
         recording.source, time.clock, time.offset, lag, action_delay(recording, lag),
-        recording.inputs is Inputs.APPLIED, scene.unseen, rules,
+        recording.inputs is Inputs.APPLIED, scene.unseen, rules, scene.driven and scene.bodies != [BALL],
     )  # fmt: skip
 
 
-def _notes(scene: TimedRecording, lag: LagFit) -> list[str]:
+def _notes(scene: TimedRecording) -> list[str]:
     """Return sentences on what a recording does not tell."""
     recording = scene.recording
-    notes = list(recording.notes)
+    notes = [f"{recording.source}: {note}" for note in recording.notes]
     cars = [body for body in scene.bodies if body != BALL]
     if scene.timeline.clock.wavers:
         notes.append(
@@ -192,22 +196,18 @@ def _notes(scene: TimedRecording, lag: LagFit) -> list[str]:
     if cars and not scene.driven:
         notes.append(f"{recording.source} has no inputs: only its ball is compared")
     elif cars:
-        if not lag.curve:
-            notes.append(f"too few inputs of {recording.source} change to tell how late they act: taken as 0")
-        elif lag.sure < SURE:
-            notes.append(
-                f"the input lag of {recording.source} is {lag.ticks} ticks in {100 * lag.sure:.0f} % of "
-                f"resampled windows only: not sure"
-            )
-        if not recording.state.car_boost_amount[:, cars].any():
+        burning = recording.state.car_controls[:, cars, _BOOST].any()
+        if burning and not recording.state.car_boost_amount[:, cars].any():
             notes.append(f"{recording.source} does not tell how much boost there is: taken as enough")
     if recording.inputs is not Inputs.NONE:
+        lacking: dict[str, list[int]] = {}
         for car in cars:
             names = _not_recorded(recording, car)
             if names and len(names) < recording.inputs_recorded.shape[1]:
-                notes.append(
-                    f"{recording.source} does not record {', '.join(names)} of car {car}: taken as 0"
-                )
+                lacking.setdefault(listed(names), []).append(car)
+        for absent, of in lacking.items():
+            who = f"car{'' if len(of) == 1 else 's'} {listed([str(car) for car in of])}"
+            notes.append(f"{recording.source} does not record {absent} of {who}: taken as 0")
     return notes
 
 
@@ -215,8 +215,11 @@ def _spinless(scene: TimedRecording) -> bool:
     """Tell whether nothing says how the ball spins: neither its spin nor its orientation."""
     if BALL not in scene.bodies or knows_spin(scene.recording, BALL):
         return False
-    turns = scene.recording.state.ball_rotation[scene.recording.ball_shown]
-    return not np.ptp(turns, axis=0).any()
+    shown = scene.recording.ball_shown
+    state = scene.recording.state
+    if not np.ptp(state.ball_position[shown], axis=0).any():
+        return False  # at rest it does not spin
+    return not np.ptp(state.ball_rotation[shown], axis=0).any()
 
 
 def _not_recorded(recording: Recording, car: int) -> list[str]:

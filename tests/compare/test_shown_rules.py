@@ -179,7 +179,8 @@ def test_rules_that_a_recording_has_written_down_are_used() -> None:
     recording = replace(flown("default", 4), rules="default")
     found = fitted(recording)
     assert found.rules == DEFAULT and found.recorded and not found.tests
-    assert found.told() == "simulated with the default rules of matches (thrust), as the recording says"
+    used = "simulated by RocketSim with the default rules of matches (thrust)"
+    assert found.told() == f"{used}, as the recording says"
     assert not fitted(replace(recording, rules="of a later version")).recorded
 
 
@@ -213,7 +214,7 @@ def test_chances_of_hits_are_those_of_a_binomial() -> None:
 
 
 @pytest.mark.parametrize("name", ["ball/episode_000000.csv", "replays/3_DRIBBLE_2_FLICKS.replay"])
-def test_real_balls_show_the_cut_from_2019_on(tmp_path: Path, name: str) -> None:
+def test_real_balls_show_the_cut_from_autumn_2018_on(tmp_path: Path, name: str) -> None:
     columns = COLUMNS / "lobot-ball.toml" if name.endswith("csv") else None
     found = fitted(open_recording(real(name), columns))
     assert found.of("velocity_cut") is (Shown.ABSENT if columns else Shown.SHOWN)

@@ -49,4 +49,4 @@ def test_a_lag_below_zero_suggests_the_convention_of_inputs():
 def test_no_lag_is_printed_where_none_was_fitted():
     lag = LagFit(0, 0.0, 3, {})
     fit = Fit("made", ClockFit(1.0, np.inf, 0), OffsetFit(), lag, None, False, 0)
-    assert "0 ticks" not in told_fit(fit) and "input lag not told" in told_fit(fit)
+    assert "0 ticks" not in told_fit(fit) and "how late inputs act is not known" in told_fit(fit)

@@ -49,7 +49,8 @@ def median_interval(errors: np.ndarray, blocks: np.ndarray) -> tuple[float, floa
         draws = min(step, _DRAWS - start)
         drawn = random.multinomial(count, np.full(count, 1 / count), draws)  # (draws, blocks)
         weights = np.cumsum(drawn[:, sorted_blocks], axis=1)
-        middle = (weights >= (weights[:, -1:] + 1) / 2).argmax(1)
-        medians.append(sorted_errors[middle])
+        half = weights[:, -1:] / 2
+        below, above = (weights >= half).argmax(1), (weights > half).argmax(1)
+        medians.append((sorted_errors[below] + sorted_errors[above]) / 2)
     low, high = np.percentile(np.concatenate(medians), [50 * _LEVEL, 100 - 50 * _LEVEL])
     return float(low), float(high)

@@ -35,6 +35,7 @@ class Fit:
         applied: Whether its inputs are what the game applied.
         unseen: Ticks between its rows of which nothing is known.
         rules: The game's rules that it was simulated with, and what it shows of each.
+        driven: Whether it has inputs that drive cars.
     """
 
     source: str
@@ -45,6 +46,7 @@ class Fit:
     applied: bool
     unseen: int
     rules: RulesFit = field(default_factory=RulesFit)
+    driven: bool = True
 
     @property
     def late(self) -> ActionDelay | None:

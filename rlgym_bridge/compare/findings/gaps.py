@@ -10,7 +10,7 @@ import numpy as np
 from rlgym_bridge.compare.findings.drift import measure
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.sentences import plural, told_changes
+from rlgym_bridge.compare.findings.sentences import plural, short, told_changes
 from rlgym_bridge.compare.findings.tolerances import CLOCK_SCALE, LEAST_WINDOWS
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.action_delay import ActionDelay
@@ -220,13 +220,14 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     gaps = []
     for one in missing:
         if one.shown:
-            asked = "it was not recorded." if one.said else "is it recorded?"
+            whose = f"the {one.control} of car {one.car} in {source}"
+            asked = f"{whose} was not recorded" if one.said else f"{whose} is always 0: was it recorded?"
             most = 2 * one.explained > one.far_off
             others = "" if most else "; the others have another cause: a car that is left out bumps as well"
             gaps.append(Gap(
                 GapVerdict.MISSING, one.control, one.explained, one.explained, one.far_off, "windows",
-                f"the {one.control} column of {source} explains nothing: {asked} Held down, it explains "
-                f"{one.explained} of {one.far_off} windows of car {one.car} that are far off{others}",
+                f"{asked}; held, it explains {one.explained} of {one.far_off} windows that are far "
+                f"off{others}",
             ))  # fmt: skip
     lacking = {one.car for one in missing if one.shown}  # without what is missing, what is there may hurt
     for each in worth:
@@ -255,8 +256,10 @@ def _cost(
             tried = True
             before = float(np.median(other.position[theirs, _SECOND]))
             after = float(np.median(found.position[ours, _SECOND]))
-            if after < before:
-                parts.append(f"as recorded, the {body} is {before:.2f} uu off after 1 s; fitted, {after:.2f}")
+            if short(after) != short(before) and after < before:
+                parts.append(
+                    f"as recorded, the {body} is {short(before)} uu off after 1 s; fitted, {short(after)}"
+                )
     return "; ".join(parts) or (_NOTHING if tried else "too few windows to say what that costs")
 
 

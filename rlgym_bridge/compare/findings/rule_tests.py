@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.compare.findings.sentences import name_rules
 from rlgym_bridge.compare.findings.significance import LEVEL, flip_test
 from rlgym_bridge.sim.game_rules import ROCKETSIM, RULES, describe_rules
 
 CUT_LEVEL: Final = LEVEL / 2
-"""Chance of a false claim on the cut of velocities, which tells the game of 2019 and later."""
+"""Chance of a false claim on the cut of velocities, which tells the game of autumn 2018 and later."""
 
 RULE_LEVEL: Final = LEVEL / 2 / (len(RULES) - 1)
 """Chance of a false claim on another rule: all of them together have the level of a comparison."""
@@ -67,21 +68,24 @@ class RulesFit:
         return next((test.shown for test in self.tests if test.rule == rule), Shown.UNTOLD)
 
     def told(self) -> str:
-        """Return which rules are used, and why."""
-        name = describe_rules(self.rules)
-        used = f"simulated with the rules {name}" if self.rules else "simulated by RocketSim alone"
-        if name == "game":
-            used = "simulated with all rules of the game"
-        if name == "default":
-            used = f"simulated with the default rules of matches ({', '.join(self.rules)})"
+        """Return which rules are used, and why; of rules that nothing tells of their names alone."""
+        used = f"simulated by {name_rules(self.rules)}"
         if self.given:
             return f"{used}, as asked for"
         if self.recorded:
             return f"{used}, as the recording says"
         alike: dict[tuple[Shown, str], list[str]] = {}
+        untold: dict[bool, list[str]] = {}
         for test in self.tests:
-            alike.setdefault((test.shown, test.text), []).append(test.rule)
-        tests = (f"{', '.join(names)} {shown.value} ({text})" for (shown, text), names in alike.items())
+            if test.shown is Shown.UNTOLD:
+                untold.setdefault(test.rule in self.rules, []).append(test.rule)
+            else:
+                alike.setdefault((test.shown, test.text), []).append(test.rule)
+        tests = [f"{', '.join(names)} {shown.value} ({text})" for (shown, text), names in alike.items()]
+        if True in untold:
+            tests.append(f"not told, but used where velocities are cut: {', '.join(untold[True])}")
+        if False in untold:
+            tests.append(f"not told, and left out: {', '.join(untold[False])}")
         return "; ".join([used, *tests])
 
     def as_json(self) -> dict[str, Any]:
@@ -106,12 +110,17 @@ def judge_windows(
     differs = np.abs(without - with_rule) > _TIE * np.maximum(without, with_rule) + _EXACT
     before, after = without[differs], with_rule[differs]
     if not len(before):
-        return RuleTest(rule, Shown.UNTOLD, "it changes no window")
+        return RuleTest(rule, Shown.UNTOLD, "no window depends on it")
     gain = np.log((before + _EXACT) / (after + _EXACT))
     text = (
-        f"nearer in {int((gain > 0).sum())} of {len(gain)} windows that it changes, median "
-        f"{np.median(before):.2g} -> {np.median(after):.2g} uu"
+        f"nearer in {int((gain > 0).sum())} of {len(gain)} windows that it changes, by the median "
+        f"{_written(np.median(before))} -> {_written(np.median(after))} uu off"
     )
     if np.median(gain) >= least_gain and flip_test(gain) < level:
         return RuleTest(rule, Shown.SHOWN, text)
     return RuleTest(rule, Shown.ABSENT if flip_test(-gain) < level else Shown.UNTOLD, text)
+
+
+def _written(error: float) -> str:
+    """Return an error in uu with two digits; what is below 0.01 as such."""
+    return f"{error:.2g}" if error >= 0.01 else "<0.01"

@@ -1,14 +1,26 @@
 """Describe fits and gaps in sentences."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from rlgym_bridge.compare.fit.input_lag import SURE
+from rlgym_bridge.sim.game_rules import describe_rules
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
+    from rlgym_bridge.compare.findings.gaps import Gap
     from rlgym_bridge.compare.findings.verdict import Situation
     from rlgym_bridge.compare.fit.input_lag import LagFit
+
+_SECOND: Final = 120  # ticks
+_IN_TIME: Final = {
+    "clock": "its clock", "input lag": "late inputs", "tick offset": "states older than their frames"
+}  # fmt: skip
+"""Gaps of timing in words."""
+
+_LEAST: Final = 0.01  # uu: what is less is not printed with its digits
+_CLOCK_STEP: Final = 0.001  # %: what is printed of a clock that is right
 
 
 def plural(count: float, unit: str) -> str:
@@ -17,35 +29,138 @@ def plural(count: float, unit: str) -> str:
 
 
 def explain_difference(found: "Comparison") -> str:
-    """Return the sentence that a comparison begins with: what makes recording and RocketSim differ."""
+    """Return the sentences that a comparison begins with, as one text; see `begin_with`."""
+    return " ".join(begin_with(found))
+
+
+def begin_with(found: "Comparison") -> list[str]:
+    """Return the sentences that a comparison begins with.
+
+    What differs; which game was recorded; how far RocketSim is off; what is too short to be judged.
+    """
     if found.tells_nothing and not found.gaps:
-        return "Too little was recorded to say whether recording and RocketSim differ."
-    timing = [gap for gap in found.gaps if gap.kind.value == "timing gap"]
-    others = [gap for gap in found.gaps if gap not in timing]
+        return ["Too little was recorded to say whether recording and RocketSim differ."]
+    every = (_tell_difference(found), _tell_game(found), _tell_errors(found), _tell_unjudged(found))
+    return [sentence for sentence in every if sentence]
+
+
+def _tell_difference(found: "Comparison") -> str:
+    timing = [_IN_TIME.get(gap.name, gap.name) for gap in found.gaps if gap.kind.value == "timing gap"]
+    others = [gap for gap in found.gaps if gap.kind.value != "timing gap"]
     sure = [each.phrase for each in found.mechanisms if each.certain and each.kind != "timing"]
-    named = [*sure, *(gap.name for gap in others if gap.name not in {each.name for each in found.mechanisms})]
+    named = [
+        *sure,
+        *(_name(gap) for gap in others if gap.name not in {each.name for each in found.mechanisms}),
+    ]
     open_ones = [
         f"{each.phrase} or {' or '.join(each.alike)}" for each in found.mechanisms
         if not each.certain and each.kind != "timing"
     ]  # fmt: skip
-    late = f" Its time differs as well: {', '.join(gap.name for gap in timing)}." if timing else ""
+    late = f" Its time differs as well: {', '.join(timing)}." if timing else ""
     if named or open_ones:
         either = [f"one of these, which it does not tell apart: {each}" for each in open_ones]
         return f"Recording and RocketSim differ by {'; '.join([*named, *either])}.{late}"
-    if found.unexplained:
-        which = ", ".join(row.name for row in found.unexplained)
+    absent = [row.name for row in found.unexplained if row.verdict.value == "missing input"]
+    unknown = [row.name for row in found.unexplained if row.name not in absent]
+    if unknown:
+        which = ", ".join(unknown)
         return f"Recording and RocketSim differ ({which}), and nothing that was tried explains it.{late}"
+    lacking = list(dict.fromkeys(one.control for one in found.missing if one.said))
+    if absent and lacking:
+        return (
+            f"No gap was found, but the recording lacks inputs ({', '.join(lacking)}), which may be why cars "
+            f"are off ({', '.join(absent)}).{late}"
+        )
+    if absent:
+        return f"Recording and RocketSim differ ({', '.join(absent)}), and inputs may be missing.{late}"
     if timing:
-        return f"Timing alone differs: {', '.join(gap.name for gap in timing)}."
-    return "Nothing was found in which recording and RocketSim differ."
+        return f"No gap of physics was found; the recording's time differs: {', '.join(timing)}."
+    return "No gap was found."
+
+
+def _name(gap: "Gap") -> str:
+    """Return what a gap is in; of an input what is wrong with it."""
+    wrong = {"windows": "which is missing", "share of windows": "which explains nothing as recorded"}
+    return f"{gap.name}, {wrong[gap.unit]}" if gap.unit in wrong else gap.name
+
+
+def _tell_game(found: "Comparison") -> str:
+    """Return whether velocities are cut, which tells the game's age; nothing where it is not known."""
+    cut = {fit.rules.of("velocity_cut").value for fit in found.fits if fit.rules.tests}
+    if len(cut) == 1 and "shown" in cut:
+        return "This is Rocket League of September 2018 or later: it cuts velocities every tick."
+    if len(cut) == 1 and "absent" in cut:
+        return "Velocities are not cut every tick, as in RocketSim and in the Rocket League of early 2018."
+    return ""
+
+
+def _tell_errors(found: "Comparison") -> str:
+    """Return the median errors of cars and ball after a second, or after what could be judged."""
+    errors: dict[tuple[str, int], list[str]] = {}  # bodies by error and ticks
+    for name, body in (("car", "the cars"), ("ball", "the ball")):
+        rows = {row.horizon_ticks: row for row in found.situations if row.name == name}
+        row = row_to_tell(rows) if rows else None
+        if row is not None and row.verdict.value != "too few windows":
+            error = "less than 0.01" if row.p50 < _LEAST else short(row.p50)
+            errors.setdefault((error, row.horizon_ticks), []).append(body)
+    rules = {fit.rules.rules for fit in found.fits}
+    if not errors or not rules:
+        return ""
+    who = name_rules(*rules) if len(rules) == 1 else "RocketSim with the rules of each recording"
+    told = [
+        f"{error} uu off {listed(bodies)} after {in_time(ticks)}" for (error, ticks), bodies in errors.items()
+    ]
+    return f"{who} is {listed(told)} (medians)."
+
+
+def name_rules(rules: frozenset[str]) -> str:
+    """Return RocketSim with these rules of the game, in words."""
+    name = describe_rules(rules)
+    if name == "default":
+        return f"RocketSim with the default rules of matches ({', '.join(rules)})"
+    words = {"rocketsim": "RocketSim alone", "game": "RocketSim with all rules of the game"}
+    return words.get(name, f"RocketSim with the rules {name.replace(',', ', ')}")
+
+
+def _tell_unjudged(found: "Comparison") -> str:
+    judged = {row.name for row in found.situations if row.verdict.value != "too few windows"}
+    names = dict.fromkeys(row.name for row in found.situations if row.name not in judged)
+    return f"Too little to judge: {', '.join(names)}." if names else ""
+
+
+def row_to_tell(rows: Mapping[int, "Situation"]) -> "Situation":
+    """Return the row of a second; of a shorter horizon where only that has enough windows to judge.
+
+    Args:
+        rows: The rows of one situation, by their horizons in ticks.
+    """
+    judged = [at for at, row in rows.items() if at <= _SECOND and row.verdict.value != "too few windows"]
+    return rows[max(judged)] if judged else rows.get(_SECOND, rows[max(rows)])
+
+
+def short(error: float) -> str:
+    """Return an error in uu with two decimals, fewer where it is large; what is less than 0.01 as such."""
+    return "<0.01" if error < _LEAST else f"{error:.2f}" if error < 10 else f"{error:.0f}"
+
+
+def in_time(ticks: int) -> str:
+    """Return a horizon in ticks as a time: `a second`, `60 ticks (0.5 s)`."""
+    return "a second" if ticks == _SECOND else f"{plural(ticks, 'tick')} ({ticks / _SECOND:.2g} s)"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence: `pitch, yaw and roll`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def told_unexplained(row: "Situation") -> str:
-    """Return that a situation exceeds its tolerance, unexplained by any fitted constant."""
+    """Return that a situation exceeds its tolerance, unexplained by all that was tried."""
+    why = "nothing that was tried explains it"
+    if row.verdict.value == "missing input":
+        why = "inputs that were not recorded may be why"
     return (
-        f"{row.name}, {row.p50:.2f} uu off after {plural(row.horizon_ticks, 'tick')}, expected "
-        f"{row.tolerance:g} at most ({plural(row.windows, 'window')}); no constant that can be fitted "
-        "explains it"
+        f"{row.name}: {short(row.p50)} uu off after {in_time(row.horizon_ticks)}, where the tolerance is "
+        f"{row.tolerance:g} ({plural(row.windows, 'window')}); {why}"
     )
 
 
@@ -58,31 +173,43 @@ def told_changes(lag: "LagFit") -> str:
 
 
 def told_fit(fit: "Fit") -> str:
-    """Return clock, tick offset and input lag of a recording, each with how sure it is."""
-    parts = []
-    clock = fit.clock
-    if math.isfinite(clock.error):
-        parts.append(f"clock scale {clock.scale:.5f} ± {2 * clock.error:.5f}")
-    elif fit.offset.ages:
-        parts.append("time by the frames of the replay")
-    else:
-        parts.append("clock scale not told: nothing moves enough from row to row")
+    """Return clock, age of states and input lag of a recording, each with how sure it is."""
+    parts = [_tell_clock(fit)]
     if any(fit.offset.ages[1:]):
-        ages = ", ".join(f"{age}: {count:,}" for age, count in enumerate(fit.offset.ages) if count)
-        explained = f"{100 * fit.offset.share:.0f} % explained"
-        parts.append(f"states {plural(fit.offset.ticks, 'tick')} old in the median ({ages}; {explained})")
+        oldest = max(age for age, count in enumerate(fit.offset.ages) if count)
+        parts.append(
+            f"its states are up to {plural(oldest, 'tick')} old, {fit.offset.ticks} in the median (which "
+            f"explains {100 * fit.offset.share:.0f} % of steps)"
+        )
     if fit.lag.curve:
-        share = f"{100 * fit.lag.sure:.0f} % of resampled windows"
-        late = plural(fit.lag.ticks, "tick") + told_changes(fit.lag)
-        doubt = "" if fit.lag.sure >= SURE else "not sure: "
-        more = f", or up to {fit.unseen} more, as rows leave ticks out" if fit.unseen else ""
-        parts.append(f"input lag {doubt}{late}, in {share} ({fit.lag.windows:,}){more}")
-    elif fit.delay is None:
-        parts.append("input lag not told: no input changes anything")
+        late = plural(abs(fit.lag.ticks), "tick") + (" early" if fit.lag.ticks < 0 else " late")
+        late = late if fit.lag.ticks else "without delay"
+        doubt = "" if fit.lag.sure >= SURE else ", which is not sure"
+        more = f", or up to {plural(fit.unseen, 'tick')} later, as rows leave ticks out" if fit.unseen else ""
+        parts.append(
+            f"inputs act {late}{told_changes(fit.lag)}{doubt}: so say {100 * fit.lag.sure:.0f} % of "
+            f"resampled sets of {plural(fit.lag.windows, 'window')}{more}"
+        )
+    elif fit.driven and fit.delay is None:
+        few = f"only {plural(fit.lag.windows, 'window')} could" if fit.lag.windows else "no window does"
+        parts.append(f"how late inputs act is not known, as {few} tell; no delay is assumed")
     if fit.applied and fit.delay is not None:
         delay = fit.delay
         spread = "" if delay.noise < 0.005 else f" ± {delay.noise:.2f}"
         parts.append(
-            f"applied {plural(delay.input_latency, 'tick')} after they were sent{spread} ({delay.inputs:,})"
+            f"inputs were applied {plural(delay.input_latency, 'tick')}{spread} after they were sent "
+            f"({delay.inputs:,} inputs)"
         )
     return "; ".join(parts)
+
+
+def _tell_clock(fit: "Fit") -> str:
+    clock, doubt = fit.clock, 200 * fit.clock.error
+    if fit.offset.ages:
+        return "time is that of the replay's frames"
+    if not math.isfinite(doubt):
+        return "whether its clock is right is not known, as nothing moves enough"
+    percent = 100 * (clock.scale - 1)
+    if abs(percent) <= max(doubt, _CLOCK_STEP):
+        return f"its clock is right to {max(doubt, _CLOCK_STEP):.1g} %"
+    return f"its clock runs {abs(percent):.3g} % {'slow' if percent > 0 else 'fast'} (± {doubt:.1g} %)"

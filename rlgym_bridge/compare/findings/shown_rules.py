@@ -62,14 +62,14 @@ def _find_ball_rules(scene: TimedRecording) -> RulesFit:
 def _find_car_rules(scene: TimedRecording, found: RulesFit, lag: LagFit) -> LagFit:
     """Tell which rules for cars a recording shows, and put them into the scene; return the lag with them.
 
-    What is not told is used beside a cut of velocities, by which the game of 2019 and later is known. In
-    replays, whose inputs are known of some ticks alone, it is left out.
+    What is not told is used beside a cut of velocities, by which the game since 2018 is known. In replays,
+    whose inputs are known of some ticks alone, it is left out.
     """
     if not scene.driven:
         return lag
     sparse = scene.recording.clock is TimeBase.FRAMES
     if sparse:
-        note = "inputs of replays are known of some ticks alone: left out"
+        note = "a replay holds the inputs of some ticks only"
         found.tests += [RuleTest(rule, Shown.UNTOLD, note) for rule in CAR_RULES]
         return lag
     tests, shown, later = judge_car_rules(scene, lag)
@@ -89,14 +89,14 @@ def _by_digits(digits: Digits) -> list[RuleTest]:
         return []
     share = digits.cut / digits.velocities
     chance = binomial_tail(digits.cut, digits.velocities, CHANCE)
-    text = f"{digits.cut:,} of {digits.velocities:,} components of velocities end in a tenth of a step"
+    text = f"{digits.cut:,} of {digits.velocities:,} components of velocity end as those of the game do"
     if share > _MOSTLY and chance < CUT_LEVEL:
         shown = Shown.SHOWN
     elif share < _SELDOM and digits.velocities >= _ENOUGH:
         shown, text = Shown.ABSENT, f"{text}, as by chance"
     else:
         return []
-    places = f"{digits.rounded:,} of {digits.positions:,} coordinates are whole hundredths"
+    places = f"{digits.rounded:,} of {digits.positions:,} coordinates are whole hundredths of a uu"
     rounded = Shown.ABSENT
     if shown is Shown.SHOWN and digits.rounded > _MOSTLY * digits.positions:
         rounded = Shown.SHOWN

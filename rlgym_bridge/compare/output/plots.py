@@ -13,8 +13,10 @@ _WIDTH: Final = 320
 _HEIGHT: Final = 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 24, 34
 _LEAST: Final = 1e-3  # uu: smaller errors are drawn there
-COLOURS: Final = {"p50": "#1565c0", "band": "#90caf9", "tolerance": "#c62828", "floor": "#757575"}
-"""Of a plot's parts."""
+COLOURS: Final = {
+    "p50": "var(--median)", "band": "var(--band)", "tolerance": "var(--bad)", "floor": "var(--faint)"
+}  # fmt: skip
+"""Colours of a plot's parts, which the page defines for light and dark."""
 
 _LINES: Final = {"tolerance": ' stroke-dasharray="4 3"', "floor": ' stroke-dasharray="2 2"', "p50": ""}
 
@@ -107,7 +109,7 @@ def _decades(low: float, high: float) -> str:
         if _TOP - 1 <= place <= _HEIGHT - _BOTTOM + 1 and 10.0**power >= low * 0.999:
             found.append(
                 f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{place:.1f}" y2="{place:.1f}" '
-                'stroke="#e0e0e0"/>'
+                'stroke="var(--line)"/>'
                 f'<text x="{_LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{10.0**power:g}</text>'
             )
     return "".join(found)
