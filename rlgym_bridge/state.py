@@ -12,7 +12,7 @@ within a team; RLGym calls them `blue-0` ... `orange-3`.
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -143,6 +143,9 @@ MATCH_FORMAT: Final = "<" + _format(MATCH_FIELDS)
 CAR_FORMAT: Final = "<" + _format(CAR_FIELDS)
 """The `struct` formats of a match's own part, and of each car's part behind it."""
 
+_MATCH_VIEWS: Final = _offsets(MATCH_FIELDS)[0]
+_CAR_VIEWS: Final = {f"car_{name}": place for name, place in _offsets(CAR_FIELDS)[0].items()}
+
 
 @cache
 def layout_of(blue: int, orange: int, most: int = MOST_TEAM_SIZE) -> Layout:
@@ -258,17 +261,27 @@ class MatchState:
                 f"{matches} matches of {blue} against {orange}"
             )
         self.buffer = buffer
-        cars = (matches, self.layout.cars, self.layout.car_stride)
-        self._add_views(buffer, MATCH_FIELDS, "")
-        self._add_views(buffer[:, self.layout.car_start :].reshape(cars), CAR_FIELDS, "car_")
 
-    def _add_views(self, block: np.ndarray, fields: Sequence[Field], prefix: str) -> None:
-        position = 0
-        for field in fields:
-            width = prod(field.shape)
-            view = block[..., position : position + width].reshape(block.shape[:-1] + field.shape)
-            setattr(self, prefix + field.name, view.view(np.int32) if field.format == "i" else view)
-            position += width
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> np.ndarray:
+            """Return the view of a field, made when it is first read: all 51 take 100 µs.
+
+            Raises:
+                AttributeError: There is no such field.
+            """
+            if name in _CAR_VIEWS:
+                (position, field), layout = _CAR_VIEWS[name], self.layout
+                cars = (self.matches, layout.cars, layout.car_stride)
+                block = self.buffer[:, layout.car_start :].reshape(cars)
+            elif name in _MATCH_VIEWS:
+                (position, field), block = _MATCH_VIEWS[name], self.buffer
+            else:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            view = block[..., position : position + prod(field.shape)].reshape(block.shape[:-1] + field.shape)
+            view = view.view(np.int32) if field.format == "i" else view
+            setattr(self, name, view)
+            return view
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -277,6 +290,10 @@ class MatchState:
 
     def copy(self) -> "MatchState":
         """Return an independent copy."""
-        layout = self.layout
-        most = max(layout.blue, layout.orange, MOST_TEAM_SIZE)
-        return MatchState(layout.blue, layout.orange, self.matches, self.buffer.copy(), most)
+        make, (blue, orange, matches, buffer, most) = self.__reduce__()
+        return make(blue, orange, matches, buffer.copy(), most)
+
+    def __reduce__(self) -> tuple[type["MatchState"], tuple[int, int, int, np.ndarray, int]]:
+        """Return how pickle and `copy` make it anew: views of a copy show the copy's buffer."""
+        blue, orange = self.layout.blue, self.layout.orange
+        return MatchState, (blue, orange, self.matches, self.buffer, max(blue, orange, MOST_TEAM_SIZE))

@@ -1,6 +1,9 @@
 """The state's buffer, its views, and the way to RLGym's objects and back."""
 
+import copy
+import pickle
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -49,6 +52,25 @@ def random_state(seed: int, blue: int, orange: int, matches: int = 1) -> MatchSt
     state.score[:] = 0
     derive(state)
     return state
+
+
+@pytest.mark.parametrize(
+    "copied", [MatchState.copy, copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))]
+)
+def test_views_of_a_copy_show_the_copys_buffer(copied: Callable[[MatchState], MatchState]) -> None:
+    state = random_state(0, 2, 1)
+    before = state.buffer.tobytes()
+    other = copied(state)
+    assert other.buffer.tobytes() == before
+    other.car_position[:], other.frame[:] = 5, 7
+    column = other.layout.column("position", car=2)
+    assert other.buffer[0, column] == 5 and other.buffer.view(np.int32)[0, other.layout.column("frame")] == 7
+    assert state.buffer.tobytes() == before
+
+
+def test_a_state_has_no_other_attributes() -> None:
+    with pytest.raises(AttributeError, match="'MatchState' object has no attribute 'car_speed'"):
+        _ = MatchState(1, 1).car_speed  # type: ignore[attr-defined]
 
 
 @given(st.integers(0, 10**6), st.integers(0, 4), st.integers(0, 4))
