@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow")
 from rlgym_bridge.cli import main
 from rlgym_bridge.view import viewer
 from tests.support.processes import child
+from tests.support.recorded_matches import once_a_run, record
 
 SIGNALS = """import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,10 +26,9 @@ sys.exit(main(sys.argv[1:]))"""
 
 @pytest.fixture(scope="module")
 def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("recorded") / "my match.mcap"
-    words = ["match", "--blue", "chaser", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
-    main([*words, "--max-overtime", "0", "-q", "--record", str(path)])
-    return path
+    return once_a_run(
+        tmp_path_factory, "viewed", lambda folder: record(folder / "my match.mcap", blue="chaser", seconds=1)
+    )
 
 
 def test_save_writes_reruns_file_and_shows_nothing(

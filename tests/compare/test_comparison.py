@@ -89,6 +89,7 @@ def test_drag_two_percent_off_is_found_with_its_size():
     assert _at(found, "ball").verdict is GapVerdict.PHYSICS
 
 
+@pytest.mark.slow
 def test_boost_five_percent_weaker_is_found_with_its_size():
     found = _compared(as_table(play(seconds=SECONDS, mutate=weaker)))
     sizes = _sizes(found)

@@ -116,7 +116,7 @@ class PadsOf(StateMutator[Any]):
         state.boost_pad_timers = self.other.state.boost_pad_timers.copy()
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (2, 2)], ids=["1v1", "2v2"])
+@pytest.mark.parametrize("sizes", [(1, 1), pytest.param((2, 2), marks=pytest.mark.slow)], ids=["1v1", "2v2"])
 def test_from_set_states_a_match_equals_the_simulator(
     server: tuple[str, int], sizes: tuple[int, int]
 ) -> None:

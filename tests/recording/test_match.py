@@ -41,14 +41,14 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
-from tests.support.recorded_matches import POLICY, record
+from tests.support.recorded_matches import POLICY, once_a_run, record
 
 MATCH: dict[str, Any] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record(tmp_path_factory.mktemp("recorded") / "match.mcap", **MATCH)
+    return once_a_run(tmp_path_factory, "recorded", lambda folder: record(folder / "match.mcap", **MATCH))
 
 
 @pytest.fixture(scope="module")

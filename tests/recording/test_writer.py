@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import random
 import threading
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from rlgym_bridge.recording.mcap.merge import bot_files, merge
 
 def noise(frame: int) -> bytes:
     """What no compression makes small."""
-    return bytes((frame * 7919 + i * i * 31 + i * frame) % 251 for i in range(1000))
+    return random.Random(frame).randbytes(1000)
 
 
 def test_a_full_recording_goes_on_in_another_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

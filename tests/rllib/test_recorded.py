@@ -14,7 +14,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_mat
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.benchmarks.imitation import retimed
-from tests.support.recorded_matches import POLICY, record
+from tests.support.recorded_matches import POLICY, once_a_run, record
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
@@ -22,17 +22,23 @@ TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     """The shipped policy against itself in a perfect world, long enough for a goal."""
-    file = tmp_path_factory.mktemp("clean") / "match.mcap"
-    return read_match(record(file, "--sample", orange=POLICY, seconds=8, seed=9))
+
+    def make(folder: Path) -> Path:
+        return record(folder / "match.mcap", "--sample", orange=POLICY, seconds=8, seed=9)
+
+    return read_match(once_a_run(tmp_path_factory, "clean", make))
 
 
 @pytest.fixture(scope="module")
 def spoiled(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     """A policy that decides every two ticks against the shipped one; late inputs and lost packets."""
-    folder = tmp_path_factory.mktemp("spoiled")
-    quick = retimed(folder / "quick", 2)
-    words = ("--latency", "2", "--drop", "5")
-    return read_match(record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=6))
+
+    def make(folder: Path) -> Path:
+        quick = retimed(folder / "quick", 2)
+        words = ("--latency", "2", "--drop", "5")
+        return record(folder / "match.mcap", *words, blue=str(quick), orange=POLICY, seconds=6)
+
+    return read_match(once_a_run(tmp_path_factory, "spoiled", make))
 
 
 def test_both_cars_are_agents_with_what_their_bots_saw(clean: MatchRecording) -> None:

@@ -30,7 +30,13 @@ def in_its_own_process(what, **options):
     return child(words, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
 
 
-@pytest.mark.parametrize("what", ["serve", "play"], ids=["before a match", "during a match"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param("serve", id="before a match", marks=pytest.mark.slow),
+        pytest.param("play", id="during a match"),
+    ],
+)
 def test_goodbyes_of_1200_clients_leave_the_server_at_work(what):
     with in_its_own_process(what) as process:
         out, errors = process.communicate(timeout=120)

@@ -1,8 +1,13 @@
 """Matches of ours, played as fast as they go and recorded, for tests to read."""
 
+import os
+from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 from typing import Final
+
+import pytest
+from filelock import FileLock
 
 from rlgym_bridge.cli import main
 
@@ -18,3 +23,22 @@ def record(
     with chdir(file.parent):  # bots log there
         assert main([*match, *ends, *words]) == 0
     return file
+
+
+def once_a_run(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]) -> Path:
+    """Return what `make` makes in an empty folder, made once for all workers of a run of tests.
+
+    Args:
+        factory: Of the temporary folders.
+        name: Of the folder; each name is made by one function.
+        make: Takes the folder and returns a path in it.
+    """
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    made = base / f"{name}.made"
+    with FileLock(base / f"{name}.lock"):
+        if not made.is_file():
+            (base / name).mkdir()
+            made.write_text(str(make(base / name)))
+    return Path(made.read_text())

@@ -14,7 +14,7 @@ from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
-from tests.support.recorded_matches import POLICY, record
+from tests.support.recorded_matches import POLICY, once_a_run, record
 from training import cloning_data
 from training.behaviour_cloning import imitate
 from training.cloning_data import choose_held_out
@@ -23,7 +23,7 @@ from training.imitate import main
 
 @pytest.fixture(scope="module")
 def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return record_late_match(tmp_path_factory.mktemp("matches"), seconds=11)
+    return once_a_run(tmp_path_factory, "late match", lambda folder: record_late_match(folder, seconds=11))
 
 
 def record_late_match(folder: Path, seconds: int) -> Path:
