@@ -252,6 +252,7 @@ def _last_added_first() -> bool:
 
 def is_pinned(arena: rsim.Arena, cars: Sequence[rsim.Car]) -> bool:
     """Tell whether RocketSim walks the cars as a set without collisions would; leaves a kickoff behind."""
-    up = [after for first in (0, 1) for after in _walked_in_order(arena, cars, first)]
+    pairs = (0, 1) if len(cars) > 1 else ()
+    up = [after for first in pairs for after in _walked_in_order(arena, cars, first)]
     arena.reset_kickoff(_KICKOFF_SEED)
     return up == [not _last_added_first()] * len(up)

@@ -12,7 +12,7 @@ from rlgym_bridge.compare.fit.input_lag import SURE, LagFit, fit_lag
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, TRIAL, Track
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.recording.recording import Inputs
 from rlgym_bridge.sim.game_rules import DEFAULT
@@ -116,8 +116,6 @@ def _errors(scene: TimedRecording, windows: Sequence[Window], rules: frozenset[s
     drives = {car: scene.drive(car) for car in stages}
     found = []
     for car, track, start, end in windows:
-        after = float(track.times[end] - track.times[start])
-        path = stages[car].roll(track, start, int(np.ceil(after)) + 1, _LEAD, [drives[car]])
-        off = track.values[end, 0, POSITION] - between(path.values[:, 0], after)[POSITION]
-        found.append(float(np.linalg.norm(off)))
+        simulated = simulate_end(stages[car], track, start, end, _LEAD, [drives[car]])[0]
+        found.append(float(np.linalg.norm((track.values[end, 0] - simulated)[POSITION])))
     return np.array(found)

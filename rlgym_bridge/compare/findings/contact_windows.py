@@ -11,7 +11,7 @@ from rlgym_bridge.compare.findings.significance import BLOCK
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, SPIN, VELOCITY, Track
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.recording.recording import TimeBase
 
 _BEFORE: Final = 3.0  # ticks from a window's start to where bodies come near each other, at least
@@ -65,14 +65,9 @@ class ContactWindows:
         if applied not in self._stages:
             self._stages[applied] = make_stage(self._scene, self._bodies, applied)
         track, start, end = self._windows[window]
-        after = float(track.times[end] - track.times[start])
         drives = [self._scene.drive(body) for body in self._bodies if body != BALL]
-        path = self._stages[applied].roll(track, start, int(np.ceil(after)) + 1, _LEAD, drives)
-        parts = []
-        for place in range(len(self._bodies)):
-            off = track.values[end, place] - between(path.values[:, place], after)
-            parts += [off[VELOCITY], _ARM * off[SPIN]]
-        return np.concatenate(parts)
+        off = track.values[end] - simulate_end(self._stages[applied], track, start, end, _LEAD, drives)
+        return np.asarray(np.concatenate([off[:, VELOCITY], _ARM * off[:, SPIN]], axis=1).ravel())
 
 
 def _contacts(track: Track) -> list[tuple[Track, int, int]]:

@@ -12,7 +12,7 @@ from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import TRIAL, VELOCITY, Drive, Track, stands
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import lead_ticks, thinned
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import TimeBase
@@ -110,11 +110,9 @@ def _best(stage: RolloutArena, dodge: _Dodge, drive: Drive) -> tuple[float, str,
 def _off(
     stage: RolloutArena, track: Track, start: int, end: int, drive: Drive, lead: float | None = None
 ) -> float:
-    after = float(track.times[end] - track.times[start])
     lead = lead_ticks(track, start, 0) if lead is None else lead
-    path = stage.roll(track, start, int(np.ceil(after)) + 1, lead, [drive])
-    off = track.values[end, 0, VELOCITY] - between(path.values[:, 0], after)[VELOCITY]
-    return float(np.linalg.norm(off))
+    off = track.values[end, 0] - simulate_end(stage, track, start, end, lead, [drive])[0]
+    return float(np.linalg.norm(off[VELOCITY]))
 
 
 def _usual(stage: RolloutArena, scene: TimedRecording, car: int, drive: Drive) -> np.ndarray:

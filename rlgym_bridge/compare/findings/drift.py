@@ -65,6 +65,20 @@ def measure_floor(scene: TimedRecording, windows: int) -> Errors:
     return _measure(scene, windows, of_itself=True)
 
 
+def measure_alone(scene: TimedRecording, bodies: Sequence[int], windows: int, longest: int) -> Errors:
+    """Simulate windows in which bodies touch neither the ball nor cars.
+
+    Args:
+        scene: The recording.
+        bodies: Which; cars without inputs are left out.
+        windows: Most windows of each body.
+        longest: Ticks to simulate; longer horizons are left out.
+    """
+    casts = [_Cast(scene, (body,), None) for body in bodies if body == BALL or scene.driven]
+    parts = [_windows(cast, None, cast.bodies[0], _begins(cast, windows), longest) for cast in casts]
+    return Errors.join([window for part in parts for window in part])
+
+
 def measure_again(
     scene: TimedRecording, body: int, rows: Collection[int], longest: int, adjust: Adjust
 ) -> Errors:
@@ -94,10 +108,14 @@ def _measure(scene: TimedRecording, windows: int, of_itself: bool) -> Errors:
     for body in scene.bodies:
         if body == BALL or scene.driven:
             alone = _Cast(scene, (body,), None, of_itself)
-            every = _spacing(alone.tracks, windows)
-            chosen = [(track, start) for track in alone.tracks for start in starts(track, every).tolist()]
-            parts += list(_windows(alone, together, body, chosen, HORIZONS[-1]))
+            parts += list(_windows(alone, together, body, _begins(alone, windows), HORIZONS[-1]))
     return Errors.join(parts)
+
+
+def _begins(cast: "_Cast", windows: int) -> list[tuple[Track, int]]:
+    """Return tracks, each with a moment at which a window starts: about so many windows."""
+    every = _spacing(cast.tracks, windows)
+    return [(track, start) for track in cast.tracks for start in starts(track, every).tolist()]
 
 
 @dataclass

@@ -12,7 +12,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.altered_drive import AlteredDrive
 from rlgym_bridge.compare.simulate.rollout import Adjust, RolloutArena
 from rlgym_bridge.compare.simulate.tracks import ROTATION, TRIAL, Drive, Track, stands
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import lead_ticks
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import scale_constants
@@ -79,11 +79,10 @@ class CarWindows:
 
     def _simulate(self, applied: Applied, window: int) -> np.ndarray:
         track, start, end = self._windows[window]
-        after = float(track.times[end] - track.times[start])
         lead, drives = lead_ticks(track, start, 0), [self._altered(applied)]
-        path = self._stage(applied).roll(track, start, int(np.ceil(after)) + 1, lead, drives)
         recorded = track.values[end, 0]
-        off = push_between(track, recorded - between(path.values[:, 0], after))
+        simulated = simulate_end(self._stage(applied), track, start, end, lead, drives)[0]
+        off = push_between(track, recorded - simulated)
         if stands(recorded) and len(track.times) > TRIAL:  # a settled car shows a speed that moves it nowhere
             up = recorded[ROTATION][2::3]
             off[:3] -= (off[:3] @ up) * up

@@ -10,7 +10,7 @@ from rlgym_bridge.compare.findings.rule_tests import CUT_LEVEL, RULE_LEVEL, Rule
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import Adjust, RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, Track
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import BALL_AIR, situation, starts, thinned
 from rlgym_bridge.sim.arena import scale_constants
 from rlgym_bridge.sim.game_rules import ROCKETSIM
@@ -79,9 +79,8 @@ def _off(
     stage = RolloutArena(scene.recording, (BALL,), adjust, rules)
     found = []
     for track, start, end in flights:
-        after = float(track.times[end] - track.times[start])
-        path = stage.roll(track, start, int(np.ceil(after)) + 1, _LEAD, [None])
-        found.append(track.values[end, 0, POSITION] - between(path.values[:, 0], after)[POSITION])
+        simulated = simulate_end(stage, track, start, end, _LEAD, [None])[0]
+        found.append((track.values[end, 0] - simulated)[POSITION])
     return np.array(found)
 
 

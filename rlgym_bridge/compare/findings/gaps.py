@@ -7,7 +7,7 @@ from operator import add, sub
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.drift import measure
+from rlgym_bridge.compare.findings.drift import measure_alone
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
 from rlgym_bridge.compare.findings.sentences import plural, short, told_changes
@@ -20,7 +20,7 @@ from rlgym_bridge.compare.fit.state_age import OLDEST
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, body_values
 from rlgym_bridge.compare.simulate.window_errors import Errors
-from rlgym_bridge.compare.simulate.windows import CAR_CONTACT, HORIZONS
+from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
 
@@ -246,12 +246,15 @@ def _cost(
 ) -> str:
     """Say what errors after a second are with another time, against those with the fitted one."""
     windows = max(_RAW_WINDOWS // len(wrong), 10)
-    found, other = (Errors.join([measure(one, windows) for one in every]) for every in (fitted, wrong))
     parts, tried = [], False
     for body in bodies:
-        chosen = _of_ball(other) == (body == "ball")
-        ours = _free(found) & (_of_ball(found) == (body == "ball"))
-        theirs = _free(other) & chosen
+        found, other = (
+            Errors.join([
+                measure_alone(one, _named_bodies(one, body), windows, HORIZONS[_SECOND]) for one in every
+            ])
+            for every in (fitted, wrong)
+        )  # fmt: skip
+        ours, theirs = (each.names[:, _SECOND] != "" for each in (found, other))
         if min(ours.sum(), theirs.sum()) >= LEAST_WINDOWS:
             tried = True
             before = float(np.median(other.position[theirs, _SECOND]))
@@ -263,11 +266,5 @@ def _cost(
     return "; ".join(parts) or (_NOTHING if tried else "too few windows to say what that costs")
 
 
-def _of_ball(errors: Errors) -> np.ndarray:
-    return np.array([body == BALL for _, body, _ in errors.origins], bool)
-
-
-def _free(errors: Errors) -> np.ndarray:
-    names = errors.names[:, _SECOND]
-    touched = (names == CAR_CONTACT) | np.char.startswith(names, "ball touched")
-    return np.asarray((names != "") & ~touched)
+def _named_bodies(scene: TimedRecording, name: str) -> list[int]:
+    return [body for body in scene.bodies if (body == BALL) == (name == "ball")]

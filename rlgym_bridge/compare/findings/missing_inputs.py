@@ -15,7 +15,7 @@ from rlgym_bridge.compare.findings.significance import BLOCK, LEVEL, sign_test
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.game import CONTROL_NAMES, TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs, TimeBase
@@ -191,9 +191,7 @@ class _Trial:
         return 1.0 - float(np.linalg.norm(off - amount * push) / np.linalg.norm(off))
 
     def _end(self, track: Track, start: int, end: int, drive: Drive) -> np.ndarray:
-        after = float(track.times[end] - track.times[start])
-        path = self._stage.roll(track, start, int(np.ceil(after)) + 1, _LEAD, [drive])
-        return between(path.values[:, 0], after)
+        return np.asarray(simulate_end(self._stage, track, start, end, _LEAD, [drive])[0])
 
 
 def explain_one_by_one(explains: np.ndarray) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
-from rlgym_bridge.compare.simulate.window_errors import between
+from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.recording import Inputs
@@ -185,17 +185,14 @@ def _errors(scene: TimedRecording, lags: list[int], windows: int) -> tuple[np.nd
         stage = RolloutArena(scene.recording, (body,), rules=scene.rules)
         drives = [scene.drive(body, lag) for lag in lags]
         for track, start, end in _choose(scene, body, windows):
-            after = float(track.times[end] - track.times[start])
             rows.append(int(track.rows[start]))
-            errors.append([_error(stage, track, start, end, after, drive) for drive in drives])
+            errors.append([_error(stage, track, start, end, drive) for drive in drives])
     return np.array(rows, int), np.array(errors).reshape(-1, len(lags))
 
 
-def _error(
-    stage: RolloutArena, track: Track, start: int, end: int, after: float, drive: Drive | None
-) -> float:
-    path = stage.roll(track, start, int(after) + 2, _LEAD, [drive])
-    off = track.values[end, 0] - between(path.values[:, 0], after)
+def _error(stage: RolloutArena, track: Track, start: int, end: int, drive: Drive | None) -> float:
+    after = float(track.times[end] - track.times[start])
+    off = track.values[end, 0] - simulate_end(stage, track, start, end, _LEAD, [drive])[0]
     if len(track.times) == TRIAL:  # its last speeds are not measured in all directions, its place is rounded
         return float(np.log(_ARM * np.linalg.norm(off[ROTATION]) / (after * TICK_SECONDS) + _SMALL))
     # All as speeds: where something was not recorded, it is equally far off with every lag, or nearly so.

@@ -5,8 +5,9 @@ the recording for a while before a window starts: set, step, set, step, ... set;
 stays. From there on it is free.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Final
 
 import numpy as np
@@ -106,9 +107,10 @@ class RolloutArena:
         self._hang_ball()  # gravity does not reach a ball at rest
         self._arena.set_mutator_config(mutators)
         self._rules = rules
-        self._ruled = RuledArena(self._arena, self._cars, rules)
 
-    def roll(self, track: Track, start: int, ticks: int, lead: float, drives: Sequence[Drive | None]) -> Path:
+    def roll(
+        self, track: Track, start: int, ticks: int, lead: float, drives: Sequence[Drive | None], skip: int = 0
+    ) -> Path:
         """Follow a track up to one of its moments, and go on freely from there.
 
         Args:
@@ -117,45 +119,38 @@ class RolloutArena:
             ticks: How far to go on.
             lead: Ticks to follow the recording before; at least the moment before the start, if there is one.
             drives: Inputs of each car, in the order of `bodies`; None for none.
+            skip: Ticks of `ticks` after which the path begins: where only its end counts, that is quicker.
 
         Returns:
             The path.
         """
         # Fresh cars: used ones carry what is hidden from the window before.
         self._cars = place_cars(self._arena, *self._line_up) if self._cars else []
-        self._ruled = RuledArena(self._arena, self._cars, self._rules)
         moments = _followed(track, start, lead)
         times = track.times[moments]
         apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
         pieces = zip(times.tolist(), [*apart, ticks], strict=True)
         ends = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
         changes = _changes(drives[: len(self._cars)], int(track.rows[start]), ends)
+        run = _Run(RuledArena(self._arena, self._cars, self._rules), changes)
         states = [self._begin(track, moments[0], place) for place in range(len(self.bodies))]
-        done = 0
         for moment, length in zip(moments[1:], apart, strict=True):
-            for tick in range(done, done + length):
-                self._step(changes.get(tick, ()))
-            done += length
+            run.advance(length)
             states = [self._set(track, moment, place) for place in range(len(self.bodies))]
         jumped = np.array([isinstance(one, rsim.CarState) and _has_jumped(one) for one in states])
-        values = np.empty((ticks + 1, len(self.bodies), BODY_SIZE))
-        wheels = np.zeros((ticks + 1, len(self.bodies)), int)
+        values = np.empty((ticks + 1 - skip, len(self.bodies), BODY_SIZE))
+        wheels = np.zeros((ticks + 1 - skip, len(self.bodies)), int)
         values[0] = track.values[start]
         wheels[0] = [_wheels(one) for one in states]
-        for tick in range(ticks):
-            self._step(changes.get(done + tick, ()))
+        for tick in range(1 if skip == 0 else 0, len(values)):
+            run.advance(1 if tick else skip)
             states = [self._owner(place).get_state() for place in range(len(self.bodies))]
-            values[tick + 1] = [_numbers(one) for one in states]
-            wheels[tick + 1] = [_wheels(one) for one in states]
+            values[tick] = [_numbers(one) for one in states]
+            wheels[tick] = [_wheels(one) for one in states]
         return Path(values, wheels, jumped)
 
     def _owner(self, place: int) -> rsim.Ball | rsim.Car:
         return self._arena.ball if self.bodies[place] == BALL else self._cars[place]
-
-    def _step(self, changes: Sequence[tuple[int, rsim.CarControls]]) -> None:
-        for car, controls in changes:
-            self._cars[car].set_controls(controls)
-        self._ruled.step()
 
     def _begin(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track starts, with all that the recording knows of it."""
@@ -179,26 +174,26 @@ class RolloutArena:
     def _set(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track is at a moment; what the track does not say stays."""
         owner = self._owner(place)
-        values = track.values[moment, place]
+        values = track.values[moment, place].tolist()
         state = owner.get_state()
-        velocity = values[VELOCITY]
+        velocity, spin, turn = values[VELOCITY], values[SPIN], values[ROTATION]
         if isinstance(state, rsim.CarState):
             state.boost = _FULL_TANK
             if moment and _wheels(state) == 4 and "wheels" not in self._rules:
-                velocity = _settled(velocity, np.array(state.vel.as_tuple()), values[ROTATION][2::3])
+                velocity = _settled(velocity, state.vel.as_tuple(), turn[2::3])
         elif self._homing:
             self._aim(state, int(track.rows[moment]), velocity)
-        spin = values[SPIN]
         if "velocity_cut" in self._rules:  # digits that were not printed
-            velocity, spin = nearest_cut(velocity, 100), nearest_cut(spin, 10000)
-        state.pos = rsim.Vec(*values[POSITION].tolist())
-        state.vel = rsim.Vec(*velocity.tolist())
-        state.ang_vel = rsim.Vec(*spin.tolist())
-        state.rot_mat = rsim.RotMat(*values[ROTATION].reshape(3, 3).T.ravel().tolist())
+            velocity = nearest_cut(np.array(velocity), 100).tolist()
+            spin = nearest_cut(np.array(spin), 10000).tolist()
+        state.pos = rsim.Vec(*values[POSITION])
+        state.vel = rsim.Vec(*velocity)
+        state.ang_vel = rsim.Vec(*spin)
+        state.rot_mat = rsim.RotMat(*turn[0::3], *turn[1::3], *turn[2::3])
         owner.set_state(state)
         return state
 
-    def _aim(self, ball: rsim.BallState, row: int, velocity: np.ndarray) -> None:
+    def _aim(self, ball: rsim.BallState, row: int, velocity: Sequence[float]) -> None:
         """Have Heatseeker's ball aim at the goal that it flies to, which recordings do not say.
 
         Its speed is what the recording says; else what it has, and at least that of a first touch.
@@ -209,6 +204,34 @@ class RolloutArena:
         ball.heatseeker_target_speed = speed
 
 
+class _Run:
+    """An arena on its way, with the controls that its cars get.
+
+    Args:
+        arena: The arena.
+        changes: Cars and their new controls before each tick, counted from 0; ascending.
+    """
+
+    def __init__(
+        self, arena: RuledArena, changes: Mapping[int, Sequence[tuple[int, rsim.CarControls]]]
+    ) -> None:
+        self._arena, self._tick = arena, 0
+        self._changes = iter(sorted(changes.items()))
+        self._next = next(self._changes, None)
+
+    def advance(self, ticks: int) -> None:
+        """Go on by some ticks, in as few steps as changes of controls allow."""
+        end = self._tick + ticks
+        while self._tick < end:
+            if self._next is not None and self._next[0] == self._tick:
+                for car, controls in self._next[1]:
+                    self._arena.cars[car].set_controls(controls)
+                self._next = next(self._changes, None)
+            until = end if self._next is None else min(end, self._next[0])
+            self._arena.step(until - self._tick)
+            self._tick = until
+
+
 def _followed(track: Track, start: int, lead: float) -> list[int]:
     """Return the moments before a window that the simulation is set to, and its start.
 
@@ -216,9 +239,9 @@ def _followed(track: Track, start: int, lead: float) -> list[int]:
     """
     first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
     first = max(min(first, start - 1), 0)
-    moments = [first]
+    moments, times = [first], track.times[first:start].tolist()
     for moment in range(first + 1, start - 1):
-        if track.times[moment] - track.times[moments[-1]] > _EVERY - 0.01:
+        if times[moment - first] - times[moments[-1] - first] > _EVERY - 0.01:
             moments.append(moment)
     return [*moments, *range(max(start - 1, first + 1), start + 1)] if start else [start]
 
@@ -238,14 +261,15 @@ def _changes(
     return changes
 
 
-def _settled(recorded: np.ndarray, simulated: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _settled(recorded: list[float], simulated: Sequence[float], up: Sequence[float]) -> list[float]:
     """Return the recorded velocity, but the simulated one across the ground where both are small.
 
     The game shows a settled car with 8.3 uu/s upwards, which moves it nowhere.
     """
-    theirs, ours = float(recorded @ up), float(simulated @ up)
+    theirs = sum(map(mul, recorded, up))
+    ours = sum(map(mul, simulated, up))
     if abs(theirs) < _SIDE_SPEED and abs(ours) < _SIDE_SPEED:
-        return np.asarray(recorded + (ours - theirs) * up)
+        return [part + (ours - theirs) * way for part, way in zip(recorded, up, strict=True)]
     return recorded
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.simulate.rollout import Path
-from rlgym_bridge.compare.simulate.tracks import POSITION, ROTATION, SPIN, VELOCITY, Track
+from rlgym_bridge.compare.simulate.rollout import Path, RolloutArena
+from rlgym_bridge.compare.simulate.tracks import POSITION, ROTATION, SPIN, VELOCITY, Drive, Track
 from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.game import TICK_SECONDS
 
@@ -98,6 +98,26 @@ def enter(
     found.ends[0, column] = theirs[:6]
     found.began[0, column] = track.times[start]
     found.moments[0, column] = after
+
+
+def simulate_end(
+    stage: RolloutArena, track: Track, start: int, end: int, lead: float, drives: Sequence[Drive | None]
+) -> np.ndarray:
+    """Simulate a window and return where its bodies are at its end, `(bodies, 18)`, see `tracks.BODY_SIZE`.
+
+    Args:
+        stage: The arena.
+        track: Of the arena's bodies.
+        start: First moment of the window.
+        end: Its last moment.
+        lead: Ticks to follow the recording before.
+        drives: Inputs of each car; None for none.
+    """
+    after = float(track.times[end] - track.times[start])
+    whole = int(after + 1e-9)
+    path = stage.roll(track, start, whole + 1, lead, drives, skip=whole)
+    places = range(path.values.shape[1])
+    return np.stack([between(path.values[:, place], after - whole) for place in places])
 
 
 def between(values: np.ndarray, after: float) -> np.ndarray:
