@@ -25,6 +25,7 @@ _LEAD: Final = 60.0  # ticks followed before
 _MOST: Final = 60  # windows of all cars
 _LEAST_GAIN_ALONE: Final = float(np.log(4.0))  # of `thrust`: 5 % less boost brings it 3.9 times as near
 _LAG_WINDOWS: Final = 60  # of each car, to fit the lag anew
+_LATER: Final = (-1, 0, 1, 2)  # ticks by which the lag may be another with the rules
 
 Window = tuple[int, Track, int, int]
 
@@ -86,7 +87,7 @@ def _judge_default(scene: TimedRecording, windows: Sequence[Window], plain: np.n
 def _fit_again(scene: TimedRecording, rules: frozenset[str], lag: LagFit) -> LagFit:
     known, scene.rules = scene.rules, rules
     try:
-        later = fit_lag(scene, _LAG_WINDOWS)
+        later = fit_lag(scene, _LAG_WINDOWS, [lag.ticks + later for later in _LATER])
     finally:
         scene.rules = known
     return later if later.windows else replace(lag)

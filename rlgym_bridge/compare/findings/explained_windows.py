@@ -1,6 +1,7 @@
 """Short windows of one car, simulated again with one explanation or more applied."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import RocketSim as rsim
@@ -16,6 +17,9 @@ from rlgym_bridge.compare.simulate.window_errors import simulate_end
 from rlgym_bridge.compare.simulate.windows import lead_ticks
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import scale_constants
+
+_OF_BLOCK: Final = 2
+"""Windows of a block of time on average: it is blocks that are judged, so more say little."""
 
 Applied = tuple[tuple[Explanation, float], ...]
 """Explanations with their parameters, in the order in which they act."""
@@ -39,10 +43,12 @@ class CarWindows:
             raise ValueError(f"{scene.recording.source} has no inputs, expected some to explain")
         self._scene, self._car, self._drive = scene, car, drive
         every = [window for window in choose_windows(scene, car, 2 * most) if _in_one_block(*window)]
+        most = min(most, _OF_BLOCK * len({_block(scene.recording, *window[:2]) for window in every}))
         kept = np.linspace(0, len(every) - 1, min(len(every), most)).astype(int)
         self._windows = [every[place] for place in kept.tolist()]
         self.blocks = number_blocks([_block(scene.recording, *window[:2]) for window in self._windows])
         self._stages: dict[tuple[tuple[str, float], ...], RolloutArena] = {}
+        self._rows: dict[tuple[Applied, int], np.ndarray] = {}  # controls of windows
         self._known: dict[tuple[tuple[tuple[str, float], ...], int], np.ndarray] = {}
 
     def __len__(self) -> int:
@@ -73,9 +79,10 @@ class CarWindows:
         """Tell whether the last explanation changes no control row of a window."""
         track, start, end = self._windows[window]
         ends = np.arange(track.times[start] - lead_ticks(track, start, 0), track.times[end] + 1)
-        row = int(track.rows[start])
-        last, before = (self._altered(part).during(row, ends) for part in (applied, applied[:-1]))
-        return bool((last == before).all())
+        row, key = int(track.rows[start]), (applied[:-1], window)
+        if key not in self._rows:
+            self._rows[key] = self._altered(applied[:-1]).during(row, ends)
+        return bool((self._altered(applied).during(row, ends) == self._rows[key]).all())
 
     def _simulate(self, applied: Applied, window: int) -> np.ndarray:
         track, start, end = self._windows[window]

@@ -19,6 +19,7 @@ from rlgym_bridge.compare.findings.significance import flip_test
 _NOISE: Final = 0.3  # uu/s; what a window is off below it counts little
 _SCREENED: Final = 14  # windows of a half, of those that are off, on which everything is tried
 _FITTED: Final = 5  # explanations that are fitted
+_VALUES: Final = 2  # values of an explanation that are tried on a whole half
 _AMOUNTS: Final = 24  # amounts tried for each explanation that is linear
 _ROUNDS: Final = 3  # explanations of one family, at most
 _LEAST: Final = 3  # blocks of a half that have to be far off
@@ -137,18 +138,21 @@ class _Search:
 
     def _rank(self, half: Sequence[int]) -> list[_Pick]:
         """Return the explanations that fit a half best, with their parameters, the best first."""
-        fitted = [self._fit(each, half) for each in self._screen(half)]
+        some = self._far_off(half)
+        fitted = [self._fit(each, half, some) for each in self._screen(some)]
         fitted = [(each, value) for each, value in fitted if abs(value - each.neutral) >= each.relevant]
         return sorted(fitted, key=lambda pick: self._loss(half, pick).mean())
 
-    def _screen(self, half: Sequence[int]) -> list[Explanation]:
-        """Return the explanations that make up for most in windows that are off, little and much."""
-        base = self._windows.errors(self._applied, half)
-        lengths = np.linalg.norm(base, axis=1)
+    def _far_off(self, half: Sequence[int]) -> list[int]:
+        """Return some windows of a half that are off, little and much."""
+        lengths = np.linalg.norm(self._windows.errors(self._applied, half), axis=1)
         order = np.argsort(-lengths, kind="stable")[: max(int((lengths > _NOISE).sum()), 1)]
         chosen = order[np.linspace(0, len(order) - 1, min(len(order), _SCREENED)).astype(int)]
-        which = [half[place] for place in chosen.tolist()]
-        base = base[chosen]
+        return [half[place] for place in chosen.tolist()]
+
+    def _screen(self, which: Sequence[int]) -> list[Explanation]:
+        """Return the explanations that make up for most in some windows."""
+        base = self._windows.errors(self._applied, which)
         before, scores = loss_of(base).mean(), []
         for each in self._explanations:
             losses = []
@@ -163,9 +167,16 @@ class _Search:
         ranks = np.argsort(-np.array(scores), kind="stable")[:_FITTED]
         return [self._explanations[place] for place in ranks.tolist() if scores[place] > 0]
 
-    def _fit(self, each: Explanation, half: Sequence[int]) -> _Pick:
-        """Return an explanation with the parameter that fits a half best."""
-        values = each.values if not each.step else self._bend(each, half)
+    def _fit(self, each: Explanation, half: Sequence[int], some: Sequence[int]) -> _Pick:
+        """Return an explanation with the parameter that fits a half best.
+
+        Values that are tried one by one are tried on some of its windows first.
+        """
+        if each.step:
+            values = self._bend(each, half)
+        else:
+            losses = [self._loss(some, (each, value)).mean() for value in each.values]
+            values = tuple(each.values[place] for place in np.argsort(losses, kind="stable")[:_VALUES])
         losses = [self._loss(half, (each, value)).mean() for value in values]
         return each, float(values[int(np.argmin(losses))])
 

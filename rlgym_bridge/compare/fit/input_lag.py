@@ -4,6 +4,7 @@ A game that hiccups may take inputs a tick sooner or later from there on [seen i
 the recording has pieces, each with a lag of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -81,10 +82,20 @@ class LagFit:
         return np.asarray(np.array([one.ticks for one in self.pieces], float)[piece.clip(0)])
 
 
-def fit_lag(scene: TimedRecording, windows: int = WINDOWS) -> LagFit:
-    """Find the lag of a recording's inputs, from so many windows of each car."""
+def fit_lag(scene: TimedRecording, windows: int = WINDOWS, among: Sequence[int] | None = None) -> LagFit:
+    """Find the lag of a recording's inputs.
+
+    Args:
+        scene: The recording.
+        windows: Of each car, at most; in larger matches fewer, so that all of them are not more than of two.
+        among: Lags to try, in ticks and ascending; None for all that can be.
+    """
     if not scene.driven:
         return LagFit(0, 0.0, 0, {})
+    windows = max(min(windows, 2 * windows // max(len(scene.bodies) - 1, 1)), _LEAST)
+    if among is not None:
+        rows, errors = _errors(scene, list(among), windows)
+        return _best(scene, rows, list(among), errors)
     first = -1 if scene.recording.inputs is Inputs.SENT else 0
     lags = list(range(first, _MOST + 1))
     rows, errors = _errors(scene, lags, windows)
