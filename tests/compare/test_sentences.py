@@ -89,7 +89,7 @@ def test_a_clock_is_told_in_percent(scale: float, said: str) -> None:
     assert told_fit(fit(clock=scale)).startswith(said)
 
 
-def test_a_lag_is_told_with_its_certainty_and_not_without_inputs() -> None:
+def test_a_lag_is_told_with_its_certainty() -> None:
     lag = LagFit(2, 0.7, 44, {2: 1.0})
     assert (
         "inputs act 2 ticks late, which is not sure: so say 70 % of resampled sets of 44 windows"
@@ -98,7 +98,7 @@ def test_a_lag_is_told_with_its_certainty_and_not_without_inputs() -> None:
     assert "inputs" not in told_fit(replace(fit(), driven=False))
 
 
-def test_the_page_begins_with_the_sentences_and_prints_no_interval_of_few_blocks() -> None:
+def test_the_page_begins_with_the_sentences() -> None:
     rows = row("car", 120, 0.012), replace(row("car on a wall", 1, 0.75), blocks=2, low=0.81, high=0.81)
     page = report(comparison(*rows, rules=cut(Shown.SHOWN, GAME)))
     assert "<h1>No gap was found.</h1><p>This is Rocket League" in page
