@@ -105,10 +105,14 @@ def run(options: argparse.Namespace) -> int:
         parse_rules(options.rules)
     if options.against is not None:
         return _against(options, console)
-    recordings, unread = _read(options.files, lambda file: open_recording(file, options.columns))
+    with shared.console_of(options, stderr=True).status("reading ..."):
+        recordings, unread = _read(options.files, lambda file: open_recording(file, options.columns))
     try:
-        with console.status(f"simulating {plural(len(recordings), 'recording')} ..."):
-            found = compare_recordings(*recordings, windows=options.windows, rules=options.rules)
+        with shared.console_of(options, stderr=True).status("beginning ...") as status:
+            found = compare_recordings(
+                *recordings, windows=options.windows, rules=options.rules,
+                progress=lambda doing: status.update(f"{escape(doing)} ..."),
+            )  # fmt: skip
     except ValueError as error:
         _name(error, unread)
         raise

@@ -246,9 +246,9 @@ class _Console(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def console_of(options: argparse.Namespace) -> Console:
-    """Return the console that a command with `add_output_options` prints to."""
-    return _Console(stderr=False, quiet=options.quiet, highlight=False)
+def console_of(options: argparse.Namespace, stderr: bool = False) -> Console:
+    """Return the console that a command with `add_output_options` prints to, or shows its progress on."""
+    return _Console(stderr=stderr, quiet=options.quiet, highlight=False)
 
 
 def printer(options: argparse.Namespace) -> Callable[[str], None]:

@@ -3,7 +3,7 @@
 Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> verdicts
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -50,7 +50,10 @@ _BOOST: Final = CONTROL_NAMES.index("boost")
 
 
 def compare_recordings(
-    *recordings: Recording, windows: int = WINDOWS, rules: str | Sequence[str] = AUTO
+    *recordings: Recording,
+    windows: int = WINDOWS,
+    rules: str | Sequence[str] = AUTO,
+    progress: Callable[[str], None] = lambda doing: None,
 ) -> Comparison:
     """Measure how simulation error grows from recorded states, and judge what differs.
 
@@ -62,6 +65,7 @@ def compare_recordings(
         windows: Most windows of each body; fewer are quicker and say less. What is fitted takes a part of it.
         rules: The game's rules to simulate with: `"auto"` for those that each recording shows,
             `"rocketsim"` for none, `"game"`, or names of `game_rules.RULES`.
+        progress: Is called with what begins, in a few words.
 
     Returns:
         The fitted clock, tick offset and input latency of each recording, and the rules that were used and
@@ -75,20 +79,24 @@ def compare_recordings(
     """
     _check(recordings, windows)
     given = None if rules == AUTO else parse_rules(rules)
-    scenes, lags, used, refused = _prepare(recordings, windows, given)
+    scenes, lags, used, refused = _prepare(recordings, windows, given, progress)
     if not scenes:
         raise ValueError("; ".join(one.reason for one in refused))
     fits = [_fit(scene, lag, own) for scene, lag, own in zip(scenes, lags, used, strict=True)]
     notes = [note for scene in scenes for note in _notes(scene)]
     share = len(scenes)
+    progress("simulating windows")
     together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
     floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
     sparse = any(scene.driven and scene.unseen for scene in scenes)
+    progress("fitting constants of the physics")
     sizes = fit_sizes(scenes, together, sparse)
     gaps = timing_gaps(scenes, [fit.lag for fit in fits])
     gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
     gaps += [gap for scene in scenes for gap in lost_packets(scene.recording)]
+    progress("trying mechanisms")
     mechanisms = explain(scenes, windows)
+    progress("trying inputs")
     missing, worth, input_claims = _judge_inputs(scenes, windows, mechanisms)
     gaps += input_claims
     sizes = settle_sizes(sizes, mechanisms)
@@ -144,12 +152,16 @@ def _dodge_claims(scene: TimedRecording, mechanisms: Sequence[Mechanism]) -> lis
 
 
 def _prepare(
-    recordings: Sequence[Recording], windows: int, given: frozenset[str] | None
+    recordings: Sequence[Recording],
+    windows: int,
+    given: frozenset[str] | None,
+    progress: Callable[[str], None],
 ) -> tuple[list[TimedRecording], list[LagFit], list[RulesFit], list[RefusedFile]]:
     """Fit clock, rules and lag of each recording, and return those that can be compared, and the others."""
     scenes: list[TimedRecording] = []
     lags, used, refused = [], [], []
     for number, recording in enumerate(recordings):
+        progress(f"fitting the time, the input lag and the rules of {recording.source}")
         try:
             if any(np.array_equal(recording.state.buffer, one.state.buffer) for one in recordings[:number]):
                 raise ValueError(

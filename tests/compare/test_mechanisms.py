@@ -16,7 +16,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.state import MatchState
-from tests.support.planted_gaps import as_table, play
+from tests.support.planted_gaps import as_replay, as_table, play
 
 GAIN = Explanation("gain", 0, "controls", (0.2, 2.0), "times", 1.0, 0.1, 0.03)
 SWAP = Explanation("swap", 0, "controls")
@@ -116,3 +116,13 @@ def test_a_tank_that_empties_slower_is_named_with_its_rate():
 
 def test_a_tank_that_empties_as_rocketsims_is_no_claim():
     assert find_boost_use(drained(33.333), 0, 0.003) is None
+
+
+def test_an_explanation_of_next_to_nothing_is_not_claimed():
+    assert not search(MadeWindows(300, {"gain": -0.2}, noise=25.0), GAIN)  # 1.5 %, with a chance of 0.0007
+
+
+def test_replays_lack_inputs_so_that_no_mechanism_of_cars_is_tried():
+    recording = as_replay(play(seconds=16))
+    recording.state.car_controls *= 0.5
+    assert explain([TimedRecording(recording, fit_timeline(recording))], 40) == []

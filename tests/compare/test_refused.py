@@ -10,6 +10,7 @@ import RocketSim as rsim
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.comparison import compare_recordings
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.arena import make_arena
 
 MAP = """
@@ -95,3 +96,14 @@ def test_where_none_is_left_the_command_fails_with_each_reason(
 def test_what_is_no_recording_is_not_compared(given, message):
     with pytest.raises(TypeError, match=message):
         compare_recordings(*given)
+
+
+def test_what_is_being_done_is_said(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text(MAP)
+    (tmp_path / "one.csv").write_text(flight())
+    begun: list[str] = []
+    compare_recordings(
+        open_recording(tmp_path / "one.csv", tmp_path / "map.toml"), windows=8, progress=begun.append
+    )
+    assert begun[0] == "fitting the time, the input lag and the rules of one.csv"
+    assert "simulating windows" in begun and begun[-1] == "trying inputs"

@@ -57,9 +57,10 @@ def test_what_has_no_cut_is_not_called_the_game_of_today() -> None:
 
 
 def test_cars_that_are_off_where_inputs_lack_are_no_gap() -> None:
-    found = comparison(row("car on the ground", 60, 9.0, GapVerdict.MISSING))
+    found = comparison(*(row(name, 60, 9.0, GapVerdict.MISSING) for name in ("car", "car on the ground")))
     found.missing = [Missing(car, "roll", True, 0, 9, 9) for car in (0, 1)]
     first, *_ = begin_with(found)
+    assert "uu off" not in explain_difference(found)
     assert first == (
         "No gap was found, but the recording lacks inputs (roll), which may be why cars are off (car on the "
         "ground)."
@@ -70,7 +71,7 @@ def test_cars_that_are_off_where_inputs_lack_are_no_gap() -> None:
 
 def test_an_input_that_is_missing_is_named_as_missing() -> None:
     gap = Gap(GapVerdict.MISSING, "roll", 9, 9, 20, "windows", "it explains 9")
-    first, *_ = begin_with(comparison(row("car", 120, 9.0), gaps=(gap,)))
+    first, *_ = begin_with(comparison(row("car", 120, 9.0), gaps=(gap, gap)))  # of two cars
     assert first == "Recording and RocketSim differ by roll, which is missing."
 
 

@@ -231,3 +231,17 @@ def test_rules_are_read_by_name_and_written_as_they_were_given() -> None:
 def test_unknown_and_excluding_rules_are_refused(given: str) -> None:
     with pytest.raises(ValueError, match=r"rocketsim, default, game|exclude each other"):
         parse_rules(given)
+
+
+def test_rules_for_cars_alone_move_cars_alike_and_leave_the_ball() -> None:
+    ends = []
+    for with_ball in (True, False):
+        arena, (car,) = make_arena([0])
+        ball = rsim.BallState()
+        ball.pos, ball.vel = rsim.Vec(2000, 2000, 1500), rsim.Vec(1.23456, 0, 0)
+        arena.ball.set_state(ball)
+        world = RuledArena(arena, [car], parse_rules("velocity_cut,position_rounding"), with_ball)
+        ends.append((hold(world, car, 60, throttle=1.0, steer=0.3).pos, arena.ball.get_state().vel.x))
+    (cut_car, cut_ball), (other_car, other_ball) = ends
+    assert cut_car.as_tuple() == other_car.as_tuple()
+    assert cut_ball != other_ball and cut_ball == pytest.approx(round(cut_ball - 0.001, 2) + 0.001, abs=1e-5)

@@ -24,6 +24,7 @@ from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL
 from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.recording.recording import TimeBase
 
 _LEAST, _MOST = 24, 120  # windows of a car
 _KINDS: Final = {
@@ -118,8 +119,8 @@ def settle_inputs(
 
 
 def _cars(scene: TimedRecording) -> list[int]:
-    """Return the cars whose inputs drive them."""
-    if not scene.driven:
+    """Return the cars whose inputs drive them; in replays, which lack most inputs, there are none."""
+    if not scene.driven or scene.recording.clock is TimeBase.FRAMES:
         return []
     recorded = scene.recording.inputs_recorded
     return [body for body in scene.bodies if body != BALL and recorded[body].any()]

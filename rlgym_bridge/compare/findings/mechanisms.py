@@ -22,6 +22,7 @@ _FITTED: Final = 5  # explanations that are fitted
 _VALUES: Final = 2  # values of an explanation that are tried on a whole half
 _AMOUNTS: Final = 24  # amounts tried for each explanation that is linear
 _ROUNDS: Final = 3  # explanations of one family, at most
+_LEAST_SHARE: Final = 0.02  # of what is off: less explains nothing that anybody looks for
 _LEAST: Final = 3  # blocks of a half that have to be far off
 _FAR: Final = 3.0  # noises
 _APART: Final = 0.01  # chance below which one explanation is better than another
@@ -120,7 +121,10 @@ class _Search:
             if judged is None:
                 break
             (best, value), gains, chance = judged
-            claims.append(self._claim(best, value, picks, gains, chance, source, car))
+            claim = self._claim(best, value, picks, gains, chance, source, car)
+            if claim.share < _LEAST_SHARE:
+                break
+            claims.append(claim)
             self._applied = (*self._applied, (best, value))
             self._explanations = [each for each in self._explanations if each.name != best.name]
         return claims

@@ -59,7 +59,7 @@ def _tell_difference(found: "Comparison") -> str:
     late = f" Its time differs as well: {', '.join(timing)}." if timing else ""
     if named or open_ones:
         either = [f"one of these, which it does not tell apart: {each}" for each in open_ones]
-        return f"Recording and RocketSim differ by {'; '.join([*named, *either])}.{late}"
+        return f"Recording and RocketSim differ by {'; '.join(dict.fromkeys([*named, *either]))}.{late}"
     absent = [row.name for row in found.unexplained if row.verdict.value == "missing input"]
     unknown = [row.name for row in found.unexplained if row.name not in absent]
     if unknown:
@@ -100,7 +100,7 @@ def _tell_errors(found: "Comparison") -> str:
     for name, body in (("car", "the cars"), ("ball", "the ball")):
         rows = {row.horizon_ticks: row for row in found.situations if row.name == name}
         row = row_to_tell(rows) if rows else None
-        if row is not None and row.verdict.value != "too few windows":
+        if row is not None and row.verdict.value not in ("too few windows", "missing input"):
             error = "less than 0.01" if row.p50 < _LEAST else short(row.p50)
             errors.setdefault((error, row.horizon_ticks), []).append(body)
     rules = {fit.rules.rules for fit in found.fits}

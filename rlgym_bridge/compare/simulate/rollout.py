@@ -132,7 +132,7 @@ class RolloutArena:
         pieces = zip(times.tolist(), [*apart, ticks], strict=True)
         ends = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
         changes = _changes(drives[: len(self._cars)], int(track.rows[start]), ends)
-        run = _Run(RuledArena(self._arena, self._cars, self._rules), changes)
+        run = _Run(RuledArena(self._arena, self._cars, self._rules, BALL in self.bodies), changes)
         states = [self._begin(track, moments[0], place) for place in range(len(self.bodies))]
         for moment, length in zip(moments[1:], apart, strict=True):
             run.advance(length)
