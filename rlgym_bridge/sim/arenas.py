@@ -159,8 +159,7 @@ class Arenas:
             some = arenas[first : first + _AT_ONCE]
             for match, (_, cars) in enumerate(some, first):
                 play(match, self._steps[match], cars)
-            for arena, cars in some:
-                take(arena, cars)
+            take(some)
         held = np.frombuffer(b"".join(self._queues.held), np.float32).reshape(*self._ids.shape, 8)
         self._columns.show(self._players, self._ids, self._pads, held, ticks)
         self.state.car_ball_touches.fill(0)

@@ -22,10 +22,10 @@ EXTRA_FIELDS: Final = (
 )  # fmt: skip
 """Attributes of `MatchState` that are filled only where they are asked for."""
 
-# ArenaColumns of `Arena.get_gym_state()`: 34 pads, 25 numbers of the ball, 36 of each car (RocketSim 2.2.1,
+# Columns of `Arena.get_gym_state()`: 34 pads, 25 numbers of the ball, 36 of each car (RocketSim 2.2.1,
 # found by experiment; a test holds them against `ArenaReader`).
 _PADS, _BALL, _CAR = PAD_COUNT, 25, 36
-_BODY = {"position": 0, "linear_velocity": 7, "angular_velocity": 10, "rotation": 13}
+_BODY = {"position": 0, "rotation": 13, "linear_velocity": 7, "angular_velocity": 10}  # as the state has them
 _CAR_BODY, _CAR_DEMOED, _CAR_GROUND, _CAR_BOOST = 11, 7, 8, 10
 
 _SCALARS: Final = {
@@ -49,6 +49,7 @@ _EXTRAS: Final = {
 _CONTACT: Final = ("car_contact_cooldown_timer", "car_contact_id")
 _TICK: Final = np.float32(TICK_SECONDS)
 _JUMP: Final = 5  # of a control row
+_TRANSPOSED = attrgetter("T")
 _ROW = attrgetter("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
 
 
@@ -62,10 +63,17 @@ class ArenaColumns:
 
     def __init__(self, state: MatchState, reads: Collection[str]) -> None:
         self._state = state
-        self._shape = (state.matches, state.layout.cars)
-        self._sources, self._targets = _columns(state)
+        layout = state.layout
+        self._shape = (state.matches, layout.cars)
+        self._ball_sources, self._car_sources = _sources(layout.cars)
+        self._match_numbers = 2 * (_PADS + _BALL + _CAR * layout.cars)
+        # What lies side by side in the state is written by one assignment.
+        first, last = layout.column("ball_position"), layout.column("ball_angular_velocity", 2)
+        self._ball = state.buffer[:, first : last + 1]
+        self._cars = state.buffer[:, layout.car_start :].reshape(*self._shape, layout.car_stride)
+        first, last = (_car_column(state, name) for name in ("position", "boost_amount"))
+        self._car_bodies = self._cars[..., first : last + 1]
         extras = [name for name in _EXTRAS if "car_" + name in reads]
-        self._names = [*_SCALARS, *extras]
         self._contact = "car_bump_victim" in reads
         self._wheels, self._torque = "car_wheels_with_contact" in reads, "car_flip_torque" in reads
         self._unknown = [
@@ -79,27 +87,32 @@ class ArenaColumns:
             *(_CONTACT if self._contact else ()),
         ]
         self._getter, self._width = attrgetter(*paths), len(paths)
-        layout = state.layout
-        self._hidden_targets = np.array(
-            [layout.column(name, car=car) for car in range(layout.cars) for name in self._names], np.intp
-        )
-        self._bodies: list[Any] = []  # arrays
-        self._hidden: list[float] = []
-        self._values = np.zeros((*self._shape, self._width), np.float32)
-        self._pack_hidden = struct.Struct(f"{self._values.size}f").pack_into  # a third of np.fromiter's time
+        self._runs = _runs([_car_column(state, name) for name in (*_SCALARS, *extras)])
+        self._bodies: list[bytes] = []
+        self._hidden: list[bytes] = []
         self._wheel_flags: list[bool] = []
         self._torques: list[float] = []
 
-    def take(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
-        """Collect the next match, in order."""
-        self._bodies += arena.get_gym_state()[1:]  # [0] holds no physics
-        for car in cars:
-            state = car.get_state()
-            self._hidden += self._getter(state)
-            if self._wheels:
-                self._wheel_flags += state.wheels_with_contact
-            if self._torque:
-                self._torques += state.flip_rel_torque.as_tuple()
+    def take(self, matches: Sequence[tuple[rsim.Arena, Sequence[rsim.Car]]]) -> None:
+        """Collect the next matches, in order.
+
+        A few at a time: what was read of them is still in the caches when it is copied, and its memory is
+        used again for the next ones.
+        """
+        bodies: list[Any] = []  # arrays, (2, k) in Fortran's order: as it is, and turned by 180 degrees
+        hidden: list[float] = []
+        getter, wheels, torque = self._getter, self._wheels, self._torque
+        for arena, cars in matches:
+            bodies += arena.get_gym_state()[1:]  # [0] holds no physics
+            for car in cars:
+                state = car.get_state()
+                hidden += getter(state)
+                if wheels:
+                    self._wheel_flags += state.wheels_with_contact
+                if torque:
+                    self._torques += state.flip_rel_torque.as_tuple()
+        self._bodies.append(b"".join(map(_TRANSPOSED, bodies)))
+        self._hidden.append(struct.pack(f"{len(hidden)}f", *hidden))  # a third of np.fromiter's time
 
     def show(
         self,
@@ -119,11 +132,11 @@ class ArenaColumns:
             ticks: Since the last time.
         """
         state = self._state
-        # Each array is (2, k) in Fortran's order: as it is, and turned by 180 degrees.
-        data = b"".join([part.T for part in self._bodies])
-        numbers = np.frombuffer(data, np.float32).reshape(state.matches, -1, 2)[..., 0]
-        state.buffer[:, self._targets] = numbers.take(self._sources, axis=1)
+        both = np.frombuffer(b"".join(self._bodies), np.float32).reshape(state.matches, self._match_numbers)
+        self._ball[:] = both.take(self._ball_sources, axis=1)
+        self._car_bodies[:] = both.take(self._car_sources, axis=1)
         self._show_hidden(ids)
+        numbers = both[:, ::2]
         if self._wheels:
             wheels = np.array(self._wheel_flags, np.float32)
             state.car_wheels_with_contact[:] = wheels.reshape(*self._shape, 4)
@@ -150,9 +163,9 @@ class ArenaColumns:
 
     def _show_hidden(self, ids: np.ndarray) -> None:
         state = self._state
-        values: Any = self._values
-        self._pack_hidden(values, 0, *self._hidden)
-        state.buffer[:, self._hidden_targets] = values[..., : len(self._names)].reshape(state.matches, -1)
+        values = np.frombuffer(b"".join(self._hidden), np.float32).reshape(*self._shape, self._width)
+        for first, last, target in self._runs:
+            self._cars[..., target : target + last - first] = values[..., first:last]
         if self._contact:
             cooling, other = values[..., -2] > 0, values[..., -1, None] == ids[:, None, :]
             state.car_bump_victim[:] = np.where(cooling & other.any(-1), other.argmax(-1), -1)
@@ -183,20 +196,35 @@ class ArenaColumns:
         np.multiply(timers, away, out=self._state.pad_timer)
 
 
-def _columns(state: MatchState) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns of `get_gym_state`'s numbers and where they go in the state."""
-    layout = state.layout
-    pairs: list[tuple[int, int]] = []
+def _sources(cars: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where `get_gym_state`'s numbers are, both ways round, in the order of the state.
+
+    Returns:
+        `(18,)` int of the ball; `(cars, 19)` of each car's body and boost.
+    """
+    body: list[int] = []
     for name, start in _BODY.items():
-        elements = range(9 if name == "rotation" else 3)
-        for element in elements:
-            # There forward, right and up lie one after another; here they are columns of a matrix.
-            at = start + (element % 3 * 3 + element // 3 if name == "rotation" else element)
-            pairs.append((_PADS + at, layout.column(f"ball_{name}", element)))
-            for car in range(layout.cars):
-                source = _PADS + _BALL + _CAR * car + _CAR_BODY + at
-                pairs.append((source, layout.column(name, element, car)))
-    for car in range(layout.cars):
-        pairs.append((_PADS + _BALL + _CAR * car + _CAR_BOOST, layout.column("boost_amount", car=car)))
-    sources, targets = np.array(pairs, np.intp).T
-    return np.ascontiguousarray(sources), np.ascontiguousarray(targets)
+        if name == "rotation":  # there forward, right and up lie one after another; here they are columns
+            body += [start + column * 3 + row for row in range(3) for column in range(3)]
+        else:
+            body += range(start, start + 3)
+    ball = _PADS + np.array(body, np.intp)
+    starts = _PADS + _BALL + _CAR * np.arange(cars, dtype=np.intp)
+    car = np.array([*(_CAR_BODY + at for at in body), _CAR_BOOST], np.intp)
+    return 2 * ball, 2 * (starts[:, None] + car)
+
+
+def _car_column(state: MatchState, name: str) -> int:
+    """Return the column of a field in a car's part of the buffer."""
+    return state.layout.column(name, car=0) - state.layout.car_start
+
+
+def _runs(columns: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return runs of neighbours among columns: first and last + 1 in `columns`, and the first column."""
+    runs: list[tuple[int, int, int]] = []
+    for number, column in enumerate(columns):
+        if runs and column == columns[number - 1] + 1:
+            runs[-1] = (runs[-1][0], number + 1, runs[-1][2])
+        else:
+            runs.append((number, number + 1, column))
+    return runs
