@@ -1,6 +1,6 @@
 """The named differences between the real game's physics and RocketSim 2.2.1, each one a rule with a switch.
 
-Evidence: recordings of the game at 120 Hz of 2026, replays of 2019 to 2026, recordings of 2018; see
+Evidence: recordings of the game at 120 Hz of 2026, replays of 2018 to 2026, recordings of 2018; see
 docs/gap/physics.md. `RuledArena` applies rules to an arena, tick by tick.
 """
 
@@ -27,7 +27,7 @@ RULES: Final = {
         "After every tick each component of a velocity is cut towards zero: uu/s to 0.01, rad/s to 0.0001, "
         "plus a tenth of that; a component of 0 stays 0",
         "6 captures of 2026: 8,061 of 8,061 components end so; the ball's next tick is exact in 538 of 576, "
-        "without the rule in 73. Recordings of 2018 do not have it",
+        "without the rule in 73. A replay of September 2018 has it, balls of 2018 (Lobot) do not",
         loop=True,
     ),
     "position_rounding": GameRule(

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.game_rules import parse_rules
 from tests.support.captures import Capture, measure_capture, summarise
-from tests.support.physics_plots import draw_errors, draw_exactness
+from tests.support.flight_years import date_of, measure_flights
+from tests.support.physics_plots import draw_errors, draw_exactness, draw_years
 from tests.support.real_data import real
 
 
@@ -53,5 +55,22 @@ def test_plots_hold_all_that_was_measured() -> None:
     summaries = {name: {"exact": {"ball spin": [3, 4]}, "errors": errors} for name in ("rocketsim", "game")}
     assert draw_exactness(summaries).count("75.0 % of 4") == 2
     assert draw_errors(summaries).count("<circle") == 4
-    for text in (draw_exactness(summaries), draw_errors(summaries)):
+    at = {"p50": 0.4, "p90": 0.5, "windows": 7}
+    years = [{"when": when, "errors": {"rocketsim": at, "game": at}} for when in ("2018", "2019-04")]
+    assert draw_years(years).count("7 windows") == 2 and draw_years(years).count("<circle") == 4
+    for text in (draw_exactness(summaries), draw_errors(summaries), draw_years(years)):
         assert xml.fromstring(text).tag.endswith("svg")
+
+
+def test_a_replay_of_autumn_2018_has_the_cut() -> None:
+    replay = real("replays/1_AERIAL.replay")
+    pytest.importorskip("subtr_actor")
+    assert date_of(replay) == "2018-09"
+    found = measure_flights([open_recording(replay)], 40)
+    assert found["rocketsim"]["p50"] > 0.3 and found["game"]["p50"] < 0.05
+
+
+def test_a_replay_without_a_date_is_named(tmp_path: Path) -> None:
+    (tmp_path / "odd.replay").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"odd\.replay does not say when"):
+        date_of(tmp_path / "odd.replay")

@@ -1,10 +1,11 @@
 """Draw how RocketSim follows captures of the game, plain and with the game's rules.
 
     python -m tests.support.captures FOLDER --json captures.json
-    python -m tests.support.physics_plots captures.json docs/pictures
+    python -m tests.support.flight_years match.replay ... --json years.json
+    python -m tests.support.physics_plots captures.json years.json docs/pictures
 
-The first command measures captures of one's own, see `capture_files`; the second writes physics-exact.svg and
-physics-error.svg from its numbers.
+The first two commands measure captures and other recordings of one's own, see `capture_files` and
+`flight_years`; the last writes physics-exact.svg, physics-error.svg and physics-years.svg from their numbers.
 """
 
 import argparse
@@ -60,6 +61,38 @@ def draw_errors(summaries: Mapping[str, Any]) -> str:
     return _svg(columns * _WIDTH, 24 + -(-len(_SITUATIONS) // columns) * _HEIGHT, parts)
 
 
+def draw_years(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the median error of a ball in the air after a second, of each recording by its time."""
+    base, width = _HEIGHT + 20, _LEFT + 20 + 92 * len(rows)
+    parts = [_key(_LEFT), '<text class="t" x="4" y="34">ball in the air after a second, uu</text>']
+    for value in (0.01, 0.1, 1.0):
+        y = _up_years(value)
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{width - 10}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
+            f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
+        )
+    for number, row in enumerate(rows):
+        x = _LEFT + 56 + 92 * number
+        for rules, (_, colour) in _SETS.items():
+            at = row["errors"][rules]
+            y = _up_years(at["p50"])
+            parts.append(
+                f'<circle cx="{x}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+                f'<text x="{x + 8}" y="{y + 4:.1f}">{at["p50"]:.2f}</text>'
+            )
+        windows = row["errors"]["rocketsim"]["windows"]
+        parts.append(
+            f'<text class="t" x="{x}" y="{base}" text-anchor="middle">{escape(row["when"])}</text>'
+            f'<text x="{x}" y="{base + 15}" text-anchor="middle">{windows} windows</text>'
+        )
+    return _svg(width, base + 24, parts)
+
+
+def _up_years(error: float) -> float:
+    share = np.log(np.clip(error, _LEAST, 1.0) / _LEAST) / np.log(1.0 / _LEAST)
+    return float(_HEIGHT - (_HEIGHT - 48) * share)
+
+
 def _line(summary: Mapping[str, Any], name: str, colour: str) -> str:
     at = {int(horizon): row["p50"] for horizon, row in summary["errors"].get(name, {}).items()}
     places = [(_across(horizon), _up(error)) for horizon, error in at.items()]
@@ -111,12 +144,18 @@ def main() -> None:
     """Run it from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("numbers", type=Path, help="what tests.support.captures --json wrote")
+    parser.add_argument("years", type=Path, help="what tests.support.flight_years --json wrote")
     parser.add_argument("folder", type=Path, help="where the plots are written")
     options = parser.parse_args()
     summaries = json.loads(options.numbers.read_text())
     if lacking := set(_SETS).difference(summaries):
         raise SystemExit(f"{options.numbers} lacks {', '.join(sorted(lacking))}: measure with both")
-    for name, text in (("exact", draw_exactness(summaries)), ("error", draw_errors(summaries))):
+    plots = {
+        "exact": draw_exactness(summaries),
+        "error": draw_errors(summaries),
+        "years": draw_years(json.loads(options.years.read_text())),
+    }
+    for name, text in plots.items():
         (options.folder / f"physics-{name}.svg").write_text(text)
 
 
