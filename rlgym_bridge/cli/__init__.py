@@ -20,6 +20,7 @@ from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
 from rlgym_bridge.user_input.user_modules import leave_out_current_folder
 
+_MOST_LETTERS = 4000  # of an error's message
 _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
 
 
@@ -89,6 +90,12 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         return 1
 
 
+def _shorten(text: str) -> str:
+    """Return a message without its middle where something in it is endless, such as the name of a column."""
+    half = _MOST_LETTERS // 2
+    return text if len(text) <= _MOST_LETTERS else f"{text[:half]} ... {text[-half:]}"
+
+
 def _guarded(command: Any, options: argparse.Namespace) -> int:
     """Run a command; 1 where something broke that was in order, 2 for what the user or a user's code did."""
     try:
@@ -101,5 +108,5 @@ def _guarded(command: Any, options: argparse.Namespace) -> int:
         missing = explain_missing(error.name) if isinstance(error, ModuleNotFoundError) else None
         plain = str(error).strip() if ours and not isinstance(error, OSError) else describe_error(error)
         text = missing or plain
-        print(f"error: {escape_controls(text + notes)}", file=sys.stderr)
+        print(f"error: {escape_controls(_shorten(text + notes))}", file=sys.stderr)
         return 1 if ours and isinstance(error, RuntimeError) else 2

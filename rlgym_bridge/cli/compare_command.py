@@ -51,7 +51,8 @@ _LOOK = {
 
 STATUS: Final = (
     "0 they agree, or timing alone differs, 1 physics or inputs differ, or with --against the matches were "
-    "played differently, 2 bad usage or input: also where one file was refused and the others compared"
+    "played differently, 2 bad usage or input: also where one file was refused and the others compared, or "
+    "where too little was recorded to judge anything"
 )
 
 
@@ -127,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.fit, options.html):
         if path is not None and written:
             console.print(f"written to {escape(str(path))}", soft_wrap=True)
-    if not written or found.refused:
+    if not written or found.refused or (found.tells_nothing and not found.gaps):
         return 2
     return 0 if found.agrees else 1
 

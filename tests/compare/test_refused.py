@@ -107,3 +107,19 @@ def test_what_is_being_done_is_said(tmp_path: Path) -> None:
     )
     assert begun[0] == "fitting the time, the input lag and the rules of one.csv"
     assert "simulating windows" in begun and begun[-1] == "trying inputs"
+
+
+def test_what_is_too_short_to_judge_is_no_agreement(tmp_path: Path) -> None:
+    few = "\n".join(flight().splitlines()[:10]) + "\n"
+    status, found = compared(tmp_path, {"few.csv": few})
+    assert status == 2 and found["explanation"].startswith("Too little was recorded")
+
+
+def test_an_endless_name_in_a_message_is_shortened(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "map.toml").write_text(MAP.replace("seconds = 0", f'seconds = "{"q" * 100_000}"'))
+    (tmp_path / "one.csv").write_text(flight())
+    assert main(["compare", str(tmp_path / "one.csv"), "--columns", str(tmp_path / "map.toml")]) == 2
+    message = capsys.readouterr().err
+    assert len(message) < 5000 and "qqq ... " in message

@@ -9,7 +9,7 @@ from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.game import GRAVITY, TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
-from rlgym_bridge.recording.rotations import from_euler
+from rlgym_bridge.recording.rotations import from_euler, from_quaternions, to_quaternions
 from rlgym_bridge.state import MatchState
 from tests.support.planted_gaps import as_replay, as_table, heavier, play, timed
 
@@ -142,6 +142,14 @@ def _mirrored(state: MatchState) -> None:
         getattr(state, name)[..., 1] *= -1
 
 
+def _quaternion_from_x(state: MatchState) -> None:
+    """With a quaternion of x, y, z, w read as w, x, y, z, of a car whose spin is not known."""
+    for car in range(state.car_rotation.shape[1]):
+        shuffled = np.roll(to_quaternions(state.car_rotation[:, car].reshape(-1, 3, 3)), -1, axis=1)
+        state.car_rotation[:, car] = from_quaternions(shuffled)
+    state.car_angular_velocity[:] = 0
+
+
 def _no_speed(state: MatchState) -> None:
     state.ball_linear_velocity[:] = 0
 
@@ -159,6 +167,7 @@ def _no_speed(state: MatchState) -> None:
         (_spin_of_the_car, r"car 0 turns otherwise than its angular velocity says, .* axes of the car"),
         (_spin_in_hundreds, r"car 0 turns otherwise than its angular velocity says, by 98 %"),
         (_mirrored, r"car 0 drives \d+ degrees off its nose in the median, .*scale = -1"),
+        (_quaternion_from_x, r"car 0 is as low as on its wheels, 17.* w, x, y, z"),
         (_no_speed, r"the ball moves and its velocity is 0"),
     ],
 )

@@ -373,3 +373,16 @@ def test_real_turns_are_trials_to_their_measured_end() -> None:
     assert np.arctan2(-forward[0], forward[1]) == pytest.approx(0.008341, abs=1e-5)
     steer = found.state.car_controls[:, 0, CONTROL_NAMES.index("steer")]
     assert steer[part].sum() == 5 and steer[start] == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_scales_make_endless_are_refused(tmp_path: Path) -> None:
+    columns = "[time]\ndt = 0.1\n[ball]\nposition = { columns = [0, 1, 2], scale = 1e308 }\n"
+    with pytest.raises(ValueError, match="row 1, position of ball: inf uu, expected"):
+        read(tmp_path, "1000,2,3\n", columns)
+
+
+def test_more_than_four_cars_of_a_team_are_refused(tmp_path: Path) -> None:
+    columns = "[time]\ndt = 0.1\n" + "[[car]]\nposition = [0, 1, 2]\n" * 5
+    with pytest.raises(ValueError, match=r"it has 5 \[\[car\]\] of team blue, expected 4 at most"):
+        read(tmp_path, "1,2,3\n", columns)

@@ -41,6 +41,9 @@ _TURNS_UNLIKE: Final = 0.5  # the same of a turn; real recordings have 0.01 to 0
 _TURNS: Final = 0.5  # rad/s from which on a car counts as turning
 _ROLLS: Final = 500.0  # uu/s: who drives so fast on four wheels mostly goes along the nose, slides apart
 _ALONG: Final = 0.8  # cosine; in real recordings it is above 0.99 in the median [measured]
+_UPRIGHT: Final = (
+    0.5  # z of the up axis of a car that is as low as on its wheels; on its roof it is 39 uu high
+)
 _NEARLY_ALL: Final = 0.9  # of the steps in which a body moves, without a velocity in any of them
 _FASTEST_SPIN: Final = 1.2 * CAR_MAX_ANGULAR_SPEED  # rad/s; a ball has 6 at most [RS]
 _FIELD: Final = 1.5 * np.array([SIDE_WALL_X, GOAL_BACK_Y, CEILING_Z])  # uu, with room for other maps
@@ -78,6 +81,7 @@ def check_motion(recording: Recording, timeline: Timeline) -> None:
         _check_steps(recording, body, name, times[:, column])
         if mapped and body != BALL:
             _check_turns(recording, body, name, times[:, column])
+            _check_roof(recording, body, name)
             _check_nose(recording, body, name)
 
 
@@ -157,6 +161,20 @@ def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -
             f"most steps, expected {100 * _TURNS_UNLIKE:.0f} % at most; is an angle in degrees "
             "(half_turn = 180 in the map), another order of pitch, yaw and roll, or the angular velocity in "
             "axes of the car?"
+        )
+
+
+def _check_roof(recording: Recording, car: int, name: str) -> None:
+    """Refuse a car that is as low as on its wheels, and whose roof is not above it."""
+    values = body_values(recording, car, np.flatnonzero(shown(recording, car)))
+    low = values[:, 2] < STANDING_MOST_Z
+    up = values[low][:, ROTATION][:, 8]
+    if len(up) > _STEPS and values[:, ROTATION].any() and np.median(up) < _UPRIGHT:
+        off = np.degrees(np.arccos(np.median(up).clip(-1, 1)))
+        raise ValueError(
+            f"{name} is as low as on its wheels, {np.median(values[low, 2]):.1f} uu, with its roof {off:.0f} "
+            "degrees off from above in the median; is the quaternion in another order than w, x, y, z, or "
+            "are pitch, yaw and roll in another order?"
         )
 
 

@@ -43,9 +43,10 @@ def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
     """
     columns = columns if isinstance(columns, ColumnMap) else read_columns(columns)
     cells = read_cells(path, columns.header)
-    if columns.trial is not None:
-        return read_trials(cells, columns.trial, columns.inputs)
-    return _recording(cells, columns, *_times(cells, columns))
+    with np.errstate(over="ignore", invalid="ignore"):  # what becomes too large is refused by its cell
+        if columns.trial is not None:
+            return read_trials(cells, columns.trial, columns.inputs)
+        return _recording(cells, columns, *_times(cells, columns))
 
 
 def _recording(

@@ -118,7 +118,7 @@ def _rotation(cells: Cells, body: Body, vectors: dict[str, np.ndarray]) -> np.nd
 
 def _check(cells: Cells, values: np.ndarray, what: str, low: float, high: float, unit: str) -> None:
     """Make sure that numbers lie where a game has them."""
-    wrong = np.flatnonzero((values < low - 1e-3) | (values > high + 1e-3))
+    wrong = np.flatnonzero(~((values >= low - 1e-3) & (values <= high + 1e-3)))
     if wrong.size:
         row = int(wrong[0])
         unit = f" {unit}" if unit else ""
