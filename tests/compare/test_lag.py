@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
 from rlgym_bridge.compare.findings.sentences import told_changes
 from rlgym_bridge.compare.fit.action_delay import action_delay
-from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.clock_fit import ClockFit, fit_timeline
 from rlgym_bridge.compare.fit.input_lag import LagFit, fit_lag
+from rlgym_bridge.compare.fit.state_age import OffsetFit
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import Drive
 from rlgym_bridge.recording.recording import Inputs, Recording
@@ -86,3 +88,11 @@ def test_the_lag_is_found_on_a_clock_with_a_missing_input():
 def test_without_inputs_there_is_no_lag():
     fit = _fit(as_replay(play(seconds=16)))
     assert (fit.ticks, fit.windows, fit.sure) == (0, 0, 0.0)
+
+
+def test_a_lag_that_nothing_tells_is_null_and_not_zero():
+    untold, told = LagFit(0, 0.0, 2, {}), LagFit(0, 1.0, 40, {0: 0.1, 1: 9.0})
+    for lag, ticks in ((untold, None), (told, 0)):
+        fit = Fit("made", ClockFit(1.0, np.inf, 0), OffsetFit(), lag, None, True, 0)
+        found = Comparison([fit], [], [], [], [], []).as_json()
+        assert (found["input_lag_ticks"], found["fits"][0]["input_lag"]["ticks"]) == (ticks, ticks)

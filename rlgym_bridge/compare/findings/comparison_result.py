@@ -101,11 +101,11 @@ class Comparison:
     mechanisms: list[Mechanism] = field(default_factory=list)
 
     @property
-    def input_lag_ticks(self) -> int:
-        """Ticks by which inputs act late, median of the recordings that tell; 0 where none does."""
+    def input_lag_ticks(self) -> int | None:
+        """Ticks by which inputs act late, median of the recordings that tell; None where none does."""
         told = [fit.input_lag_ticks for fit in self.fits if fit.lag.sure >= SURE or fit.late]
-        told = told or [fit.input_lag_ticks for fit in self.fits if fit.lag.windows]
-        return int(np.median(told)) if told else 0
+        told = told or [fit.input_lag_ticks for fit in self.fits if fit.lag.fitted]
+        return int(np.median(told)) if told else None
 
     @property
     def clock_scale(self) -> float:
@@ -166,7 +166,8 @@ class Comparison:
             "fits": [
                 {
                     "source": fit.source, "clock": _plain(fit.clock), "tick_offset": _plain(fit.offset),
-                    "input_lag": _plain(fit.lag), "action_delay": _plain(fit.delay),
+                    "input_lag": _plain(fit.lag) | ({} if fit.lag.fitted else {"ticks": None}),
+                    "action_delay": _plain(fit.delay),
                     "rules": fit.rules.as_json(),
                 }
                 for fit in self.fits

@@ -74,6 +74,11 @@ class LagFit:
     curve: dict[int, float]
     pieces: tuple[Piece, ...] = ()
 
+    @property
+    def fitted(self) -> bool:
+        """True if enough windows tell lags apart; else `ticks` is 0 because nobody knows."""
+        return bool(self.curve)
+
     def of_rows(self, rows: int) -> np.ndarray:
         """Return the lag of each of so many rows, `(rows,)` float64 ticks."""
         if not self.pieces:
