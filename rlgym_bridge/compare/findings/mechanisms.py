@@ -1,9 +1,9 @@
 """Choose the explanation of what a simulation leaves over: fit on one half of the time, judge on the other.
 
-Blocks of time are odd or even. For each half, all explanations are screened on a few of its windows that are
-off, the best are fitted on it, and the best of these is judged on the other half, which had no part in the
-choice. So one test is made, however many explanations were tried. What is claimed is applied, and the next
-explanation is looked for in what is left.
+Blocks of time are of one half or of the other. For each half, all explanations are screened on a few of its
+windows that are off, the best are fitted on it, and the best of these is judged on the other half, which had
+no part in the choice. So one test is made, however many explanations were tried. What is claimed is applied,
+and the next explanation is looked for in what is left.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,11 @@ import numpy as np
 from rlgym_bridge.compare.findings.explained_windows import Applied
 from rlgym_bridge.compare.findings.explanations import Explanation
 from rlgym_bridge.compare.findings.significance import flip_test
+from rlgym_bridge.compare.findings.window_losses import NOISE, fit_amount, loss_of
 
-_NOISE: Final = 0.3  # uu/s; what a window is off below it counts little
 _SCREENED: Final = 14  # windows of a half, of those that are off, on which everything is tried
 _FITTED: Final = 5  # explanations that are fitted
 _VALUES: Final = 2  # values of an explanation that are tried on a whole half
-_AMOUNTS: Final = 24  # amounts tried for each explanation that is linear
 _ROUNDS: Final = 3  # explanations of one family, at most
 _LEAST_SHARE: Final = 0.02  # of what is off: less explains nothing that anybody looks for
 _LEAST: Final = 3  # blocks of a half that have to be far off
@@ -108,9 +107,9 @@ class _Search:
 
     def __init__(self, windows: Windows, explanations: Sequence[Explanation], level: float) -> None:
         self._windows, self._explanations, self._level = windows, list(explanations), level
-        odd = windows.blocks % 2 == 1
-        self._halves = [np.flatnonzero(half).tolist() for half in (odd, ~odd)]
         self._applied: Applied = ()
+        first = self._first_half()
+        self._halves = [np.flatnonzero(half).tolist() for half in (first, ~first)]
 
     def run(self, source: str, car: int | None) -> list[Mechanism]:
         """Choose, judge and apply until nothing more is borne out."""
@@ -129,6 +128,22 @@ class _Search:
             self._explanations = [each for each in self._explanations if each.name != best.name]
         return claims
 
+    def _first_half(self) -> np.ndarray:
+        """Return which windows lie in the first half of the blocks, `(windows,)` bool.
+
+        Of the blocks that are far off every second one, and of the others: rare events, such as bumps, may
+        lie in odd blocks alone.
+        """
+        blocks = self._windows.blocks
+        off = self._off(range(len(blocks))) > _FAR * NOISE if len(blocks) else np.zeros(0, bool)
+        far = np.unique(blocks[off])
+        near = np.setdiff1d(blocks, far)
+        return np.isin(blocks, [*far[::2].tolist(), *near[1::2].tolist()])
+
+    def _off(self, which: Sequence[int]) -> np.ndarray:
+        """Return how far some windows are off, `(windows,)` uu/s."""
+        return np.asarray(np.linalg.norm(self._windows.errors(self._applied, which), axis=1))
+
     def _loss(self, which: Sequence[int], *more: _Pick) -> np.ndarray:
         return loss_of(self._windows.errors((*self._applied, *more), which))
 
@@ -136,9 +151,8 @@ class _Search:
         """Tell whether enough blocks of a half are off by more than noise."""
         if not half:
             return False
-        off = np.linalg.norm(self._windows.errors(self._applied, half), axis=1)
         blocks = self._windows.blocks[half]
-        return len(np.unique(blocks[off > _FAR * _NOISE])) >= _LEAST
+        return len(np.unique(blocks[self._off(half) > _FAR * NOISE])) >= _LEAST
 
     def _rank(self, half: Sequence[int]) -> list[_Pick]:
         """Return the explanations that fit a half best, with their parameters, the best first."""
@@ -149,8 +163,8 @@ class _Search:
 
     def _far_off(self, half: Sequence[int]) -> list[int]:
         """Return some windows of a half that are off, little and much."""
-        lengths = np.linalg.norm(self._windows.errors(self._applied, half), axis=1)
-        order = np.argsort(-lengths, kind="stable")[: max(int((lengths > _NOISE).sum()), 1)]
+        lengths = self._off(half)
+        order = np.argsort(-lengths, kind="stable")[: max(int((lengths > NOISE).sum()), 1)]
         chosen = order[np.linspace(0, len(order) - 1, min(len(order), _SCREENED)).astype(int)]
         return [half[place] for place in chosen.tolist()]
 
@@ -165,7 +179,7 @@ class _Search:
                 if each.step or each.unit == "ticks":
                     effect = (base - tried) / (probe - each.neutral)
                     bounds = (low - each.neutral, high - each.neutral)
-                    tried = base - effect * _amount(base, effect, bounds)
+                    tried = base - effect * fit_amount(base, effect, bounds)
                 losses.append(loss_of(tried).mean())
             scores.append(before - min(losses))
         ranks = np.argsort(-np.array(scores), kind="stable")[:_FITTED]
@@ -191,7 +205,7 @@ class _Search:
             for _ in range(_BENDS):
                 effect = base - self._windows.errors((*self._applied, (each, value)), half)
                 bounds = (low - each.neutral, high - each.neutral)
-                value = each.neutral + _amount(base, effect / (value - each.neutral), bounds)
+                value = each.neutral + fit_amount(base, effect / (value - each.neutral), bounds)
                 if abs(value - each.neutral) < each.relevant / 2:
                     break
                 values.append(value)
@@ -279,23 +293,6 @@ class _Search:
         for _ in range(_DRAWS):
             places = random.integers(len(members), size=len(members)).tolist()
             drawn = np.concatenate([members[place] for place in places])
-            amounts.append(_amount(base[drawn], effect[drawn], bounds))
+            amounts.append(fit_amount(base[drawn], effect[drawn], bounds))
         low, high = np.percentile(amounts, [0.5, 99.5]) + each.neutral
         return float(min(low, value)), float(max(high, value))
-
-
-def loss_of(errors: np.ndarray) -> np.ndarray:
-    """Return the log of how far windows are off, `(windows,)`; what is below the noise counts little."""
-    return np.asarray(0.5 * np.log1p((errors**2).sum(-1) / _NOISE**2))
-
-
-def _amount(base: np.ndarray, effect: np.ndarray, bounds: tuple[float, float]) -> float:
-    """Return how much of an effect, `(windows, numbers)`, the windows have: what leaves least of them."""
-    lengths = (effect**2).sum(1)
-    shows = lengths > _NOISE**2 * 1e-2
-    if not shows.any():
-        return 0.0
-    amounts = ((base * effect).sum(1)[shows] / lengths[shows]).clip(*bounds)
-    every = np.unique(np.append(np.quantile(amounts, np.linspace(0.02, 0.98, _AMOUNTS)), 0.0))
-    losses = loss_of(base[None] - every[:, None, None] * effect[None]).mean(1)
-    return float(every[int(losses.argmin())])
