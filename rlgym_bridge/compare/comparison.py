@@ -29,6 +29,7 @@ from rlgym_bridge.compare.findings.gaps import (
 )
 from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
+from rlgym_bridge.compare.findings.noise_limits import measure_noise
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
 from rlgym_bridge.compare.findings.sentences import listed
 from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
@@ -84,37 +85,44 @@ def compare_recordings(
         raise ValueError("; ".join(one.reason for one in refused))
     fits = [_fit(scene, lag, own) for scene, lag, own in zip(scenes, lags, used, strict=True)]
     notes = [note for scene in scenes for note in _notes(scene)]
-    share = len(scenes)
     progress("simulating windows")
-    together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
-    floor = Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
-    sparse = any(scene.driven and scene.unseen for scene in scenes)
+    together, floor = _measure(scenes, windows)
     progress("fitting constants of the physics")
-    sizes = fit_sizes(scenes, together, sparse)
-    gaps = timing_gaps(scenes, [fit.lag for fit in fits])
-    gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
-    gaps += [gap for scene in scenes for gap in lost_packets(scene.recording)]
+    sizes = fit_sizes(scenes, together, any(scene.driven and scene.unseen for scene in scenes))
+    gaps = _judge_timing(scenes, fits)
     progress("trying mechanisms")
     mechanisms = explain(scenes, windows)
     progress("trying inputs")
     missing, worth, input_claims = _judge_inputs(scenes, windows, mechanisms)
     gaps += input_claims
-    sizes = settle_sizes(sizes, mechanisms)
-    worst = worst_windows(together, scenes)
+    sizes, worst = settle_sizes(sizes, mechanisms), worst_windows(together, scenes)
     found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst, refused, mechanisms)
     if found.inputs_are_off:  # what inputs did would be taken for the physics
         found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += [*mechanism_gaps(mechanisms, found.sizes), *physics_gaps(found.sizes)]
-    doubts = Doubts(
+    doubts = _doubts(scenes, found)
+    found.situations = judge(together, floor, found.sizes, missing, worth, doubts, measure_noise(scenes))
+    return found
+
+
+def _doubts(scenes: Sequence[TimedRecording], found: Comparison) -> Doubts:
+    """Return what nobody knows of recordings, and what was found wrong in them."""
+    fits = found.fits
+    return Doubts(
         lag=found.lag_is_unsure,
         lag_unknown=any(fit.lag.windows and fit.lag.curve and not fit.lag.sure for fit in fits),
         clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
         spin=any(map(_spinless, scenes)),
-        inputs=sparse,
-        wrong=any(each.kind in ("controls", "frame") for each in mechanisms),
+        inputs=any(scene.driven and scene.unseen for scene in scenes),
+        wrong=any(each.kind in ("controls", "frame") for each in found.mechanisms),
     )
-    found.situations = judge(together, floor, found.sizes, missing, worth, doubts)
-    return found
+
+
+def _measure(scenes: Sequence[TimedRecording], windows: int) -> tuple[Errors, Errors]:
+    """Return the errors of all recordings, and those of RocketSim against itself."""
+    share = len(scenes)
+    together = Errors.join([measure(scene, max(windows // share, 40)) for scene in scenes])
+    return together, Errors.join([measure_floor(scene, max(windows // 4 // share, 12)) for scene in scenes])
 
 
 def _check(recordings: Sequence[Recording], windows: int) -> None:
@@ -125,6 +133,13 @@ def _check(recordings: Sequence[Recording], windows: int) -> None:
             raise TypeError(f"got {one!r:.80}, expected a recording: open_recording reads one from its file")
     if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
         raise ValueError(f"windows is {windows!r}, expected a whole number, 1 or more")
+
+
+def _judge_timing(scenes: Sequence[TimedRecording], fits: Sequence[Fit]) -> list[Gap]:
+    """Return the gaps of clocks, ticks, lags and packets."""
+    gaps = timing_gaps(scenes, [fit.lag for fit in fits])
+    gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
+    return gaps + [gap for scene in scenes for gap in lost_packets(scene.recording)]
 
 
 def _judge_inputs(

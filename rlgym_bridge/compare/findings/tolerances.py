@@ -1,7 +1,8 @@
 """Tolerances: the largest errors against a recording that are not called a gap.
 
 Each number is a median position error in uu, at 1, 12, 30, 60, 120 and 240 ticks. Below the noise floor,
-which every comparison measures for itself, nothing is called a gap either.
+which every comparison measures for itself, nothing is called a gap either. Recordings of exact states have
+limits of their own, see `noise_limits`.
 
 Sources: [B] free balls of the real game, 12 recordings of 10 s at 61 rows a second, clock fitted: in the
 air 0.02, 0.06, 0.17, 0.47 (single recordings up to 0.05 and 0.2 at 12 and 60 ticks) and after bounces 0.5,

@@ -10,7 +10,8 @@ import numpy as np
 from rlgym_bridge.compare.findings.block_bootstrap import LEAST_BLOCKS, blocks_of, median_interval
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL, tolerance
+from rlgym_bridge.compare.findings.noise_limits import limit_median
+from rlgym_bridge.compare.findings.tolerances import FLOORS, LEAST_WINDOWS, SHOWS, TAIL
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import (
     BALL_BOUNCED,
@@ -108,6 +109,7 @@ def judge(
     missing: Sequence[Missing],
     worth: Sequence[Worth],
     doubts: Doubts,
+    noise: float | None = None,
 ) -> list[Situation]:
     """Judge every situation at every horizon that has a window.
 
@@ -118,6 +120,7 @@ def judge(
         missing: Controls that may be missing.
         worth: What the others explain.
         doubts: What nobody knows of the recordings.
+        noise: Of their states from tick to tick, uu; None where they are not exact, see `noise_limits`.
     """
     rows = []
     for name in SITUATIONS:
@@ -131,7 +134,8 @@ def judge(
         )
         short: tuple[float, int] | None = None  # median and ticks of the shortest horizon out of tolerance
         for column, horizon in enumerate(HORIZONS):
-            row = _row(found, floor, name, column, tolerance(name, horizon), found.names[:, column] == name)
+            allowed = limit_median(name, column, floor, noise)
+            row = _row(found, floor, name, column, allowed, found.names[:, column] == name)
             if row is None:
                 continue
             limit = max(row.tolerance, FLOORS * row.floor)
