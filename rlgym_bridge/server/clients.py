@@ -2,18 +2,19 @@
 
 import errno
 import logging
-import select
 import selectors
 import socket
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any, Final
 
 from rlbot import flat
 
-from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server.connected_client import Client
+from rlgym_bridge.server.fine_waits import wait_finely
+from rlgym_bridge.server.time_budget import TimeBudget
 from rlgym_bridge.server.wire import ClientLink, WireError, framed
 
 _log = logging.getLogger(__name__)
@@ -23,38 +24,8 @@ _MOST_CONNECTIONS: Final = 256  # Windows waits for 512 at most; a process of ma
 _FAREWELL_STEP: Final = 0.02
 _NO_HANDLE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _DEAF_SECONDS: Final = 1.0  # between two attempts to accept where there is no handle
-_SELECT_BELOW: Final = 1024  # file numbers that POSIX's `select` takes
-_SHORT_SECONDS: Final = 0.02  # waits below this end when they should, not at the next millisecond
-
-
-@dataclass(eq=False)
-class Client:
-    """A connected client.
-
-    Attributes:
-        link: Its connection.
-        agent_id: What it announced; "" for match managers and observers, None before that.
-        closes_between_matches: Whether it is disconnected when a match starts or is stopped.
-        seats: What it drives; changed by `sit`.
-        cars: Indices of the cars among them.
-        ready: It has sent InitComplete, so it gets packets.
-        informed: It has been sent the match configuration.
-        warned_of: What has been said in the log about it, once and no more.
-    """
-
-    link: ClientLink
-    agent_id: str | None = None
-    closes_between_matches: bool = True
-    seats: tuple[AgentSeat, ...] = ()
-    cars: frozenset[int] = frozenset()
-    ready: bool = False
-    informed: bool = False
-    warned_of: set[str] = field(default_factory=set)
-
-    def sit(self, seats: Sequence[AgentSeat]) -> None:
-        """Give the client these seats and no others."""
-        self.seats = tuple(seats)
-        self.cars = frozenset(seat.index for seat in seats if seat.team != SCRIPT_TEAM)
+_OTHERS_SECONDS: Final = 0.002  # of a tick's 8.3 ms, for the messages of all who drive no car
+_AT_ONCE_SECONDS: Final = 0.001  # then it is the next one's turn
 
 
 Handler = Callable[[Client, Any], None]
@@ -64,6 +35,8 @@ class Clients:
     """All connections, served by one selector.
 
     At most 256 are open at a time. Those who linger after a goodbye count, and make room for newcomers.
+    The messages of a client take a limited time of each tick: what is more waits, in its connection at last,
+    where the client notices.
 
     Attributes:
         everyone: The connected clients, in the order in which they came.
@@ -86,10 +59,12 @@ class Clients:
         self._clients: dict[socket.socket, Client] = {}
         self._leaving: dict[socket.socket, float] = {}  # until when; who leaves first stands first
         self._slow: list[Client] = []  # those that are watched for room to write
+        self._resting: dict[Client, None] = {}  # not heard before the next tick; who is next stands first
+        self._others = TimeBudget(_OTHERS_SECONDS)
+        self._tick, self._tick_at, self._woken = 0, 0.0, 0
         self._deaf_until: float | None = None  # when to accept again, where it failed
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, EVENT_READ)
-        self._rounds = _rounds_waits(self._selector)
 
     @property
     def everyone(self) -> list[Client]:
@@ -99,6 +74,11 @@ class Clients:
     def refresh(self) -> None:
         """Find out anew who gets packets, after a client has come, gone or got ready."""
         self.audience = [client for client in self._clients.values() if client.ready]
+
+    def begin_tick(self) -> None:
+        """Give all clients the time of another tick; without ticks they get it 120 times a second."""
+        self._tick += 1
+        self._tick_at = time.perf_counter()
 
     def broadcast(self, data: bytes) -> None:
         """Send a framed message to the audience."""
@@ -121,14 +101,14 @@ class Clients:
             self._watch_for_room(slow)
         if self._deaf_until is not None and not self._listen_again(timeout):
             return
-        if self._rounds and 0.0 < timeout < _SHORT_SECONDS:  # else packets leave up to 1 ms late
-            select.select((self._selector,), (), (), timeout)
-            timeout = 0.0
-        for key, events in self._selector.select(timeout):
+        if self._resting:
+            timeout = self._wake(timeout)
+        for key, events in wait_finely(self._selector, timeout):
             connection: Any = key.fileobj
             client = self._clients.get(connection)
             if client is not None:
                 if events & EVENT_READ:
+                    client.link.read()
                     self._hear(client)
                 if events & EVENT_WRITE:
                     client.link.flush()
@@ -147,10 +127,10 @@ class Clients:
         link.send(framed(flat.DisconnectSignal()))
         try:
             link.socket.shutdown(socket.SHUT_WR)
-            self._selector.modify(link.socket, EVENT_READ)
+            client.watch(self._selector, EVENT_READ)
             self._leaving[link.socket] = time.perf_counter() + _FAREWELL_SECONDS
         except OSError:  # it has gone already
-            self._selector.unregister(link.socket)
+            client.watch(self._selector, 0)
             link.close()
         self._gone(client, reason)
 
@@ -182,12 +162,12 @@ class Clients:
             connection.close()
             return
         try:
-            link = ClientLink(connection, f"client {address[0]}:{address[1]}")
-            self._selector.register(connection, EVENT_READ)
+            client = Client(ClientLink(connection, f"client {address[0]}:{address[1]}"))
+            client.watch(self._selector, EVENT_READ)
         except OSError:  # gone again
             connection.close()
             return
-        self._clients[connection] = Client(link)
+        self._clients[connection] = client
         self.refresh()
 
     def _make_room(self) -> bool:
@@ -221,42 +201,80 @@ class Clients:
 
     def _watch_for_room(self, slow: list[Client]) -> None:
         """Watch those clients, and no others, for room to send what waits for them."""
-        for client in {*self._slow, *slow}:
+        both, self._slow = {*self._slow, *slow}, slow
+        for client in both:
             if client.link.socket in self._clients:
-                write = EVENT_WRITE if client in slow else 0
-                self._selector.modify(client.link.socket, EVENT_READ | write)
-        self._slow = slow
+                self._watch_as_due(client)
+
+    def _watch_as_due(self, client: Client) -> None:
+        read = 0 if client in self._resting else EVENT_READ
+        client.watch(self._selector, read | (EVENT_WRITE if client in self._slow else 0))
+
+    def _wake(self, timeout: float) -> float:
+        """Hear those who rested until this tick; return how long to wait at most."""
+        now = time.perf_counter()
+        if now - self._tick_at >= TICK_SECONDS:
+            self.begin_tick()
+        if self._woken != self._tick:
+            self._woken = self._tick
+            for client in list(self._resting):
+                if self._budget_of(client).left(self._tick) > 0.0:
+                    del self._resting[client]
+                    self._hear(client)
+                    if client not in self._resting and client.link.socket in self._clients:
+                        self._watch_as_due(client)
+        return min(timeout, max(self._tick_at + TICK_SECONDS - now, 0.0)) if self._resting else timeout
+
+    def _budget_of(self, client: Client) -> TimeBudget:
+        return client.budget if client.cars else self._others
 
     def _hear(self, client: Client) -> None:
-        link = client.link
+        """Take in the messages that were read from a client, as far as its time in this tick goes."""
+        link, budget = client.link, self._budget_of(client)
+        began = time.perf_counter()
+        end = began + min(budget.left(self._tick), _AT_ONCE_SECONDS)
         try:
-            messages = link.receive()
+            if end > began:
+                self._handle_messages(client, end)
         except WireError as error:
             _log.error("%s; disconnected", error)
             self._lose(client, "it sent something undecodable")
+        budget.spend(time.perf_counter() - began)
+        if link.socket not in self._clients:
             return
-        for message in messages:
-            if link.socket not in self._clients:
-                return  # dismissed by the message before: what follows does not count
-            handler = self.handlers.get(type(message))
-            if handler is None:
-                continue
-            try:
-                handler(client, message)
-            except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
-                _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
-                self._lose(client, "its message failed")
-                return
-        if link.broken:
+        if link.has_message or budget.left(self._tick) <= 0.0:
+            if not self._resting:
+                self._woken = self._tick
+            self._resting[client] = None
+            self._watch_as_due(client)
+        elif link.broken:
             self._lose(client, "the connection was closed")
+
+    def _handle_messages(self, client: Client, end: float) -> None:
+        link = client.link
+        for message in link.messages():
+            handler = self.handlers.get(type(message))
+            if handler is not None:
+                try:
+                    handler(client, message)
+                except (
+                    Exception
+                ):  # a mistake of ours costs this client its connection, and nobody else anything
+                    _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
+                    self._lose(client, "its message failed")
+            if link.socket not in self._clients:
+                return  # dismissed by this message: what follows does not count
+            if time.perf_counter() > end:
+                return
 
     def _lose(self, client: Client, reason: str) -> None:
         if self._clients.pop(client.link.socket, None) is not None:
-            self._selector.unregister(client.link.socket)
+            client.watch(self._selector, 0)
             client.link.close()
             self._gone(client, reason)
 
     def _gone(self, client: Client, reason: str) -> None:
+        self._resting.pop(client, None)
         _log.info("%s left: %s", client.link.name, reason)
         self.refresh()
         self.on_gone(client, reason)
@@ -280,9 +298,3 @@ class Clients:
         del self._leaving[connection]
         self._selector.unregister(connection)
         connection.close()
-
-
-def _rounds_waits(selector: selectors.BaseSelector) -> bool:
-    """Tell whether a selector waits for whole milliseconds, and `select` can wait for it more finely."""
-    epoll = getattr(selectors, "EpollSelector", None)
-    return epoll is not None and isinstance(selector, epoll) and selector.fileno() < _SELECT_BELOW

@@ -18,7 +18,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.server.clients import Client
+from rlgym_bridge.server.connected_client import Client
 from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.server.wire import MAX_QUEUED
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from rlbot import flat
 
-from rlgym_bridge.server.clients import Client, Clients
+from rlgym_bridge.server.clients import Clients
+from rlgym_bridge.server.connected_client import Client
 from rlgym_bridge.server.impairments import Lines
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
@@ -135,6 +136,7 @@ class Lobby:
         if any(account.misses and account.ready for account in self.accounts):
             self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
         self.awaited = 0
+        self.clients.begin_tick()
         now = time.perf_counter()
         if self._lines is not None:
             if data:

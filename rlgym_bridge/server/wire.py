@@ -9,6 +9,7 @@ import logging
 import socket
 import sys
 from collections import deque
+from collections.abc import Iterator
 from typing import Final
 
 from rlbot import flat
@@ -165,38 +166,44 @@ class ClientLink:
             return b""
         return b"" if sent == len(data) else data[sent:]
 
-    def receive(self) -> list[object]:
-        """Take in what has arrived.
-
-        Returns:
-            The complete messages, oldest first. `broken` is set when the client has closed the
-            connection.
-
-        Raises:
-            WireError: Bytes that cannot be decoded. Messages before them are lost as well: the
-                client is not to be trusted any more.
-        """
+    def read(self) -> None:
+        """Take in bytes that have arrived; `broken` is set where the client has closed the connection."""
         try:
             data = self.socket.recv(_READ_SIZE)
         except (BlockingIOError, InterruptedError):
-            return []
+            return
         except OSError:
             data = b""
         if not data:
             self.broken = True
-            return []
-        if self._received:
-            data = self._received + data
-        messages: list[object] = []
-        start = 0
-        while len(data) - start >= 2:
-            end = start + 2 + (data[start] << 8 | data[start + 1])
-            if end > len(data):
-                break
-            messages.append(self._decode(data[start + 2 : end]))
-            start = end
-        self._received = data[start:]
-        return messages
+        elif self._received:
+            self._received += data
+        else:
+            self._received = data
+
+    def messages(self) -> Iterator[object]:
+        """Yield the complete messages that have been read, oldest first; those not asked for stay.
+
+        Raises:
+            WireError: Bytes that cannot be decoded: the client is not to be trusted any more.
+        """
+        data, start = self._received, 0
+        try:
+            while len(data) - start >= 2:
+                end = start + 2 + (data[start] << 8 | data[start + 1])
+                if end > len(data):
+                    return
+                message = self._decode(data[start + 2 : end])
+                start = end
+                yield message
+        finally:
+            self._received = data[start:]
+
+    @property
+    def has_message(self) -> bool:
+        """Tell whether a complete message has been read that nobody has asked for."""
+        data = self._received
+        return len(data) >= 2 and len(data) >= 2 + (data[0] << 8 | data[1])
 
     def _decode(self, payload: bytes) -> object:
         if payload == self._last_payload and payload:

@@ -12,7 +12,7 @@ from rlbot import flat
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import Impairments, MatchServer
-from rlgym_bridge.server.clients import Client
+from rlgym_bridge.server.connected_client import Client
 from rlgym_bridge.server.impairments import Lines, SlowInputs
 from rlgym_bridge.server.pace import Lockstep, RealTime
 from rlgym_bridge.server.roster import seat_players

@@ -26,7 +26,8 @@ def pair():
 
 def read(link):
     time.sleep(0.05)
-    return link.receive()
+    link.read()
+    return list(link.messages())
 
 
 def test_messages_split_anywhere_and_sent_together_arrive_whole():

@@ -1,0 +1,56 @@
+"""What the server knows of one client."""
+
+import selectors
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.server.time_budget import TimeBudget
+from rlgym_bridge.server.wire import ClientLink
+
+_SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a client that drives cars
+
+
+@dataclass(eq=False)
+class Client:
+    """A connected client.
+
+    Attributes:
+        link: Its connection.
+        agent_id: What it announced; "" for match managers and observers, None before that.
+        closes_between_matches: Whether it is disconnected when a match starts or is stopped.
+        seats: What it drives; changed by `sit`.
+        cars: Indices of the cars among them.
+        ready: It has sent InitComplete, so it gets packets.
+        informed: It has been sent the match configuration.
+        warned_of: What has been said in the log about it, once and no more.
+        budget: Of the server's time, while it drives cars.
+        events: What the selector watches it for; 0 for nothing.
+    """
+
+    link: ClientLink
+    agent_id: str | None = None
+    closes_between_matches: bool = True
+    seats: tuple[AgentSeat, ...] = ()
+    cars: frozenset[int] = frozenset()
+    ready: bool = False
+    informed: bool = False
+    warned_of: set[str] = field(default_factory=set)
+    budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
+    events: int = 0
+
+    def sit(self, seats: Sequence[AgentSeat]) -> None:
+        """Give the client these seats and no others."""
+        self.seats = tuple(seats)
+        self.cars = frozenset(seat.index for seat in seats if seat.team != SCRIPT_TEAM)
+
+    def watch(self, selector: selectors.BaseSelector, events: int) -> None:
+        """Have a selector watch the connection for some events and no others; 0 for none."""
+        before, self.events = self.events, events
+        if events and before:
+            selector.modify(self.link.socket, events)
+        elif events:
+            selector.register(self.link.socket, events)
+        elif before:
+            selector.unregister(self.link.socket)
