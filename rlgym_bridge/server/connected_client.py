@@ -1,4 +1,4 @@
-"""What the server knows of one client."""
+"""One connected client, as the server knows it."""
 
 import selectors
 from collections.abc import Sequence

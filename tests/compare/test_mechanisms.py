@@ -134,7 +134,7 @@ def test_an_explanation_of_next_to_nothing_is_not_claimed():
     assert not search(MadeWindows(300, {"gain": -0.2}, noise=25.0), GAIN)  # 1.5 %, with a chance of 0.0007
 
 
-def test_replays_lack_inputs_so_that_no_mechanism_of_cars_is_tried():
+def test_replays_lack_inputs_for_mechanisms_of_cars():
     recording = as_replay(play(seconds=16))
     recording.state.car_controls *= 0.5
     assert explain([TimedRecording(recording, fit_timeline(recording))], 40) == []

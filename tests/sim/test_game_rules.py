@@ -233,7 +233,7 @@ def test_unknown_and_excluding_rules_are_refused(given: str) -> None:
         parse_rules(given)
 
 
-def test_rules_for_cars_alone_move_cars_alike_and_leave_the_ball() -> None:
+def test_rules_for_cars_alone_leave_the_ball() -> None:
     ends = []
     for with_ball in (True, False):
         arena, (car,) = make_arena([0])
