@@ -163,3 +163,9 @@ def test_a_real_capture_is_the_same_from_either_form(tmp_path: Path) -> None:
     assert found.tick.tolist() == list(range(len(rows))) and found.stretch[-1] == 0
     first = [float(rows[0][name]) for name in ("x", "y", "z")]
     np.testing.assert_allclose(found.state.car_position[0, 0], first, rtol=1e-6)
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    text = text_of(line(0)).replace('"timestamp_secs": 0.0', '"timestamp_secs": 5.0, "timestamp_secs": 0.0')
+    with pytest.raises(ValueError, match=r"line 1 is .*'timestamp_secs' is there twice in one object"):
+        read(tmp_path, text + text_of(line(1)))

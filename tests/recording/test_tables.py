@@ -386,3 +386,9 @@ def test_more_than_four_cars_of_a_team_are_refused(tmp_path: Path) -> None:
     columns = "[time]\ndt = 0.1\n" + "[[car]]\nposition = [0, 1, 2]\n" * 5
     with pytest.raises(ValueError, match=r"it has 5 \[\[car\]\] of team blue, expected 4 at most"):
         read(tmp_path, "1,2,3\n", columns)
+
+
+def test_a_column_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    columns = '[time]\nseconds = "t"\n[ball]\nposition = ["x", "y", "z"]\n'
+    with pytest.raises(ValueError, match=r"has 2 columns 'x' \(position of ball\), expected one: name it by"):
+        read(tmp_path, "t,x,y,z,x\n0,1,2,3,4\n", columns)

@@ -183,7 +183,7 @@ def told_fit(fit: "Fit") -> str:
         )
     if fit.lag.curve:
         late = plural(abs(fit.lag.ticks), "tick") + (" early" if fit.lag.ticks < 0 else " late")
-        late = late if fit.lag.ticks else "without delay"
+        late = late if fit.lag.ticks else "when the recording says" if fit.applied else "without delay"
         doubt = "" if fit.lag.sure >= SURE else ", which is not sure"
         more = f", or up to {plural(fit.unseen, 'tick')} later, as rows leave ticks out" if fit.unseen else ""
         parts.append(
@@ -196,10 +196,10 @@ def told_fit(fit: "Fit") -> str:
     if fit.applied and fit.delay is not None:
         delay = fit.delay
         spread = "" if delay.noise < 0.005 else f" ± {delay.noise:.2f}"
-        parts.append(
-            f"inputs were applied {plural(delay.input_latency, 'tick')}{spread} after they were sent "
-            f"({delay.inputs:,} inputs)"
+        after = (
+            f"{plural(delay.input_latency, 'tick')}{spread} late" if delay.input_latency else "without delay"
         )
+        parts.append(f"what bots sent was applied {after} ({delay.inputs:,} inputs)")
     return "; ".join(parts)
 
 

@@ -80,6 +80,11 @@ class Cells:
                 held = ", ".join(self.names) if self.names else "no header"
                 hint = _semicolons(held)
                 raise ValueError(f"{self.source} has no column {column!r} ({what}); it has {held}{hint}")
+            if (count := self.names.count(column)) > 1:
+                raise ValueError(
+                    f"{self.source} has {count} columns {column!r} ({what}), expected one: name it by its "
+                    "index from 0 in the map"
+                )
             return self.names.index(column)
         if not 0 <= column < width:
             hint = _semicolons(*self.rows[0]) or ": does this map belong to this table?"
