@@ -20,6 +20,7 @@ from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
 from rlgym_bridge.compare.findings.sentences import plural
 from rlgym_bridge.compare.findings.significance import LEVEL
+from rlgym_bridge.compare.findings.stuck_controls import find_stuck
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL
@@ -27,6 +28,8 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import TimeBase
 
 _LEAST, _MOST = 24, 120  # windows of a car
+_OFF: Final = 3  # blocks of time of these that have to be far off, for a search of sticks that got stuck
+_STUCK: Final = 0.75  # share of a level that is theirs; the tank, which is told with ease, has the rest
 _KINDS: Final = {
     "controls": GapVerdict.WRONG,
     "frame": GapVerdict.WRONG,
@@ -43,7 +46,8 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
         windows: Windows of a body that the comparison may simulate; a part of them is used.
     """
     families = [(scene, car) for scene in scenes for car in _cars(scene)]
-    level = LEVEL / max(2 * len(families) + len(scenes), 1)  # motion and tank of each car, and contacts
+    # Motion of each car, its tank and stuck sticks together, and contacts.
+    level = LEVEL / max(2 * len(families) + len(scenes), 1)
     most = int(np.clip(windows // max(len(families), 2), _LEAST, _MOST))
     claims: list[Mechanism] = []
     for scene, car in families:
@@ -51,10 +55,12 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
         pressed = recording.state.car_controls[:, car].any(0) & recording.inputs_recorded[car]
         used = [name for name, there in zip(CONTROL_NAMES, pressed, strict=True) if there]
         explanations = [*explanations_of_controls(car, used, scene.unseen), *explanations_of_motion()]
-        found = find_mechanisms(CarWindows(scene, car, most), explanations, level, recording.source, car)
+        seen = CarWindows(scene, car, most)
+        found = find_mechanisms(seen, explanations, level, recording.source, car)
         claims += found
-        tank = find_boost_use(scene, car, level)
-        claims += [] if tank is None else [tank]
+        tank = find_boost_use(scene, car, (1 - _STUCK) * level)
+        stuck = None if found or seen.far_blocks() < _OFF else find_stuck(scene, car, _STUCK * level)
+        claims += [each for each in (tank, stuck) if each is not None]
     for scene in scenes:
         contacts = ContactWindows(scene, max(_MOST // len(scenes), _LEAST))
         claims += find_mechanisms(contacts, explanations_of_contacts(), level, scene.recording.source, None)

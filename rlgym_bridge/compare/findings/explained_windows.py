@@ -18,8 +18,8 @@ from rlgym_bridge.compare.simulate.windows import lead_ticks
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import scale_constants
 
-_OF_BLOCK: Final = 2
-"""Windows of a block of time on average: it is blocks that are judged, so more say little."""
+FAR: Final = 3.0
+"""uu/s from which on a window is far off, where nobody knows when something goes wrong."""
 
 Applied = tuple[tuple[Explanation, float], ...]
 """Explanations with their parameters, in the order in which they act."""
@@ -32,18 +32,20 @@ class CarWindows:
         scene: The recording.
         car: The car.
         most: Windows, at most.
+        of_block: Windows of a block of time, at most on average: it is blocks that are judged.
 
     Attributes:
+        drive: The car's inputs as recorded.
         blocks: `(windows,)` int, the block of time that each lies in; no window lies in two.
     """
 
-    def __init__(self, scene: TimedRecording, car: int, most: int) -> None:
+    def __init__(self, scene: TimedRecording, car: int, most: int, of_block: int = 2) -> None:
         drive = scene.drive(car)
         if drive is None:
             raise ValueError(f"{scene.recording.source} has no inputs, expected some to explain")
-        self._scene, self._car, self._drive = scene, car, drive
+        self._scene, self._car, self.drive = scene, car, drive
         every = [window for window in choose_windows(scene, car, 2 * most) if _in_one_block(*window)]
-        most = min(most, _OF_BLOCK * len({_block(scene.recording, *window[:2]) for window in every}))
+        most = min(most, of_block * len({_block(scene.recording, *window[:2]) for window in every}))
         kept = np.linspace(0, len(every) - 1, min(len(every), most)).astype(int)
         self._windows = [every[place] for place in kept.tolist()]
         self.blocks = number_blocks([_block(scene.recording, *window[:2]) for window in self._windows])
@@ -68,12 +70,12 @@ class CarWindows:
             if applied and applied[-1][0].alters_controls and self._drives_alike(applied, window):
                 self._known[key] = self._error(applied[:-1], window)
             else:
-                self._known[key] = self._simulate(applied, window)
+                self._known[key] = self._simulate(self._altered(applied), self._stage(applied), window)
         return self._known[key]
 
     def _altered(self, applied: Applied) -> Drive:
         alterations = [each.alteration(value) for each, value in applied if each.alters_controls]
-        return AlteredDrive(self._drive, alterations) if alterations else self._drive
+        return AlteredDrive(self.drive, alterations) if alterations else self.drive
 
     def _drives_alike(self, applied: Applied, window: int) -> bool:
         """Tell whether the last explanation changes no control row of a window."""
@@ -84,11 +86,24 @@ class CarWindows:
             self._rows[key] = self._altered(applied[:-1]).during(row, ends)
         return bool((self._altered(applied).during(row, ends) == self._rows[key]).all())
 
-    def _simulate(self, applied: Applied, window: int) -> np.ndarray:
+    def far_blocks(self) -> int:
+        """Return how many blocks of time are far off as recorded."""
+        off = np.linalg.norm(self.errors((), range(len(self))), axis=1) if len(self) else np.zeros(0)
+        return len(np.unique(self.blocks[off > FAR]))
+
+    def span(self, window: int) -> tuple[int, float, float]:
+        """Return the row in which a window begins, and the ticks at which it begins and ends."""
         track, start, end = self._windows[window]
-        lead, drives = lead_ticks(track, start, 0), [self._altered(applied)]
+        return int(track.rows[start]), float(track.times[start]), float(track.times[end])
+
+    def errors_by(self, drive: Drive, window: int) -> np.ndarray:
+        """Return what a window is off with other inputs, `(numbers,)` uu/s, as `errors`."""
+        return self._simulate(drive, self._stage(()), window)
+
+    def _simulate(self, drive: Drive, stage: RolloutArena, window: int) -> np.ndarray:
+        track, start, end = self._windows[window]
         recorded = track.values[end, 0]
-        simulated = simulate_end(self._stage(applied), track, start, end, lead, drives)[0]
+        simulated = simulate_end(stage, track, start, end, lead_ticks(track, start, 0), [drive])[0]
         off = push_between(track, recorded - simulated)
         if stands(recorded) and len(track.times) > TRIAL:  # a settled car shows a speed that moves it nowhere
             up = recorded[ROTATION][2::3]
