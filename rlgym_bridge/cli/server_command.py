@@ -20,8 +20,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="TCP port to listen on (default: %(default)s)",
     )
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
-    )
+        "--host", default="127.0.0.1",
+        help="address to listen on (default: %(default)s, this machine only); where other machines can "
+        "connect, bots have to be started by hand",
+    )  # fmt: skip
     shared.add_match_options(parser)
     shared.add_physics_option(parser)
     shared.add_dialect_option(parser)

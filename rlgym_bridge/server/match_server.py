@@ -19,7 +19,7 @@ from rlgym_bridge.server.lobby import Lobby, Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.server.simulation import OnKickoff
-from rlgym_bridge.server.wire import listen
+from rlgym_bridge.server.wire import is_this_machine, listen
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +31,9 @@ class MatchServer:
 
     The server listens as soon as it is constructed, so bots may connect before their match begins. All
     work is done in the thread that calls `play` or `serve_forever`.
+
+    A match that a client starts names commands for its bots. They are run, as RLBotServer does, only where
+    nobody but this machine can connect.
 
     Args:
         host: Address to listen on; only this machine can connect by default.
@@ -62,6 +65,7 @@ class MatchServer:
     Attributes:
         host: Address it listens on.
         port: Port it listens on.
+        runs_commands: Whether bots are started by the commands of a match that a client starts.
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
@@ -111,7 +115,8 @@ class MatchServer:
         )
         listener = listen(host, port)
         self.host = host
-        self.port: int = listener.getsockname()[1]
+        address, self.port = listener.getsockname()[:2]
+        self.runs_commands = is_this_machine(address)
         self._lobby = Lobby(listener)
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
@@ -143,6 +148,11 @@ class MatchServer:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
         lobby = self._lobby
         lobby.takes_matches = True
+        if not self.runs_commands:
+            _log.warning(
+                "listening on %s: other machines can connect, start matches and stop this server. Commands "
+                "of their matches are not run: start bots by hand, or listen on 127.0.0.1", self.host,
+            )  # fmt: skip
         while True:
             while lobby.order is None:
                 lobby.clients.pump(_IDLE_SECONDS)
@@ -162,6 +172,9 @@ class MatchServer:
         try:
             if isinstance(match, str):
                 match = read_match_file(match)
+            if match.auto_start_agents and not self.runs_commands:
+                match.auto_start_agents = False
+                _log.warning("the bots of the match are not started: start them by hand (%s)", self.host)
             # Bots that connected before their match are disconnected, as RLBot's core does.
             self._lobby.close_match()
             hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))

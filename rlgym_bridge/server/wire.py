@@ -5,6 +5,7 @@ Sockets never block here, so a client that stops reading cannot hold up a match.
 """
 
 import errno
+import ipaddress
 import logging
 import socket
 import sys
@@ -84,6 +85,11 @@ def listen(host: str, port: int) -> socket.socket:
         raise ServerError(f"cannot listen on {host} port {port}: {error}") from error
     listener.setblocking(False)
     return listener
+
+
+def is_this_machine(address: str) -> bool:
+    """Tell whether those alone can connect to a numeric address who are on this machine."""
+    return ipaddress.ip_address(address).is_loopback
 
 
 class ClientLink:

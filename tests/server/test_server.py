@@ -17,8 +17,9 @@ from rlbot.managers import MatchManager
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer
+from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_server
 from rlgym_bridge.server.hosting import HostedMatch
+from rlgym_bridge.server.wire import is_this_machine
 from tests.support.processes import run_to_end
 from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
 from tests.support.stepped_match import HERE, match_of, player
@@ -321,6 +322,36 @@ def wait_for(condition, seconds=20.0):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
+
+
+@pytest.fixture
+def open_to_others(monkeypatch):
+    """Have servers take their address for one that other machines reach; tests stay on this machine."""
+    monkeypatch.setattr(match_server, "is_this_machine", lambda address: False)
+
+
+def test_where_others_can_connect_no_command_is_run(open_to_others, serving, caplog, tmp_path):
+    command = f"{sys.executable} -c \"open('ran', 'w')\""
+    bots = (player(0, run_command=command, root_dir=str(tmp_path)), player(1, run_command=""))
+    start(serving, match_of(*bots, wait_for_agents=False), "Bot", "Bot (2)")
+    assert "bots of the match are not started" in caplog.text
+    wait_for(lambda: serving.packet.match_info.match_phase == flat.MatchPhase.Ended)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("address", "runs"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+    ],
+)
+def test_commands_are_run_where_this_machine_alone_connects(address, runs):
+    assert is_this_machine(address) == runs
 
 
 def test_the_official_manager_starts_stops_and_starts_again(serving, caplog):
