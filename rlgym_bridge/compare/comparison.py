@@ -213,6 +213,11 @@ def _notes(scene: TimedRecording) -> list[str]:
     """Return sentences on what a recording does not tell."""
     recording = scene.recording
     notes = [f"{recording.source}: {note}" for note in recording.notes]
+    if recording.rules and not _are_known(recording.rules):
+        notes.append(
+            f"{recording.source} says that it was played by rules that are unknown here "
+            f"({recording.rules[:60]!r}): it was tested which ones it shows"
+        )
     cars = [body for body in scene.bodies if body != BALL]
     if scene.timeline.clock.wavers:
         notes.append(
@@ -236,6 +241,14 @@ def _notes(scene: TimedRecording) -> list[str]:
             who = f"car{'' if len(of) == 1 else 's'} {listed([str(car) for car in of])}"
             notes.append(f"{recording.source} does not record {absent} of {who}: taken as 0")
     return notes
+
+
+def _are_known(rules: str) -> bool:
+    try:
+        parse_rules(rules)
+    except ValueError:
+        return False
+    return True
 
 
 def _spinless(scene: TimedRecording) -> bool:

@@ -1,6 +1,7 @@
 """One file that cannot be compared does not keep the others from it."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,15 @@ def test_what_is_being_done_is_said(tmp_path: Path) -> None:
     )
     assert begun[0] == "fitting the time, the input lag and the rules of one.csv"
     assert "simulating windows" in begun and begun[-1] == "trying inputs"
+
+
+@pytest.mark.parametrize("rules", ["turbo", "['thrust']", "thrust," * 100_000 + "turbo"])
+def test_rules_of_a_later_version_are_named(rules: str, tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text(MAP)
+    (tmp_path / "one.csv").write_text(flight())
+    recording = replace(open_recording(tmp_path / "one.csv", tmp_path / "map.toml"), rules=rules)
+    (note,) = compare_recordings(recording, windows=8).notes
+    assert "rules that are unknown here" in note and len(note) < 250
 
 
 def test_what_is_too_short_to_judge_is_no_agreement(tmp_path: Path) -> None:
