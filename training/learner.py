@@ -81,7 +81,10 @@ class PPOLearner:
         self._own = self._task.obs_and_parser().action_delay  # of its environment
         distribution, sizes = self._built.space
         clip = settings.obs_clip if settings.normalise_obs else None
-        self.shape = PolicyShape(self._built.obs_size, distribution, sizes, settings.policy_layers, clip)
+        kind = settings.activation, settings.layer_norm
+        self.shape = PolicyShape(
+            self._built.obs_size, distribution, sizes, settings.policy_layers, clip, *kind
+        )
         self.device = _device(settings)
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
@@ -90,7 +93,7 @@ class PPOLearner:
         torch.set_num_threads(1)
         torch.manual_seed(settings.seed)
         self.policy = PolicyNetwork(self.shape).to(self.device)
-        self.critic = Critic(self.shape.obs_size, settings.critic_layers).to(self.device)
+        self.critic = Critic(self.shape.obs_size, settings.critic_layers, *kind).to(self.device)
         self.parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
         self.learned = learned_cars(settings)
@@ -244,6 +247,7 @@ class PPOLearner:
             obs_normalisation=scaling,
             hitbox=settings.hitbox,
             training={"steps": self.steps, "settings": recorded},
+            activation=self.shape.activation,
         )
 
     def about(self, collectors: int) -> str:

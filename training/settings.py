@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
@@ -99,6 +100,8 @@ class TrainingSettings:
 
     policy_layers: Annotated[tuple[Positive, ...], about("widths of the policy's hidden layers")] = (256, 256)
     critic_layers: Annotated[tuple[Positive, ...], about("widths of the critic's hidden layers")] = (256, 256)
+    activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
+    layer_norm: Annotated[bool, about("layer normalisation before each activation of both networks")] = False
     normalise_obs: Annotated[bool, about("scale observations by their running mean and deviation")] = False
     obs_clip: Annotated[
         float, Meta(ge=0.1, le=MOST_NUMBER), about("scaled observations are clipped to plus and minus this")

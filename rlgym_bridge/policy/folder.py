@@ -73,13 +73,13 @@ def save_policy(
     parser: ComponentSpec | None = None, env: str | None = None, tick_skip: int | None = None,
     action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
     obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
-    training: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None, activation: str = "relu",
 ) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
     Args:
         folder: Made where it is not there.
-        weights: Tensors, named as in `numpy_network.py`; saved as float32.
+        weights: Tensors, named as in `numpy_layers.py`; saved as float32.
         distribution: As `NetworkPolicy` takes it.
         team_sizes: (blue, orange) of the matches it was trained for.
         obs: The observation builder, from `ComponentSpec.of`.
@@ -94,6 +94,7 @@ def save_policy(
         obs_normalisation: Mean, standard deviation and clip of observations.
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
+        activation: As `NetworkPolicy` takes it.
 
     Returns:
         The manifest, as it was written to `policy.json`.
@@ -115,7 +116,7 @@ def save_policy(
         distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
         obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
         probe={"observations": built.observations, "controls": built.controls}, versions=_versions(),
-        training=dict(training or {}), weights_sha256=hashlib.sha256(data).hexdigest(),
+        training=dict(training or {}), weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation,
     )  # fmt: skip
     text = manifest.to_json()
     # Read both back as a loader will, so that what is written can be played.
@@ -260,6 +261,7 @@ def _network(manifest: Manifest, data: bytes, built: Fingerprint, source: str) -
             manifest.selection,
             manifest.seed,
             manifest.obs_normalisation,
+            manifest.activation,
         )
     except ValueError as error:
         raise PolicyMismatch(f"{source}: {error}") from error

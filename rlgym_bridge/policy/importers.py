@@ -35,7 +35,7 @@ class ForeignNetwork:
     Attributes:
         source: The file of the weights.
         trainer: The program that wrote it: `rlgym-ppo`, `rlgym-learn`, or `torch` for a file by itself.
-        weights: Named as in `numpy_network.py`.
+        weights: Named as in `numpy_layers.py`.
         scale: Scaling of observations, the same for all numbers: mean, standard deviation, clip. None for
             observations taken as they are.
         steps: Steps trained, where the checkpoint says so.
@@ -196,7 +196,7 @@ def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Name the tensors of an `nn.Sequential` as `numpy_network.py` does; activations have none."""
+    """Name the tensors of an `nn.Sequential` as `numpy_layers.py` does; activations have none."""
     found: dict[int, dict[str, np.ndarray]] = {}
     prefixes = set()
     for name, tensor in tensors.items():

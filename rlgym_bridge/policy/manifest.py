@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.game import HITBOX_NAMES
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.user_input.checking import check_values, expecting, one_of
 from rlgym_bridge.user_input.text_files import parse_json
 
@@ -57,6 +58,7 @@ _SEEN_AND_DONE: Final = (
     "tick_skip",
     "action_delay",
     "distribution",
+    "activation",
     "obs_size",
     "team_sizes",
     "hitbox",
@@ -88,6 +90,7 @@ class Manifest:
         versions: Version of each package it was saved with.
         training: Notes of the trainer, any JSON values.
         weights_sha256: Of `weights.safetensors`, hexadecimal.
+        activation: Function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
     """
 
     format: int
@@ -127,6 +130,7 @@ class Manifest:
     versions: Annotated[Mapping[str, str], expecting("an object of package versions")]
     training: Annotated[Mapping[str, Any], expecting("an object")]
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
+    activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
 
     def to_json(self) -> str:
         """Return the text of `policy.json`.
@@ -137,6 +141,8 @@ class Manifest:
         data: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         for key in ("obs", "parser"):
             data[key] = None if data[key] is None else data[key].to_json()
+        if self.activation == "relu":
+            del data["activation"]
         if self.obs_normalisation is not None:
             data["obs_normalisation"] = msgspec.structs.asdict(self.obs_normalisation)
         try:
@@ -185,7 +191,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
         )
     names = [item.name for item in fields(Manifest)]
     for words, keys in (
-        ("lacks", [name for name in names if name not in data]),
+        ("lacks", [name for name in names if name not in data and name != "activation"]),
         ("has unknown", [key for key in data if key not in names]),
     ):
         if keys:

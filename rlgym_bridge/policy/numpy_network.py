@@ -2,9 +2,8 @@
 
     observations (matches, cars, size) -> normalise -> perceptron -> distribution -> actions
 
-Weights are named `layers.0.weight` (out, in), `layers.0.bias` (out,), `layers.1.weight` ..., with ReLU
-between layers and nothing after the last. A gaussian policy of k numbers either has a tensor `log_std`
-(k,) beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations.
+Weights are named as in `numpy_layers.py`. A gaussian policy of k numbers either has a tensor `log_std` (k,)
+beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations.
 A bounded gaussian is rlgym-ppo's: tanh over a last layer of 2k, means, then what gives standard deviations.
 """
 
@@ -14,7 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
+from rlgym_bridge.policy.numpy_layers import Network, check_tensor
 from rlgym_bridge.state import MatchState
 
 BOUNDED_STD: Final = (0.1, 1.0)
@@ -22,85 +23,6 @@ BOUNDED_STD: Final = (0.1, 1.0)
 
 LOG_STD_RANGE: Final = (-20.0, 2.0)
 """Logarithms of standard deviations are clipped to this before use; a trainer must do the same."""
-
-
-class Network:
-    """A perceptron with ReLU between its layers, float32.
-
-    Args:
-        weights: `layers.N.weight` (out, in) and `layers.N.bias` (out,), for N from 0 without a gap.
-
-    Attributes:
-        inputs, outputs: Numbers taken and given.
-        layers: Weight `(inputs, outputs)` and bias `(outputs,)` of each layer, float32.
-
-    Raises:
-        ValueError: A tensor is missing, unknown, of the wrong shape, no floating point, or not finite.
-    """
-
-    def __init__(self, weights: Mapping[str, np.ndarray]) -> None:
-        count = sum(name.endswith(".weight") for name in weights)
-        names = [f"layers.{i}.{part}" for i in range(count) for part in ("weight", "bias")]
-        if not names or set(names) != set(weights):
-            raise ValueError(
-                f"tensors are {', '.join(sorted(weights)) or 'none'}; expected layers.0.weight, "
-                "layers.0.bias, layers.1.weight and so on, without a gap"
-            )
-        pairs = [(weights[names[i]], weights[names[i + 1]]) for i in range(0, len(names), 2)]
-        width = None
-        for i, (weight, bias) in enumerate(pairs):
-            check_tensor(f"layers.{i}.weight", weight, (None, width))
-            check_tensor(f"layers.{i}.bias", bias, (weight.shape[0],))
-            width = weight.shape[0]
-        # Stored turned, so that a batch is `x @ w` over contiguous memory.
-        self.layers = [
-            (np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)) for weight, bias in pairs
-        ]
-        self._scratch = [np.empty(len(bias), np.float32) for _, bias in self.layers]
-        self.inputs, self.outputs = pairs[0][0].shape[1], pairs[-1][0].shape[0]
-
-    def __call__(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the outputs.
-
-        Args:
-            inputs: `(batch, inputs)` float32.
-
-        Returns:
-            `(batch, outputs)` float32; at batch 1 it is overwritten by the next call.
-        """
-        last = len(self.layers) - 1
-        if len(inputs) == 1:
-            vector: np.ndarray = inputs[0]  # matrix times vector into memory at hand is half the time
-            for i, (weight, bias) in enumerate(self.layers):
-                vector = np.dot(vector, weight, out=self._scratch[i])
-                vector += bias
-                if i < last:
-                    np.maximum(vector, 0, out=vector)
-            return vector.reshape(1, -1)
-        for i, (weight, bias) in enumerate(self.layers):
-            inputs = inputs @ weight
-            inputs += bias
-            if i < last:
-                np.maximum(inputs, 0, out=inputs)
-        return inputs
-
-
-def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -> None:
-    """Raise ValueError unless a tensor has a shape, `(None, 92)` for any number of rows, and is finite."""
-    fits = len(tensor.shape) == len(shape) and all(
-        length == expected if expected is not None else length > 0
-        for length, expected in zip(tensor.shape, shape, strict=True)
-    )
-    if not fits or tensor.dtype.kind != "f":
-        expected_shape = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
-        raise ValueError(
-            f"{name} is {tensor.dtype}{tensor.shape}, expected floating point numbers of shape "
-            f"{expected_shape}"
-        )
-    with np.errstate(over="ignore"):
-        wrong = int((~np.isfinite(tensor.astype(np.float32))).sum())  # as it will be used
-    if wrong:
-        raise ValueError(f"{name} holds {wrong} numbers that are not finite; the training has diverged")
 
 
 class NetworkPolicy:
@@ -116,6 +38,7 @@ class NetworkPolicy:
         selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian).
         seed: Start of the random stream.
         normalisation: Applied to observations first.
+        activation: One of `activations.ACTIVATIONS`, between the layers.
 
     Attributes:
         obs_size: Numbers in an observation.
@@ -133,17 +56,19 @@ class NetworkPolicy:
         selection: str = "sample",
         seed: int = 0,
         normalisation: Normalisation | None = None,
+        activation: str = "relu",
     ) -> None:
         for name, value, known in (
             ("distribution", distribution, DISTRIBUTIONS),
             ("selection", selection, SELECTIONS),
+            ("activation", activation, ACTIVATIONS),
         ):
             if value not in known:
                 raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
         self.distribution, self.selection, self.sizes = distribution, selection, tuple(sizes)
         layers = dict(weights)
         self._log_std = layers.pop("log_std", None) if distribution == "gaussian" else None
-        self.network = Network(layers)
+        self.network = Network(layers, activation)
         self.obs_size = self.network.inputs
         self._check_outputs()
         self._normalisation = _as_arrays(normalisation, self.obs_size)

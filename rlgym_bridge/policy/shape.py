@@ -16,6 +16,8 @@ class PolicyShape:
         sizes: Choices of each decision; `(k,)` for k real numbers.
         layers: Widths of the hidden layers.
         obs_clip: Normalised observations are clipped to this; None where they are taken as they are.
+        activation: Its name in `activations.ACTIVATIONS`.
+        layer_norm: Whether layer normalisation stands before each activation.
     """
 
     obs_size: int
@@ -23,6 +25,8 @@ class PolicyShape:
     sizes: tuple[int, ...]
     layers: tuple[int, ...]
     obs_clip: float | None
+    activation: str = "relu"
+    layer_norm: bool = False
 
     @property
     def outputs(self) -> int:
@@ -44,6 +48,8 @@ class PolicyShape:
         shapes: dict[str, tuple[int, ...]] = {}
         for i, (inputs, outputs) in enumerate(pairwise((self.obs_size, *self.layers, self.outputs))):
             shapes |= {f"layers.{i}.weight": (outputs, inputs), f"layers.{i}.bias": (outputs,)}
+        for i, width in enumerate(self.layers if self.layer_norm else ()):
+            shapes |= {f"norms.{i}.weight": (width,), f"norms.{i}.bias": (width,)}
         if self.distribution == "gaussian":
             shapes["log_std"] = self.sizes
         return shapes | {"obs_mean": (self.obs_size,), "obs_std": (self.obs_size,)}

@@ -1,27 +1,48 @@
 """Policy and critic in torch, with three distributions of actions over the policy's outputs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
+from torch.nn import functional
 
+from rlgym_bridge.policy.activations import LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
 from rlgym_bridge.policy.shape import PolicyShape
 
 
+def _leaky_relu(values: Tensor) -> Tensor:
+    return functional.leaky_relu(values, LEAKY_SLOPE)
+
+
+_ACTIVATIONS: Final[Mapping[str, Callable[[Tensor], Tensor]]] = {
+    "relu": torch.relu_,
+    "leaky_relu": _leaky_relu,
+    "tanh": torch.tanh,
+    "silu": functional.silu,
+    "gelu": functional.gelu,
+}
+"""The functions of `activations.ACTIVATIONS` in torch."""
+
+
 class Perceptron(nn.Module):
-    """Linear layers with ReLU between them; parameters are named as in a policy folder.
+    """Linear layers with an activation between them; parameters are named as in a policy folder.
 
     Args:
         widths: Of inputs, hidden layers and outputs.
         last_gain: Of the last layer's weights, whose rows are orthogonal, as all layers' are.
+        activation: Its name in `activations.ACTIVATIONS`.
+        layer_norm: Whether layer normalisation stands before each activation.
     """
 
-    def __init__(self, widths: Sequence[int], last_gain: float) -> None:
+    def __init__(
+        self, widths: Sequence[int], last_gain: float, activation: str = "relu", layer_norm: bool = False
+    ) -> None:
         super().__init__()
         layers = [nn.Linear(inputs, outputs) for inputs, outputs in pairwise(widths)]
         for layer in layers:
@@ -29,11 +50,17 @@ class Perceptron(nn.Module):
             nn.init.orthogonal_(layer.weight, gain)
             nn.init.zeros_(layer.bias)
         self.layers = nn.ModuleList(layers)
+        hidden = widths[1:-1] if layer_norm else ()
+        self.norms = nn.ModuleList(nn.LayerNorm(width, NORM_EPS) for width in hidden)
+        self._activate = _ACTIVATIONS[activation]
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return `(rows, outputs)` for `(rows, inputs)`."""
-        for layer in self.layers[:-1]:
-            inputs = torch.relu_(layer(inputs))
+        for i, layer in enumerate(self.layers[:-1]):
+            inputs = layer(inputs)
+            if self.norms:
+                inputs = self.norms[i](inputs)
+            inputs = self._activate(inputs)
         outputs: Tensor = self.layers[-1](inputs)
         return outputs
 
@@ -49,7 +76,8 @@ class PolicyNetwork(Perceptron):
 
     def __init__(self, shape: PolicyShape) -> None:
         # Small weights at the end: all actions are about equally likely at first.
-        super().__init__((shape.obs_size, *shape.layers, shape.outputs), last_gain=0.01)
+        widths = (shape.obs_size, *shape.layers, shape.outputs)
+        super().__init__(widths, 0.01, shape.activation, shape.layer_norm)
         self.shape = shape
         if shape.distribution == "gaussian":
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
@@ -87,10 +115,14 @@ class Critic(Perceptron):
     Args:
         obs_size: Numbers in an observation.
         layers: Widths of the hidden layers.
+        activation: As `Perceptron` takes it.
+        layer_norm: As `Perceptron` takes it.
     """
 
-    def __init__(self, obs_size: int, layers: Sequence[int]) -> None:
-        super().__init__((obs_size, *layers, 1), last_gain=1.0)
+    def __init__(
+        self, obs_size: int, layers: Sequence[int], activation: str = "relu", layer_norm: bool = False
+    ) -> None:
+        super().__init__((obs_size, *layers, 1), 1.0, activation, layer_norm)
 
     def values(self, obs: Tensor) -> Tensor:
         """Return value estimates `(rows,)` float32 for observations `(rows, size)`."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor
 
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
@@ -22,7 +24,8 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
 
     `model_config` may hold `policy_layers` and `critic_layers`, widths of hidden layers, (256, 256) each when
     not given; and `obs_clip`: then observations are normalised by the buffers `obs_mean` and `obs_std`, which
-    whoever trains has to set, and clipped to plus and minus this.
+    whoever trains has to set, and clipped to plus and minus this. `activation` is one of
+    `policy.activations.ACTIVATIONS`, and `layer_norm` says whether layer normalisation stands before each.
 
     Attributes:
         shape: Of the policy.
@@ -44,15 +47,21 @@ class PolicyModule(TorchRLModule, ValueFunctionAPI, InferenceOnlyAPI):
         clip = config.pop("obs_clip", None)
         if clip is not None and not (isinstance(clip, int | float) and 0 < clip < math.inf):
             raise ValueError(f"obs_clip is {clip!r}, expected a number above 0; or None to take all as it is")
+        activation, layer_norm = config.pop("activation", "relu"), config.pop("layer_norm", False)
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
+        if not isinstance(layer_norm, bool):
+            raise ValueError(f"layer_norm is {layer_norm!r}, expected True or False")
         unknown = [name for name in config if name != "vf_share_layers"]  # RLlib adds that for PPO
         if unknown:
             raise ValueError(
-                f"model_config has {', '.join(unknown)}; PolicyModule knows policy_layers, critic_layers and "
-                "obs_clip"
+                f"model_config has {', '.join(unknown)}; PolicyModule knows policy_layers, critic_layers, "
+                "activation, layer_norm and obs_clip"
             )
-        self.shape = shape_of(self.observation_space, self.action_space, layers, clip)
+        shape = shape_of(self.observation_space, self.action_space, layers, clip)
+        self.shape = replace(shape, activation=activation, layer_norm=layer_norm)
         self.policy = PolicyNetwork(self.shape)
-        self.critic = Critic(self.shape.obs_size, critic_layers)
+        self.critic = Critic(self.shape.obs_size, critic_layers, activation, layer_norm)
         if clip is not None:
             self.register_buffer("obs_mean", torch.zeros(self.shape.obs_size))
             self.register_buffer("obs_std", torch.ones(self.shape.obs_size))

@@ -18,7 +18,8 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.torch import TorchRLModule
 
 from rlgym_bridge.policy.manifest import Normalisation
-from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE, Network, NetworkPolicy
+from rlgym_bridge.policy.numpy_layers import Network
+from rlgym_bridge.policy.numpy_network import LOG_STD_RANGE, NetworkPolicy
 from rlgym_bridge.rllib.match_runner import MatchRunner
 from rlgym_bridge.rllib.module import PolicyModule
 from tests.support.rllib_episodes import logp_of
@@ -199,6 +200,8 @@ def test_gradients_reach_every_parameter_but_through_the_scale() -> None:
         ({"policy_layers": 256}, "policy_layers is 256, expected widths of hidden layers"),
         ({"policy_layers": (64, 0)}, r"policy_layers is \(64, 0\), expected widths"),
         ({"critic_layers": [2.5]}, r"critic_layers is \[2.5\], expected widths"),
+        ({"activation": "mish"}, "activation is 'mish', expected one of relu, leaky_relu, tanh"),
+        ({"layer_norm": 1}, "layer_norm is 1, expected True or False"),
         ({"critic_layers": "256"}, "critic_layers is '256', expected widths"),
         ({"obs_clip": -1.0}, "obs_clip is -1.0, expected a number above 0"),
         ({"obs_clip": np.nan}, "obs_clip is nan, expected a number above 0"),
@@ -212,7 +215,7 @@ def test_networks_that_cannot_be_are_refused(config: dict[str, Any], message: st
 @pytest.mark.parametrize("unknown", ["policy_layer", "fcnet_hiddens"])
 def test_an_unknown_key_is_named_and_those_that_there_are(unknown: str) -> None:
     with pytest.raises(
-        ValueError, match=rf"model_config has {unknown}; .* policy_layers, critic_layers and obs_clip"
+        ValueError, match=rf"model_config has {unknown}; .* policy_layers, critic_layers, activation, "
     ):
         module_of(**{unknown: (8,)})
     module_of(vf_share_layers=False)  # RLlib's own

@@ -13,8 +13,11 @@ from rlgym_bridge.components.actions import (
     RepeatAction,
 )
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.folder import ComponentSpec, load_policy, save_policy
 from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.numpy_layers import Network
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
 from training.returns import scaled
@@ -30,9 +33,10 @@ SCALING = Normalisation(tuple(np.linspace(-1, 1, OBS)), tuple(np.linspace(0.5, 2
 each_distribution = pytest.mark.parametrize("distribution", SHAPES)
 
 
-def network(distribution: str) -> PolicyNetwork:
+def network(distribution: str, activation: str = "relu", layer_norm: bool = False) -> PolicyNetwork:
     torch.manual_seed(3)
-    made = PolicyNetwork(PolicyShape(OBS, distribution, SHAPES[distribution][1], (32, 16), 3.0))
+    kind = activation, layer_norm
+    made = PolicyNetwork(PolicyShape(OBS, distribution, SHAPES[distribution][1], (32, 16), 3.0, *kind))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.3)
@@ -111,3 +115,55 @@ def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
     first, again, other = (unpack(policy.shape, row, seed).act(obs) for seed in ((1, 2), (1, 2), (1, 3)))
     assert (first == again).all()
     assert (first != other).any()
+
+
+@pytest.mark.parametrize("layer_norm", [False, True], ids=["plain", "layer norm"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_numpy_computes_what_torch_does(activation: str, layer_norm: bool) -> None:
+    policy = network("categorical", activation, layer_norm)
+    played = Network(policy.arrays(), activation)
+    obs = 3 * observations(100)[:, 0]
+    with torch.no_grad():
+        expected = policy(torch.from_numpy(obs)).numpy()
+    np.testing.assert_allclose(played(obs), expected, rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(played(obs[:1]), expected[:1], rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_are_torchs_far_out(activation: str) -> None:
+    values = np.concatenate([np.linspace(-12, 12, 4001), [-1e30, -1e4, -0.0, 1e4, 1e30]]).astype(np.float32)
+    functions = {"leaky_relu": torch.nn.functional.leaky_relu, "silu": torch.nn.functional.silu,
+                 "gelu": torch.nn.functional.gelu, "relu": torch.relu, "tanh": torch.tanh}  # fmt: skip
+    expected = functions[activation](torch.from_numpy(values)).numpy()
+    ACTIVATIONS[activation](values)
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_folder_says_its_activation_and_plays_it(tmp_path: Path) -> None:
+    policy = network("categorical", "silu", layer_norm=True)
+    parts = {
+        "distribution": "categorical", "team_sizes": [(1, 1)],
+        "obs": ComponentSpec.of(DefaultObs, zero_padding=None),
+        "parser": ComponentSpec.of(RepeatAction, ComponentSpec.of(LookupTableAction), repeats=8),
+        "obs_normalisation": SCALING,
+    }  # fmt: skip
+    save_policy(tmp_path / "silu", policy.arrays(), **parts, activation="silu")
+    assert '"activation": "silu"' in (tmp_path / "silu" / "policy.json").read_text()
+    obs = observations(100)
+    played = load_policy(tmp_path / "silu", selection="argmax").policy.act(obs)
+    assert (played == likeliest(policy, obs)).mean() > 0.99
+    save_policy(tmp_path / "relu", network("categorical").arrays(), **parts)
+    assert '"activation"' not in (tmp_path / "relu" / "policy.json").read_text()  # as folders always were
+    with pytest.raises(ValueError, match="activation is 'mish', expected one of relu, leaky_relu, tanh"):
+        save_policy(tmp_path / "mish", policy.arrays(), **parts, activation="mish")
+
+
+def test_layer_norms_that_do_not_fit_are_named() -> None:
+    weights = network("categorical", layer_norm=True).arrays()
+    with pytest.raises(ValueError, match=r"norms.1.bias is float32\(3,\), expected .* of shape \(16\)"):
+        NetworkPolicy(weights | {"norms.1.bias": np.zeros(3, np.float32)}, "categorical", (90,))
+    del weights["norms.1.bias"]
+    with pytest.raises(
+        ValueError, match=r"with layer normalisation norms.0.weight and norms.0.bias of every"
+    ):
+        NetworkPolicy(weights, "categorical", (90,))

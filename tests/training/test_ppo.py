@@ -96,6 +96,19 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, 
         assert_same(contents(halfway)["policy"], theirs["policy"])
 
 
+def test_a_run_with_other_networks_resumes_and_plays(tmp_path: Path) -> None:
+    changes = {"activation": "silu", "layer_norm": True, "steps": 4 * BATCH, "checkpoint_every": 2 * BATCH}
+    whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
+    halfway = whole.with_name(str(2 * BATCH))
+    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
+    resumed = main(settings(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
+    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert_same(contents(resumed)["critic"], contents(whole)["critic"])
+    loaded = load_policy(whole, allow_modules=["tests"])
+    assert loaded.manifest.activation == "silu"
+    assert loaded.policy.act(np.zeros((3, 2, 4), np.float32)).shape == (3, 2)
+
+
 def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     for steps in (5, 30, 200):
@@ -207,6 +220,8 @@ def trained(tmp_path: Path) -> Path:
         ),
         ("", {"policy_layers": [32]}, r"policy_layers was \[16\] and is \[32\] now"),
         ("", {"normalise_obs": True}, r"normalise_obs was False and is True now"),
+        ("", {"activation": "tanh"}, r"activation was relu and is tanh now"),
+        ("", {"layer_norm": True}, r"layer_norm was False and is True now"),
     ],
 )
 def test_a_foreign_checkpoint_is_refused_with_the_difference(

@@ -84,6 +84,8 @@ def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> No
     [
         ({"policy_layers": [32]}, r"its layers are \[16, 90\], this run's \[32, 90\] \(policy_layers\)"),
         ({"normalise_obs": True}, r"it clips normalised observations to None, this run to 10.0 \(obs_clip\)"),
+        ({"activation": "tanh"}, r"its activation is relu, this run's tanh"),
+        ({"layer_norm": True}, r"its layer_norm is False, this run's True"),
         ({"components": "training.components"}, r"the observation was 4 numbers \(obs_size\) and is"),
     ],
 )

@@ -198,6 +198,8 @@ def _config(learner: PPOLearner, runners: int) -> PPOConfig:
     networks = {
         "policy_layers": settings.policy_layers,
         "critic_layers": settings.critic_layers,
+        "activation": settings.activation,
+        "layer_norm": settings.layer_norm,
         "obs_clip": shape.obs_clip,
     }
     spec = RLModuleSpec(module_class=PolicyModule, model_config=networks)

@@ -59,6 +59,12 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
         for name in ("normalise_obs", "snapshots")
         if before.get(name) != now[name]
     ]
+    # Checkpoints of before these settings had no others.
+    found += [
+        f"{name} was {before.get(name, default)} and is {now[name]} now"
+        for name, default in (("activation", "relu"), ("layer_norm", False))
+        if before.get(name, default) != now[name]
+    ]
     if found:
         raise SettingsError(
             f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
@@ -92,8 +98,13 @@ def load_start(
     # Without what a row of a policy holds besides weights.
     expected = {name: size for name, size in shape.tensors.items() if not name.startswith("obs_")}
     there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if there != expected:
+    layer_norm = any(name.startswith("norms.") for name in there)
+    if layer_norm != shape.layer_norm:
+        found.append(f"its layer_norm is {layer_norm}, this run's {shape.layer_norm}")
+    elif there != expected:
         found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
+    if manifest.activation != shape.activation:
+        found.append(f"its activation is {manifest.activation}, this run's {shape.activation}")
     if manifest.distribution != shape.distribution:
         found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
     scaling = manifest.obs_normalisation
@@ -107,5 +118,5 @@ def load_start(
 
 def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
     """Return the widths of the layers' outputs."""
-    biases = [name for name in shapes if name.endswith("bias")]
+    biases = [name for name in shapes if name.startswith("layers.") and name.endswith("bias")]
     return [shapes[name][0] for name in sorted(biases, key=lambda name: (len(name), name))]

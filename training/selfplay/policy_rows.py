@@ -21,7 +21,7 @@ def pack(shape: PolicyShape, weights: Mapping[str, np.ndarray], scaling: Normali
 
     Args:
         shape: Of the policy.
-        weights: Its tensors, named as in `rlgym_bridge.policy.numpy_network`.
+        weights: Its tensors, named as in `rlgym_bridge.policy.numpy_layers`.
         scaling: Of its observations; None for none.
     """
     mean, std = (
@@ -58,6 +58,8 @@ def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> Networ
     scaling = None
     if shape.obs_clip is not None:
         scaling = Normalisation(tuple(mean.tolist()), tuple(std.tolist()), shape.obs_clip)
-    policy = NetworkPolicy(tensors, shape.distribution, shape.sizes, normalisation=scaling)
+    policy = NetworkPolicy(
+        tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation
+    )
     policy.reset(seed)
     return policy
