@@ -89,12 +89,10 @@ def save_policy(
             engine holds a single row, or 8.
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
-        selection: As `NetworkPolicy` takes it.
-        seed: As `NetworkPolicy` takes it.
+        selection, seed, activation: As `NetworkPolicy` takes them.
         obs_normalisation: Mean, standard deviation and clip of observations.
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
-        activation: As `NetworkPolicy` takes it.
 
     Returns:
         The manifest, as it was written to `policy.json`.
