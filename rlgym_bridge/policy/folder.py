@@ -85,14 +85,15 @@ def save_policy(
         obs: The observation builder, from `ComponentSpec.of`.
         parser: The action parser, from `ComponentSpec.of`.
         env: In place of both, `"module:function"` that returns the `RLGym` it was trained in.
-        tick_skip: Ticks of a decision. None: as many as the parser gives rows, or as the environment's
-            engine holds a single row, or 8.
+        tick_skip: Ticks of a decision; None: the parser's rows, or what the environment's engine holds, or 8.
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
-        selection, seed, activation: As `NetworkPolicy` takes them.
+        selection: As `NetworkPolicy` takes it.
+        seed: As `NetworkPolicy` takes it.
         obs_normalisation: Mean, standard deviation and clip of observations.
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
+        activation: As `NetworkPolicy` takes it.
 
     Returns:
         The manifest, as it was written to `policy.json`.
