@@ -9,6 +9,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.spec import Components, component_factory, environment
 from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import ForeignNetwork, read_checkpoint
@@ -51,8 +52,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--tick-skip", type=int, metavar="TICKS", help="of a decision, where the parser does not say it"
     )
     parser.add_argument(
-        "--activation", metavar="relu",
-        help="what stands between the layers, for a file that does not tell (a state_dict, libtorch's)",
+        "--activation", metavar="NAME",
+        help=f"what stands between the layers: {', '.join(ACTIVATIONS)}; for a file that does not tell (a "
+        "state_dict, libtorch's), and for bots of rlgym-ppo and rlgym-learn whose networks were changed",
     )  # fmt: skip
     parser.add_argument(
         "--no-standardise", dest="standardise", action="store_false",
@@ -80,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
         selection=options.selection,
         obs_normalisation=scale,
         hitbox=hitbox,
+        activation=network.activation,
         training={
             "trainer": network.trainer,
             "checkpoint": network.source.parent.name,
@@ -90,9 +93,9 @@ def run(options: argparse.Namespace) -> int:
     found = {
         "source": str(network.source),
         "trainer": network.trainer,
-        "layers": [
-            int(network.weights[f"layers.{i}.weight"].shape[0]) for i in range(len(network.weights) // 2)
-        ],
+        "layers": network.widths,
+        "activation": network.activation,
+        "layer_norm": any(name.startswith("norms.") for name in network.weights),
         "distribution": manifest.distribution,
         "obs_size": manifest.obs_size,
         "scaled": scale is not None,

@@ -3,7 +3,7 @@
     find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
 
 Layer sizes are read off the tensors. No code of a file runs: torch loads weights only, and the code of a
-script is followed without running it. What a file cannot tell is asked for: the activations of a
+script is followed without running it. What a file cannot tell is asked for: the activation of a
 `state_dict`, and the scaling of observations where the trainer's notes are missing.
 """
 
@@ -15,16 +15,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive
 from rlgym_bridge.policy.torchscript_layers import RefusedScript, script_layers
-from rlgym_bridge.user_input.text_files import parse_json, read_text
+from rlgym_bridge.policy.trainer_notes import read_notes, read_ppo_notes
 
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
 LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 on
-_PPO_CLIP: Final = 5.0  # standardised observations are clipped to it [rlgym-ppo, batched_agent_manager.py]
-_MOST: Final = 1e12  # of means and variances: no observation has such numbers
 _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d*)\.(?P<part>weight|bias)")
 
 
@@ -41,6 +40,7 @@ class ForeignNetwork:
         steps: Steps trained, where the checkpoint says so.
         end: Function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
             nothing. None where the file does not tell.
+        activation: One of `ACTIVATIONS`, between the layers.
     """
 
     source: Path
@@ -49,6 +49,13 @@ class ForeignNetwork:
     scale: tuple[float, float, float] | None
     steps: int | None
     end: str | None = None
+    activation: str = "relu"
+
+    @property
+    def widths(self) -> list[int]:
+        """Numbers that each layer gives."""
+        names = [name for name in self.weights if name.startswith("layers.") and name.endswith(".bias")]
+        return [int(self.weights[name].shape[0]) for name in names]
 
     @property
     def inputs(self) -> int:
@@ -58,7 +65,7 @@ class ForeignNetwork:
     @property
     def outputs(self) -> int:
         """Numbers that the last layer gives."""
-        return int(self.weights[f"layers.{len(self.weights) // 2 - 1}.weight"].shape[0])
+        return self.widths[-1]
 
 
 def find_checkpoint(path: Path) -> Path:
@@ -98,41 +105,46 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
 
     Args:
         path: See `find_checkpoint`.
-        activation: Activation between the layers, for a file that does not tell; only "relu" can be played.
+        activation: One of `ACTIVATIONS`, between the layers, for a file that does not tell. None takes those
+            of rlgym-ppo and rlgym-learn for ReLU, as their own networks are.
         standardise: False for a `PPO_POLICY.pt` without rlgym-ppo's notes beside it that was trained with
             `standardize_obs=False`. With notes, they say it.
 
     Raises:
         FileNotFoundError: See `find_checkpoint`.
         ImportError: torch is not installed, and the file is no script.
-        ValueError: The file cannot be read without running code, is no perceptron with ReLU, or something is
-            missing that it cannot tell; the message says what to give.
+        ValueError: The file cannot be read without running code, is no perceptron that can be played, or
+            something is missing that it cannot tell; the message says what to give.
     """
-    if activation not in (None, "relu"):
-        raise ValueError(
-            f"the activation is {activation}, expected relu: only networks with ReLU between their layers "
-            "can be played"
-        )
+    if activation not in (None, *ACTIVATIONS):
+        raise ValueError(f"the activation is {activation}, expected one of {', '.join(ACTIVATIONS)}")
     file = find_checkpoint(path)
-    tensors, end = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
+    tensors, end, read = (_script_tensors if is_script_archive(file) else _saved_tensors)(file)
+    if None not in (read, activation) and read != activation:
+        raise ValueError(
+            f"{file} computes {read} between its layers, and the activation given is {activation}: leave out "
+            "--activation, which the file tells"
+        )
+    chosen = read or activation or "relu"
     weights = _layers(tensors, file)
     if file.name == PPO_POLICY:
-        scale, steps = _ppo_notes(file.with_name(PPO_BOOKS), standardise)
-        return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps)
+        scale, steps = read_ppo_notes(file.with_name(PPO_BOOKS), standardise)
+        return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
     if file.resolve().parts[-2:] == LEARN_ACTOR.parts:
-        books = _books(file.resolve().parent.parent / "ppo_agent.json")
-        return ForeignNetwork(file, "rlgym-learn", weights, None, books.get("cumulative_timesteps"))
+        books = read_notes(file.resolve().parent.parent / "ppo_agent.json")
+        steps = books.get("cumulative_timesteps")
+        return ForeignNetwork(file, "rlgym-learn", weights, None, steps, activation=chosen)
     if end is None and activation is None:
         raise ValueError(
-            f"{file} holds tensors alone, which do not tell what stands between the layers; if that is ReLU, "
-            'and observations were not standardised, add --activation relu (activation="relu"); others '
-            "cannot be played"
+            f"{file} holds tensors alone, which do not tell what stands between the layers; if observations "
+            'were not standardised, and that is ReLU, add --activation relu (activation="relu"); else one of '
+            f"{', '.join(name for name in ACTIVATIONS if name != 'relu')}"
         )
-    return ForeignNetwork(file, "torch", weights, None, None, end)
+    return ForeignNetwork(file, "torch", weights, None, None, end, chosen)
 
 
-def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None]:
-    """Return the tensors of a `state_dict` by name, and None: it does not tell activations."""
+def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
+    """Return the tensors of a `state_dict` by name, and None twice: it tells neither end nor activation."""
     try:
         import torch
     except ImportError as error:
@@ -153,33 +165,34 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None]:
         if not plain or one.numel() * one.element_size() > one.untyped_storage().nbytes():
             raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
     plain = {str(name): one.detach().resolve_conj().resolve_neg() for name, one in state.items()}
-    return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file), None
+    return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file), None, None
 
 
-def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], str | None]:
-    """Return the tensors of a script's layers, with ReLU between them, and what comes behind the last one.
+def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], str | None, str | None]:
+    """Return the tensors of a script's layers, what comes behind the last one, and what between them.
 
-    An archive of libtorch, as C++ trainers write them, has no code: tensors by name, and None.
+    An archive of libtorch, as C++ trainers write them, has no code: tensors by name, and None twice.
     """
     try:
         archive = read_archive(file)
         computed = script_layers(archive)
     except RefusedScript as error:
+        known = ", ".join(ACTIVATIONS)
         raise ValueError(
-            f"{file} {error}; expected linear layers with ReLU between them, and softmax, log_softmax or "
-            "tanh behind them at most"
+            f"{file} {error}; expected linear layers with one of {known} between them, layer "
+            "normalisation before each or none, and softmax, log_softmax or tanh behind them at most"
         ) from error
     except Exception as error:  # what zipfile, pickle and ast raise over a file that is broken
         raise ValueError(
             f"{file} cannot be read without running code from it: {_line(error)}; expected TorchScript"
         ) from error
-    tensors, end = (archive.tensors(), None) if computed is None else computed
+    tensors, end, activation = (archive.tensors(), None, None) if computed is None else computed
     for name, tensor in tensors.items():
         if tensor.dtype.kind != "f":
             raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")
     with np.errstate(over="ignore"):
         small = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
-    return _finite(small, file), end
+    return _finite(small, file), end, activation
 
 
 def _line(error: Exception) -> str:
@@ -196,7 +209,10 @@ def _finite(tensors: dict[str, np.ndarray], file: Path) -> dict[str, np.ndarray]
 
 
 def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
-    """Name the tensors of an `nn.Sequential` as `numpy_layers.py` does; activations have none."""
+    """Name the tensors of an `nn.Sequential` as `numpy_layers.py` does; activations have none.
+
+    Numbers count the modules: what follows a linear layer at once stands before the activation.
+    """
     found: dict[int, dict[str, np.ndarray]] = {}
     prefixes = set()
     for name, tensor in tensors.items():
@@ -210,81 +226,28 @@ def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarr
     if len(prefixes) != 1:
         raise ValueError(f"{file} has tensors of {sorted(map(str, prefixes))}, expected those of one network")
     weights: dict[str, np.ndarray] = {}
-    width = None
-    for number, (at, layer) in enumerate(sorted(found.items())):
+    norms: dict[str, np.ndarray] = {}
+    width, count, last = None, 0, -1
+    for at, layer in sorted(found.items()):
         shapes = {part: tensor.shape for part, tensor in layer.items()}
         weight, bias = layer.get("weight"), layer.get("bias")
+        if count and at == last + 1 and shapes == {"weight": (width,), "bias": (width,)}:
+            norms |= {f"norms.{count - 1}.{part}": tensor for part, tensor in layer.items()}
+            continue
         fits = weight is not None and bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]
         if not fits or (width is not None and weight is not None and weight.shape[1] != width):
             after = "" if width is None else f" that takes {width} numbers"
             raise ValueError(
-                f"{file}: layer {at} has {shapes}, expected a linear layer{after}; no others are known"
+                f"{file}: layer {at} has {shapes}, expected a linear layer{after}, or layer normalisation "
+                "between it and its activation; no others are known"
             )
         assert weight is not None and bias is not None  # it fits
-        weights |= {f"layers.{number}.weight": weight, f"layers.{number}.bias": bias}
-        width = weight.shape[0]
-    return weights
-
-
-def _books(file: Path) -> dict[str, Any]:
-    """Return the trainer's notes beside the weights; nothing where there are none."""
-    if not file.is_file():
-        return {}
-    try:
-        books = parse_json(read_text(file))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file} cannot be read: {error}") from error
-    if not isinstance(books, dict):
-        raise ValueError(f"{file} holds {type(books).__name__}, expected an object with a trainer's notes")
-    return books
-
-
-def _ppo_notes(file: Path, standardise: bool) -> tuple[tuple[float, float, float] | None, Any]:
-    """Return how rlgym-ppo scales observations, and the steps trained.
-
-    It notes `obs_running_stats` exactly where `standardize_obs` is on, which is its default.
-
-    Raises:
-        ValueError: There are no notes, and nobody says that observations were taken as they are; or there
-            are, and they say something else.
-    """
-    books = _books(file)
-    stats = books.get("obs_running_stats")
-    if not file.is_file() and standardise:
+        weights |= {f"layers.{count}.weight": weight, f"layers.{count}.bias": bias}
+        width, count, last = weight.shape[0], count + 1, at
+    behind = sorted({int(name.split(".")[1]) for name in norms})
+    if behind not in ([], list(range(count - 1))):
         raise ValueError(
-            f"{file} is missing: it says how rlgym-ppo standardised observations, as it does by default. Put "
-            "it beside the policy, or, if the bot was trained with standardize_obs=False, add "
-            "--no-standardise (standardise=False)"
+            f"{file} has layer normalisation behind the linear layers {behind} of {count}, expected it "
+            "behind all but the last, or none"
         )
-    if stats is not None and not standardise:
-        raise ValueError(
-            f"{file} has obs_running_stats, so the bot was trained with standardised observations, and would "
-            "play wrongly without: leave out --no-standardise"
-        )
-    return _ppo_scale(stats, file), books.get("cumulative_timesteps")
-
-
-def _ppo_scale(stats: Any, file: Path) -> tuple[float, float, float] | None:
-    """Return how rlgym-ppo scales observations where `standardize_obs` is on.
-
-    It takes mean and deviation of the observation's first number for all of them (`obs_stats.mean[0]` of a
-    row of means), so that is what the network has learned from.
-    """
-    if stats is None:
-        return None
-    try:
-        mean, spread, count = np.ravel(stats["mean"]), np.ravel(stats["var"]), int(stats["count"])
-        first, squares = float(mean[0]), float(spread[0])
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"{file}: obs_running_stats has no mean, var and count to read: {type(error).__name__}: {error}"
-        ) from error
-    if count < 2:
-        return 0.0, 1.0, _PPO_CLIP
-    variance = squares / (count - 1)
-    if not (abs(first) < _MOST and 0 <= variance < _MOST):
-        raise ValueError(
-            f"{file}: obs_running_stats has mean {first:g} and variance {variance:g} of the first number, "
-            f"expected finite ones below {_MOST:g}"
-        )
-    return first, float(np.sqrt(variance)) if variance else 1.0, _PPO_CLIP
+    return weights | norms

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.policy.activations import ACTIVATIONS, LEAKY_SLOPE, NORM_EPS
 from rlgym_bridge.policy.torchscript_archive import Archive, ScriptObject
 
 _MOST_NODES: Final = 100_000  # of code, followed through calls: a network of 100 layers has some thousands
@@ -31,13 +32,24 @@ class RefusedScript(ValueError):
 
 @dataclass(eq=False)
 class _Computed:
-    """A tensor that depends on the input: its steps, and weight and bias of those that are linear."""
+    """A tensor that depends on the input: its steps, and weight and bias of those that have them."""
 
     steps: list[str] = field(default_factory=list)
     layers: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     def after(self, step: str) -> "_Computed":
         return _Computed([*self.steps, step], list(self.layers))
+
+    def is_network(self) -> tuple[str, str] | None:
+        """Return the activation between the layers and what is behind the last; None for something else."""
+        steps, end = list(self.steps), "linear"
+        if steps[-2:-1] == ["linear"] and steps[-1] in _ENDS:
+            end = steps.pop()
+        activation = next((step for step in steps if step in ACTIVATIONS), "relu")
+        norm = ["layer_norm"] if "layer_norm" in steps else []
+        between = [*norm, activation, "linear"]
+        expected = ["linear", *between * (steps.count("linear") - 1)]
+        return (activation, end) if steps == expected else None
 
 
 @dataclass(frozen=True)
@@ -48,36 +60,39 @@ class _Callable:
     module: ScriptObject | None = None
 
 
-def script_layers(archive: Archive) -> tuple[dict[str, np.ndarray], str] | None:
-    """Return the layers that a script computes, and what comes behind the last one.
+def script_layers(archive: Archive) -> tuple[dict[str, np.ndarray], str, str] | None:
+    """Return the layers that a script computes, what comes behind the last one, and what between them.
 
     Args:
         archive: Of TorchScript; of libtorch it has tensors and no code.
 
     Returns:
-        `0.weight` (out, in), `0.bias` (out,), `1.weight` and so on; and "softmax", "log_softmax", "tanh", or
-        "linear" where nothing does. None where there is no `forward`, so that nothing says what stands
-        between the layers.
+        `0.weight` (out, in), `0.bias` (out,), `2.weight` and so on, layer normalisation (out,) among them;
+        "softmax", "log_softmax", "tanh", or "linear" where nothing is behind the last layer; and one of
+        `ACTIVATIONS`. None where there is no `forward`, so that nothing says what stands between the layers.
 
     Raises:
-        RefusedScript: It computes something else than linear layers with ReLU between them, and softmax,
-            log_softmax or tanh behind them at most; the message says what, to follow the name of the file.
+        RefusedScript: It computes something else than linear layers with one activation between them, layer
+            normalisation before it or none, and softmax, log_softmax or tanh behind them at most; the message
+            says what, to follow the name of the file.
     """
     if archive.method(archive.root.kind, "forward") is None:
         return None
     result = _Follower(archive).call(_Callable("forward", archive.root), [_Computed()], {})
     if not isinstance(result, _Computed):
         raise RefusedScript(f"gives {type(result).__name__}, expected one tensor")
-    count = len(result.layers)
-    expected = ["linear", *["relu", "linear"] * (count - 1)]
-    if count == 0 or result.steps not in [expected, *([*expected, end] for end in _ENDS)]:
+    network = result.is_network()
+    if network is None:
         raise RefusedScript(f"computes {', '.join(result.steps) or 'nothing'}")
+    activation, end = network
+    # Numbered by steps, as the modules of an nn.Sequential are.
+    numbers = [at for at, step in enumerate(result.steps) if step in ("linear", "layer_norm")]
     layers = {
         f"{number}.{part}": tensor
-        for number, layer in enumerate(result.layers)
+        for number, layer in zip(numbers, result.layers, strict=True)
         for part, tensor in zip(("weight", "bias"), layer, strict=True)
     }
-    return layers, result.steps[-1]
+    return layers, end, activation
 
 
 class _Follower:
@@ -201,14 +216,25 @@ def _torch(name: str, args: list[Any], named: Mapping[str, Any], node: ast.expr)
         bias, given, turned = args
         if isinstance(turned, np.ndarray):
             return _linear(given, turned.T, bias, node)
+    if name == "gelu" and dict(named) == {"approximate": "none"}:
+        named = {}
     if named:
         raise _Unknown(node)
     match name, args:
+        case "layer_norm", [given, [int() as width], weight, bias, *eps] if eps[:1] in ([], [NORM_EPS]):
+            return _norm(given, width, weight, bias, node)
+        case "leaky_relu", [_Computed() as given, *slope] if slope in ([], [LEAKY_SLOPE]):
+            return given.after(name)
+        case "leaky_relu_", [_Computed() as given, *slope] if slope in ([], [LEAKY_SLOPE]):
+            given.steps.append(name[:-1])
+            return given
+        case "gelu", [_Computed() as given] | [_Computed() as given, "none"]:
+            return given.after(name)
         case "linear", [given, weight, *bias] if len(bias) < 2:
             return _linear(given, weight, bias[0] if bias else None, node)
-        case "relu" | "tanh", [_Computed() as given]:
+        case "relu" | "tanh" | "silu", [_Computed() as given]:
             return given.after(name)
-        case "relu_" | "tanh_", [_Computed() as given]:
+        case "relu_" | "tanh_" | "silu_", [_Computed() as given]:
             given.steps.append(name[:-1])
             return given
         case "softmax" | "log_softmax", [_Computed() as given, 1 | -1, *dtype] if dtype in ([], [None]):
@@ -234,6 +260,16 @@ def _linear(given: Any, weight: Any, bias: Any, node: ast.expr) -> _Computed:
     if not (isinstance(given, _Computed) and isinstance(weight, np.ndarray) and isinstance(bias, np.ndarray)):
         raise _Unknown(node)
     made = given.after("linear")
+    made.layers.append((weight, bias))
+    return made
+
+
+def _norm(given: Any, width: int, weight: Any, bias: Any, node: ast.expr) -> _Computed:
+    """Return the input with layer normalisation over its last axis behind it."""
+    arrays = isinstance(weight, np.ndarray) and isinstance(bias, np.ndarray)
+    if not (isinstance(given, _Computed) and arrays and weight.shape == bias.shape == (width,)):
+        raise _Unknown(node)
+    made = given.after("layer_norm")
     made.layers.append((weight, bias))
     return made
 

@@ -213,7 +213,7 @@ class Harmful:
         ([1, 2], "holds list, expected a state_dict"),
         (
             {"model.0.weight": torch.zeros(4, 3)},
-            r"layer 0 has {'weight': \(4, 3\)}, expected a linear layer;",
+            r"layer 0 has {'weight': \(4, 3\)}, expected a linear layer, or",
         ),
         ({"0.weight": torch.zeros(4), "0.bias": torch.zeros(4)}, "expected a linear layer"),
         ({"a.0.weight": torch.zeros(4, 3), "b.0.bias": torch.zeros(4)}, r"tensors of \['a', 'b'\]"),

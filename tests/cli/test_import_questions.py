@@ -4,10 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.policy.folder import load_policy
 from tests.support.foreign_checkpoints import OBS, network, save_ppo
 
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
@@ -74,8 +76,39 @@ def test_a_state_dict_does_not_tell_its_activations(
     assert main(["import", name, *WORDS, "--activation", "relu"]) == 0
 
 
-def test_networks_of_other_activations_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_activations_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(network(90).state_dict(), "mine.pt")
-    assert main(["import", "mine.pt", *WORDS, "--activation", "tanh"]) == 2
+    assert main(["import", "mine.pt", *WORDS, "--activation", "mish"]) == 2
     said = capsys.readouterr().err
-    assert "the activation is tanh, expected relu: only networks with ReLU" in said
+    assert "the activation is mish, expected one of relu, leaky_relu, tanh, silu, gelu" in said
+
+
+@pytest.mark.parametrize("norm", [False, True], ids=["plain", "layer norm"])
+def test_a_state_dict_plays_with_the_activation_given(norm: bool, here: Path) -> None:
+    norms = [torch.nn.LayerNorm(16)] if norm else []
+    model = torch.nn.Sequential(
+        torch.nn.Linear(OBS, 16), *norms, torch.nn.Tanh(), torch.nn.Linear(16, 90)
+    ).requires_grad_(False)
+    if norm:
+        model[1].weight.uniform_(0.5, 2)
+    torch.save(model.state_dict(), "mine.pt")
+    assert main(["import", "mine.pt", *WORDS, "--activation", "tanh"]) == 0
+    policy = load_policy("bot", allow_modules=["my_env"], selection="argmax").policy
+    obs = np.random.default_rng(0).normal(size=(50, 1, OBS)).astype(np.float32)
+    expected = model(torch.from_numpy(obs[:, 0])).numpy()
+    np.testing.assert_allclose(policy.network(obs[:, 0]), expected, atol=1e-5)
+
+
+def test_norms_behind_activations_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = torch.nn.Sequential(
+        torch.nn.Linear(OBS, 16), torch.nn.ReLU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 90)
+    )
+    torch.save(model.state_dict(), "mine.pt")
+    assert main(["import", "mine.pt", *WORDS, "--activation", "relu"]) == 2
+    assert "expected a linear layer that takes 16 numbers, or layer normalisation" in capsys.readouterr().err
+
+
+def test_changed_bots_of_known_trainers_name_theirs(here: Path) -> None:
+    save_ppo(here / "5000", network(90))
+    assert main(["import", "5000", *WORDS, "--activation", "silu"]) == 0
+    assert json.loads(Path("bot", "policy.json").read_text())["activation"] == "silu"
