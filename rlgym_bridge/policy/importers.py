@@ -231,7 +231,7 @@ def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarr
     for at, layer in sorted(found.items()):
         shapes = {part: tensor.shape for part, tensor in layer.items()}
         weight, bias = layer.get("weight"), layer.get("bias")
-        if count and at == last + 1 and shapes == {"weight": (width,), "bias": (width,)}:
+        if width is not None and at == last + 1 and shapes == {"weight": (width,), "bias": (width,)}:
             norms |= {f"norms.{count - 1}.{part}": tensor for part, tensor in layer.items()}
             continue
         fits = weight is not None and bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]
