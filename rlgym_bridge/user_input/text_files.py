@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,11 @@ MOST_CHARACTERS: Final = 4 << 20
 """Longest file that is read; files of settings have a thousandth of this."""
 
 _MOST_LEVELS: Final = 100  # of tables in tables: below Python's limit, also for showing a value in a message
+_DEEP_NAME: Final = re.compile(
+    rf"(?<![\w.-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_LEVELS}}}"
+)
+"""A dotted name of more levels; tomllib takes a minute for one of 40,000."""
+
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to show one of 15,000
 
@@ -77,6 +83,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         ValueError: It is no TOML (the message has line and column), is nested more than 100 levels deep, or
             has a whole number of more than 64 bits.
     """
+    if _DEEP_NAME.search(text):
+        raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
     return _parse_checked(tomllib.loads, text)  # type: ignore[no-any-return]
 
 
@@ -103,8 +111,7 @@ def parse_json(
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"an object has the key {twice!r} twice, expected it once")
     return found
 
