@@ -9,6 +9,7 @@ import pytest
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import read_physics
+from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.server import read_match_file
@@ -83,6 +84,13 @@ def test_impossible_and_missing_files_are_named(tmp_path: Path) -> None:
         read_text(Path("a\0.toml"))
     with pytest.raises(FileNotFoundError, match=r"none\.toml"):
         read_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_latest_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "100").mkdir(parents=True)
+    os.mkfifo(tmp_path / "checkpoints" / "latest")
+    assert newest_checkpoint(tmp_path) == tmp_path / "checkpoints" / "100"
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[" * 500 + "]" * 500, '{"a": ' * 100_000])

@@ -29,8 +29,8 @@ def newest_checkpoint(run: Path) -> Path | None:
     """
     folder, found = run / CHECKPOINTS, all_checkpoints(run)
     try:
-        named = folder / (folder / LATEST).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        named = folder / read_text(folder / LATEST).strip()
+    except (OSError, ValueError):
         named = None
     if named in found:
         return named
