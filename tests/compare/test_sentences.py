@@ -92,9 +92,8 @@ def test_a_clock_is_told_in_percent(scale: float, said: str) -> None:
 
 def test_a_lag_is_told_with_its_certainty() -> None:
     lag = LagFit(2, 0.7, 44, {2: 1.0})
-    assert (
-        "inputs act 2 ticks late, which is not sure: so say 70 % of resampled sets of 44 windows"
-        in told_fit(fit(lag=lag))
+    assert "inputs act 2 ticks late, which is not sure (in 70 % of resampled sets of 44 windows)" in told_fit(
+        fit(lag=lag)
     )
     assert "inputs" not in told_fit(replace(fit(), driven=False))
 

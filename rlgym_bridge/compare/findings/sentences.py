@@ -90,7 +90,7 @@ def _tell_game(found: "Comparison") -> str:
     if len(cut) == 1 and "shown" in cut:
         return "This is Rocket League of September 2018 or later: it cuts velocities every tick."
     if len(cut) == 1 and "absent" in cut:
-        return "Velocities are not cut every tick, as in RocketSim and in the Rocket League of early 2018."
+        return "Velocities are not cut every tick, as in RocketSim and in Rocket League recorded in 2018."
     return ""
 
 
@@ -187,8 +187,8 @@ def told_fit(fit: "Fit") -> str:
         doubt = "" if fit.lag.sure >= SURE else ", which is not sure"
         more = f", or up to {plural(fit.unseen, 'tick')} later, as rows leave ticks out" if fit.unseen else ""
         parts.append(
-            f"inputs act {late}{told_changes(fit.lag)}{doubt}: so say {100 * fit.lag.sure:.0f} % of "
-            f"resampled sets of {plural(fit.lag.windows, 'window')}{more}"
+            f"inputs act {late}{told_changes(fit.lag)}{doubt} (in {100 * fit.lag.sure:.0f} % of "
+            f"resampled sets of {plural(fit.lag.windows, 'window')}){more}"
         )
     elif fit.driven and fit.delay is None:
         few = f"only {plural(fit.lag.windows, 'window')} could" if fit.lag.windows else "no window does"

@@ -22,9 +22,9 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1130p
   color: var(--text); background: var(--back) }
 h1 { font-size: 1.4em } li, h1, p { overflow-wrap: anywhere } .wide { overflow-x: auto }
 h2 { font-size: 1.15em; margin-top: 2em }
-table { border-collapse: collapse }
-th, td { padding: 2px 9px; text-align: right; border-bottom: 1px solid var(--line) }
-th:first-child, td:first-child { text-align: left } td { white-space: nowrap }
+table { border-collapse: collapse; font-size: 14px }
+th, td { padding: 2px 6px; text-align: right; border-bottom: 1px solid var(--line) }
+th:first-child, td:first-child, .words th, .words td { text-align: left } td { white-space: nowrap }
 th { font-weight: 600 }
 svg { margin: 4px } svg text { font: 11px system-ui, sans-serif; fill: var(--text) }
 svg .title { font-weight: 600 } svg { max-width: 100% }
@@ -139,7 +139,10 @@ def _rules(found: Comparison) -> list[str]:
     if not rows:
         return []
     heads = ("recording", "rule", "is", "", "test")
-    return ["<h2>Which rules of the game the recordings show</h2>", _table(heads, rows)]
+    return [
+        "<h2>Which rules of the game the recordings show</h2>",
+        f'<div class="words">{_table(heads, rows)}</div>',
+    ]
 
 
 def _lags(found: Comparison) -> list[str]:
