@@ -16,6 +16,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.state import MatchState
+from tests.support.fault_matches import plant
 from tests.support.planted_gaps import as_replay, as_table, play
 
 GAIN = Explanation("gain", 0, "controls", (0.2, 2.0), "times", 1.0, 0.1, 0.03)
@@ -138,3 +139,10 @@ def test_replays_lack_inputs_for_mechanisms_of_cars():
     recording = as_replay(play(seconds=16))
     recording.state.car_controls *= 0.5
     assert explain([TimedRecording(recording, fit_timeline(recording))], 40) == []
+
+
+@pytest.mark.slow
+def test_a_boost_that_is_another_control_is_no_boost_use():
+    recording = plant(2016).recording  # jump and boost swapped
+    claims = explain([TimedRecording(recording, fit_timeline(recording))], 240)
+    assert [claim.name for claim in claims] == ["jump and boost swapped"]

@@ -58,7 +58,9 @@ def explain(scenes: Sequence[TimedRecording], windows: int) -> list[Mechanism]:
         seen = CarWindows(scene, car, most)
         found = find_mechanisms(seen, explanations, level, recording.source, car)
         claims += found
-        tank = find_boost_use(scene, car, (1 - _STUCK) * level)
+        # Where another control than recorded burns boost, the tank says nothing of its use.
+        turned = any("boost" in each.name and each.kind != "physics" for each in found)
+        tank = None if turned else find_boost_use(scene, car, (1 - _STUCK) * level)
         stuck = None if found or seen.far_blocks() < _OFF else find_stuck(scene, car, _STUCK * level)
         claims += [each for each in (tank, stuck) if each is not None]
     for scene in scenes:
