@@ -8,6 +8,7 @@ from rlgym_bridge.compare.findings.tolerances import SHOWS, tolerance
 from rlgym_bridge.compare.findings.verdict import Doubts, GapVerdict, judge
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.tracks import TRIAL
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import BALL_AIR, BALL_TOUCHED, HORIZONS
 from rlgym_bridge.recording.recording import Recording
@@ -53,6 +54,14 @@ def test_positions_of_two_decimals_are_exact_to_them():
 def test_rounded_and_sparse_states_are_not_exact(recording: str) -> None:
     table = as_table(play(seconds=16))
     assert noise_of(rounded(table, 1) if recording == "rounded" else timed(table, rate=60)) is None
+
+
+def test_the_ends_of_trials_are_not_exact():
+    table = as_table(play(seconds=16))
+    scene = TimedRecording(table, fit_timeline(table))
+    assert measure_noise([scene]) is not None
+    table.stretch[:] = np.arange(len(table.tick)) // TRIAL
+    assert measure_noise([scene]) is None
 
 
 def test_the_floor_and_the_noise_set_the_limit_of_exact_states():

@@ -13,7 +13,7 @@ import numpy as np
 from rlgym_bridge.compare.findings.block_bootstrap import blocks_of, median_interval
 from rlgym_bridge.compare.findings.tolerances import LEAST_WINDOWS, SHOWS, tolerance
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.compare.simulate.tracks import BALL, VELOCITY, body_values, moves, shown
+from rlgym_bridge.compare.simulate.tracks import BALL, TRIAL, VELOCITY, body_values, moves, shown
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import BALL_TOUCHED, CAR_CONTACT, HORIZONS
 from rlgym_bridge.game import CAR_MAX_SPEED, TICK_SECONDS, TICKS_PER_SECOND
@@ -65,6 +65,9 @@ def _noise(scene: TimedRecording) -> float | None:
         return None
     medians = []
     for body in scene.bodies:
+        there = scene.recording.stretch[shown(scene.recording, body)]
+        if len(there) and np.median(np.unique(there, return_counts=True)[1]) <= TRIAL:
+            return None  # its last speeds are not measured in all directions, its place is rounded
         off = _steps_off(scene, body)
         if len(off) >= _STEPS:
             if np.percentile(off, 75) > _EXACT:
