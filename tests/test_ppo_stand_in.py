@@ -73,9 +73,8 @@ def test_a_bot_of_rlgym_ppo_is_imported(layout: str, here: Path, monkeypatch: py
     assert not left()
 
 
-@pytest.mark.parametrize(
-    "layout", [one if one == "above" else pytest.param(one, marks=pytest.mark.slow) for one in MODULES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", MODULES)
 def test_a_bot_of_rlgym_ppo_plays(layout: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_module(here, monkeypatch, "their_env", MODULES[layout])
     assert main(["import", "5000", *WORDS]) == 0

@@ -22,6 +22,7 @@ def test_ghosts_of_the_simulator_itself_lie_on_the_bodies():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_ghosts_part_for_a_second_where_physics_differ():
     recording = play(1, SECONDS, heavier)
     distance = ghosts(recording).distance[:, -1]

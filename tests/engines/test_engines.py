@@ -140,6 +140,7 @@ class Given(StateMutator[Any]):
         state.ball, state.cars, state.boost_pad_timers = given.ball, given.cars, given.boost_pad_timers
 
 
+@pytest.mark.slow
 def test_a_training_script_learns_the_same_from_own_kickoffs() -> None:
     kickoffs: list[Any] = []
 

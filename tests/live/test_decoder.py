@@ -113,7 +113,7 @@ def test_pads_are_found_by_position_in_whatever_order_they_come() -> None:
     decoder.update(packet(1))
     for place in range(34):
         pads = [flat.BoostPadState(i != place, 0.0) for i in range(34)]
-        decoder = Decoder(shuffled)
+        decoder = Decoder(shuffled, shadow=False)
         decoder.update(packet(1))
         timers = decoder.update(packet(2, boost_pads=pads)).pad_timer[0]
         (pad,) = np.flatnonzero(timers)
@@ -143,12 +143,14 @@ def test_all_six_hitboxes_are_told_apart_with_tolerance(number: int) -> None:
     box = HITBOXES[number]
     for slack in (-0.2, 0.0, 0.2):
         shape = flat.BoxShape(box.length + slack, box.width - slack, box.height + slack)
-        state = Decoder(field_info()).update(packet(1, player(hitbox=shape)))
+        state = Decoder(field_info(), shadow=False).update(packet(1, player(hitbox=shape)))
         assert state.car_hitbox[0, 0] == number
 
 
 def test_an_unknown_hitbox_is_taken_as_the_nearest_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    state = Decoder(field_info()).update(packet(1, player(hitbox=flat.BoxShape(140.0, 80.0, 31.0))))
+    state = Decoder(field_info(), shadow=False).update(
+        packet(1, player(hitbox=flat.BoxShape(140.0, 80.0, 31.0)))
+    )
     assert state.car_hitbox[0, 0] == 3
     assert "not one of the game's six; using breakout" in caplog.text
 

@@ -180,6 +180,7 @@ def test_real_numbers_are_imitated_with_a_mean_distance(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "clone").manifest.distribution == "gaussian"
 
 
+@pytest.mark.slow
 def test_unknown_decisions_are_neither_learned_nor_tried(
     match: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
