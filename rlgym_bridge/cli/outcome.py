@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import ValidationError, convert
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rlbot import flat
 
 from rlgym_bridge.server import BotResult, MatchResult
-from rlgym_bridge.user_input.text_files import parse_json, read_text
+from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,13 @@ class BotReport:
 
 
 def read_bot_report(report: Path) -> BotReport:
-    """Read a bot's report; an empty one if there is none."""
+    """Read a bot's report, whose texts change no terminal; an empty one if there is none, or it is none."""
     try:
-        data = parse_json(read_text(report))
-        return BotReport(int(data["lost"]), dict(data["faults"]), data["dialect_file"], data.get("refused"))
-    except (OSError, ValueError, KeyError, TypeError):
+        found = convert(parse_json(read_text(report)), BotReport)
+    except (OSError, ValueError, ValidationError):
         return BotReport()
+    texts = (text and escape_controls(text) for text in (found.dialect_file, found.refused))
+    return BotReport(found.lost, {escape_controls(kind): n for kind, n in found.faults.items()}, *texts)
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:

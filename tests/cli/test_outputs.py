@@ -1,5 +1,6 @@
 """Files that a command is told to write: what cannot be written is named, and the result is shown."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main, output_files
+from rlgym_bridge.cli.outcome import BotReport, read_bot_report
 from rlgym_bridge.cli.output_files import check_output_folder, check_outputs, write_json
 from rlgym_bridge.probe import ProbeReport
 from rlgym_bridge.probe.battery import Probe
@@ -230,3 +232,17 @@ def test_a_result_is_appended_to_redirected_output(capfd: pytest.CaptureFixture[
     assert write_json(Path("/dev/stdout"), {})
     print("after", flush=True)
     assert capfd.readouterr().out == "before\n{}\nafter\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "3", '{"lost": "many"}', '{"faults": ["a"]}', '{"refused": []}', "{", ""]
+)
+def test_a_report_of_another_form_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "0.json").write_text(text)
+    assert read_bot_report(tmp_path / "0.json") == BotReport()
+
+
+def test_texts_of_a_report_change_no_terminal(tmp_path: Path) -> None:
+    report = {"lost": 2, "faults": {"\x1b[2J": 1}, "dialect_file": "a\rb", "refused": "\x9b1m", "more": 1}
+    (tmp_path / "0.json").write_text(json.dumps(report))
+    assert read_bot_report(tmp_path / "0.json") == BotReport(2, {"\\x1b[2J": 1}, "a\\rb", "\\x9b1m")
