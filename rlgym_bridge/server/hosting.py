@@ -1,9 +1,11 @@
 """Host one match: launch its bots, wait for them, play, and end everything."""
 
 import logging
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -66,6 +68,7 @@ class HostedMatch:
         )
         self._pace = RealTime() if settings.pace == "realtime" else Lockstep()
         self._processes: list[BotProcess] = []
+        self._temporary: Path | None = None  # folder of logs, kept where something went wrong
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
@@ -109,7 +112,8 @@ class HostedMatch:
 
     def _log_dir(self) -> Path:
         if self._settings.log_dir is None:
-            return Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
+            self._temporary = Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
+            return self._temporary
         self._settings.log_dir.mkdir(parents=True, exist_ok=True)
         return self._settings.log_dir
 
@@ -231,6 +235,10 @@ class HostedMatch:
         self._lobby.note_dropped()
         self._lobby.close_match()
         end_all(self._processes, _LEAVE_SECONDS if self._match.tick else _NEVER_PLAYED_SECONDS)
+        bots = [self._bot_result(one, one.seat.index in left_early, codes) for one in accounts]
+        if self._temporary is not None and self._match.tick and not left_early:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            bots = [replace(bot, log_path=None) for bot in bots]
         referee = self._match.referee
         return MatchResult(
             score=(referee.score[0], referee.score[1]),
@@ -242,7 +250,7 @@ class HostedMatch:
             seed=self._settings.seed,
             server_late=self._pace.late,
             seconds=seconds,
-            bots=tuple(self._bot_result(one, one.seat.index in left_early, codes) for one in accounts),
+            bots=tuple(bots),
         )
 
     def _bot_result(self, account: BotAccount, crashed: bool, codes: dict[int, int | None]) -> BotResult:

@@ -54,7 +54,8 @@ class MatchServer:
         on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`, even
             of those that `impairments` loses, but not of frames that it does not render.
         recorder: Writes down every packet that is made and every input that is taken.
-        log_dir: Folder for the bots' logs; a new temporary one for each match when None.
+        log_dir: Folder for the bots' logs. When None, a new temporary one for each match, which is kept where
+            a bot left early or the match was called off.
         impairments: Latency, jitter and loss to simulate; none when None.
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.

@@ -23,7 +23,7 @@ class BotResult:
         connected: Whether the bot stayed until the end.
         crashed: Whether it left before the end: its process died or its connection broke.
         exit_code: Exit code of its process, if that ended before the match did.
-        log_path: File with its output; None where this server did not start it.
+        log_path: File with its output; None where this server did not start it, or did not keep it.
         log_tail: The last lines of that file, for a bot that has crashed.
         touches: Contacts with the ball.
         goals: Goals scored.

@@ -45,10 +45,15 @@ def no_bots_running():
     return [one.pid for one in own if one.ppid() in (os.getpid(), 1)] == []
 
 
-def test_two_rlbot_bots_play_a_match_to_its_end():
+def test_two_rlbot_bots_play_a_match_to_its_end(tmp_path):
     packets, stati = [], []
     with lockstep(
-        seed=3, seconds=6.0, max_overtime=6.0, on_packet=packets.append, on_progress=stati.append
+        seed=3,
+        seconds=6.0,
+        max_overtime=6.0,
+        on_packet=packets.append,
+        on_progress=stati.append,
+        log_dir=tmp_path,
     ) as server:
         result = server.play(match_of(player(0, name="A"), player(1, name="B")))
     phases = [int(flat.CorePacket.unpack(one).message.match_info.match_phase) for one in packets]
@@ -206,9 +211,9 @@ def test_a_folder_that_is_not_there_is_named():
         server.play(match_of(player(0, root_dir=str(HERE / "nowhere"))))
 
 
-def test_a_hivemind_drives_both_cars_from_one_process():
+def test_a_hivemind_drives_both_cars_from_one_process(tmp_path):
     hive = [player(0, "hive", "Hive", hivemind=True) for _ in range(2)]
-    with lockstep(seconds=2.0, max_overtime=0.1) as server:
+    with lockstep(seconds=2.0, max_overtime=0.1, log_dir=tmp_path) as server:
         result = server.play(match_of(*hive, player(1), player(1)))
     assert [bot.replies for bot in result.bots] == [result.ticks] * 4
     assert [bot.name for bot in result.bots] == ["Hive", "Hive (2)", "Bot", "Bot (2)"]
@@ -244,9 +249,11 @@ def test_bots_are_ended_when_the_match_is_interrupted():
     assert no_bots_running()
 
 
-def test_a_stopped_match_ends_its_bots_and_keeps_its_result():
+def test_a_stopped_match_ends_its_bots_and_keeps_its_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with lockstep(on_progress=lambda _: server.stop()) as server:
         result = server.play(match_of(player(0), player(1)))
+    assert not list(tmp_path.iterdir()) and [bot.log_path for bot in result.bots] == [None, None]
     assert no_bots_running()
     assert result.ended_by == "stopped" and result.ticks > 1
 
