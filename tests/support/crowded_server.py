@@ -59,20 +59,28 @@ def _play() -> None:
     """Play a match to which many say goodbye while it goes on."""
     strangers: list[RawClient] = []
     threads: list[threading.Thread] = []
+    sizes: list[int] = []
 
-    def on_packet(_: bytes) -> None:
+    def on_packet(packet: bytes) -> None:
+        sizes.append(len(packet))
         if not threads:
             thread = threading.Thread(target=_say_goodbye, args=(server.port, strangers), daemon=True)
             threads.append(thread)
             threads[0].start()
         elif threads[0].is_alive():
-            time.sleep(0.001)  # the match waits until they have all been there
+            time.sleep(0.001)  # goes on in the other thread
+        elif len(sizes) > 480 + 8 * 120:  # they have all been there
+            server.stop()
 
-    with MatchServer(pace="lockstep", seconds=5.0, max_overtime=0.1, on_packet=on_packet) as server:
+    with MatchServer(pace="lockstep", seconds=600.0, on_packet=on_packet) as server:
         result = server.play(match_of(player(0), player(1)))
     threads[0].join(30.0)
     assert len(strangers) == GOODBYES
-    assert result.playing_ticks >= 5 * 120 and not any(bot.crashed for bot in result.bots)
+    assert (
+        result.ended_by == "stopped"
+        and result.playing_ticks >= 5 * 120
+        and not any(bot.crashed for bot in result.bots)
+    )
     print("match ended")
 
 
