@@ -183,7 +183,8 @@ def _along(said: np.ndarray, found: np.ndarray) -> _Ways:
     said, found, lengths = said[lengths > 0], found[lengths > 0], lengths[lengths > 0]
     along = (found * said).sum(1) / lengths
     ratios = along / lengths
-    if len(ratios) < 2 * _TOGETHER or not _wavers(ratios / np.median(ratios)):
+    middle = float(np.median(ratios)) if len(ratios) >= 2 * _TOGETHER else 0.0
+    if middle <= 0 or not _wavers(ratios / middle):  # 0 where most stand still while velocities say otherwise
         return _Ways(lengths, along, False)
     count = min(_TOGETHER, len(lengths) // 12)
     starts = np.arange(0, len(lengths) - count + 1, count)
