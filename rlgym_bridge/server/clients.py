@@ -99,10 +99,10 @@ class Clients:
         slow = [one for one in self.audience if one.link.waiting]
         if slow != self._slow:
             self._watch_for_room(slow)
-        if self._deaf_until is not None and not self._listen_again(timeout):
-            return
         if self._resting:
             timeout = self._wake(timeout)
+        if self._deaf_until is not None and not self._listen_again(timeout):
+            return
         for key, events in wait_finely(self._selector, timeout):
             connection: Any = key.fileobj
             client = self._clients.get(connection)

@@ -66,7 +66,6 @@ class MatchServer:
     Attributes:
         host: Address it listens on.
         port: Port it listens on.
-        runs_commands: Whether bots are started by the commands of a match that a client starts.
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
@@ -117,7 +116,7 @@ class MatchServer:
         listener = listen(host, port)
         self.host = host
         address, self.port = listener.getsockname()[:2]
-        self.runs_commands = is_this_machine(address)
+        self._runs_commands = is_this_machine(address)
         self._lobby = Lobby(listener)
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
@@ -149,7 +148,7 @@ class MatchServer:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
         lobby = self._lobby
         lobby.takes_matches = True
-        if not self.runs_commands:
+        if not self._runs_commands:
             _log.warning(
                 "listening on %s: other machines can connect, start matches and stop this server. Commands "
                 "of their matches are not run: start bots by hand, or listen on 127.0.0.1", self.host,
@@ -173,7 +172,7 @@ class MatchServer:
         try:
             if isinstance(match, str):
                 match = read_match_file(match)
-            if match.auto_start_agents and not self.runs_commands:
+            if match.auto_start_agents and not self._runs_commands:
                 match.auto_start_agents = False
                 _log.warning("the bots of the match are not started: start them by hand (%s)", self.host)
             # Bots that connected before their match are disconnected, as RLBot's core does.

@@ -167,5 +167,5 @@ def test_a_real_capture_is_the_same_from_either_form(tmp_path: Path) -> None:
 
 def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     text = text_of(line(0)).replace('"timestamp_secs": 0.0', '"timestamp_secs": 5.0, "timestamp_secs": 0.0')
-    with pytest.raises(ValueError, match=r"line 1 is .*'timestamp_secs' is there twice in one object"):
+    with pytest.raises(ValueError, match=r"line 1 is .*an object has the key 'timestamp_secs' twice"):
         read(tmp_path, text + text_of(line(1)))

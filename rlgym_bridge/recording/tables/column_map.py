@@ -30,9 +30,9 @@ of trials has a table `[trial]` in place of `[time]`; see `trials.py`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, MOST_TEAM_SIZE
 from rlgym_bridge.recording.recording import Inputs
 from rlgym_bridge.recording.tables.bodies import (
     BALL_KEYS,
@@ -46,8 +46,6 @@ from rlgym_bridge.recording.tables.bodies import (
     number,
 )
 from rlgym_bridge.user_input.text_files import read_toml
-
-_MOST_CARS: Final = 4  # of a team: standard soccar goes up to 4v4
 
 
 @dataclass(frozen=True)
@@ -118,8 +116,8 @@ def _columns(path: Path, values: Mapping[str, Any]) -> ColumnMap:
     )
     for side, team in enumerate(("blue", "orange")):
         count = sum(car.team == side for car in found)
-        if count > _MOST_CARS:
-            raise ValueError(f"it has {count} [[car]] of team {team}, expected {_MOST_CARS} at most")
+        if count > MOST_TEAM_SIZE:
+            raise ValueError(f"it has {count} [[car]] of team {team}, expected {MOST_TEAM_SIZE} at most")
     trial = _trial(values["trial"]) if "trial" in values else None
     if trial is None and ball is None and not found:
         raise ValueError("it has neither [ball] nor [[car]], expected one at least")

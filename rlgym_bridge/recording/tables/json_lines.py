@@ -33,9 +33,7 @@ def read_objects(
     found: list[dict[str, Any]] = []
     for number, line in numbered:
         try:
-            value = parse_json(line)
-            if not found:  # recorders write all lines alike
-                _check_keys(line)
+            value = parse_json(line, unique_keys=not found)  # recorders write all lines alike
         except ValueError as error:
             if number == numbered[-1][0] and not ended and found:
                 return found, [f"{path.name} breaks off in line {number}: that line is dropped"]
@@ -49,23 +47,6 @@ def read_objects(
             )
         found.append(value)
     return found, []
-
-
-def _check_keys(line: str) -> None:
-    """Refuse an object that has a key twice: of two values only the last would be read.
-
-    Raises:
-        ValueError: It has.
-    """
-
-    def check(pairs: list[tuple[str, Any]]) -> None:
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"the key {_short(name)!r} is there twice in one object")
-            seen.add(name)
-
-    json.loads(line, object_pairs_hook=check)
 
 
 def path_of(column: str) -> list[str]:
