@@ -1,4 +1,4 @@
-"""Which row answers which packet."""
+"""The clock chooses the row that answers a packet."""
 
 import numpy as np
 import pytest

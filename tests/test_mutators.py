@@ -1,4 +1,4 @@
-"""Where episodes begin: kickoffs as the game has them, random states that hold, and mixes of them."""
+"""Beginnings of episodes: kickoffs as the game has them, random states that hold, and mixes of them."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the shipped bot.toml files say of their bots."""
+"""The shipped bot.toml files describe their bots."""
 
 import tomllib
 from pathlib import Path

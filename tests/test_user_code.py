@@ -18,7 +18,7 @@ def test_an_error_in_a_library_names_the_users_line(tmp_path: Path) -> None:
 
 def test_an_error_of_ours_in_another_process_has_no_type() -> None:
     class _RemoteTraceback(Exception):
-        """What `concurrent.futures` leaves of the traceback of another process."""
+        """The part of another process's traceback that `concurrent.futures` keeps."""
 
     try:
         load_policy("nowhere")

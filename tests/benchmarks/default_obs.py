@@ -1,4 +1,4 @@
-"""What is trained beside rlgym-learn: `training.components`, but with the observation that both have."""
+"""Components trained beside rlgym-learn: `training.components`, but with the observation that both have."""
 
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import ComponentSpec

@@ -38,7 +38,7 @@ _MATCHES = 128
 
 
 def components() -> Components:
-    """What a first training run has: kickoffs, goals and touches."""
+    """Return the components of a first training run: kickoffs, goals and touches."""
     return Components(
         DefaultObs(zero_padding=None),
         RepeatAction(LookupTableAction(), _TICK_SKIP),

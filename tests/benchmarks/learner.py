@@ -1,4 +1,4 @@
-"""How fast the learner is by itself: `python -m tests.benchmarks.learner [--threads N]`.
+"""Measure the learner by itself: `python -m tests.benchmarks.learner [--threads N]`.
 
 Made-up rollouts of 1v1 with 2x256 networks, 2 epochs and minibatches of 8192, as in training but without
 collectors.

@@ -1,4 +1,4 @@
-"""What holds for tests of the command line."""
+"""Fixtures for tests of the command line."""
 
 from pathlib import Path
 

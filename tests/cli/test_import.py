@@ -24,7 +24,7 @@ from tests.support.policy_folders import make_module
 
 
 def of_source(model: nn.Sequential, obs: np.ndarray, outputs: int) -> np.ndarray:
-    """What rlgym-ppo's policies do with `deterministic=True`."""
+    """Choose as rlgym-ppo's policies do with `deterministic=True`."""
     with torch.no_grad():
         given = model(torch.as_tensor(obs, dtype=torch.float32)).numpy()
     if outputs == 90:

@@ -1,4 +1,4 @@
-"""What the files of a bot cannot tell, `import` asks for: activations, and how observations were scaled."""
+"""`import` asks for what the files of a bot do not tell: activations, and how observations were scaled."""
 
 import json
 import shutil

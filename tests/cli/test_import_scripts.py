@@ -308,7 +308,7 @@ def test_an_archive_that_was_tampered_with_is_refused_in_a_line(
 
 
 def libtorch_archive(model: nn.Sequential) -> torch.jit.ScriptModule:
-    """What `torch::save` of a Sequential writes: modules with tensors, and no methods."""
+    """Write what `torch::save` of a Sequential does: modules with tensors, and no methods."""
 
     class Module(nn.Module):
         pass

@@ -1,4 +1,4 @@
-"""What `--fit` writes is what was planted, and matches and training take it."""
+"""The file that `--fit` writes has what was planted, and matches and training take it."""
 
 import tomllib
 from contextlib import chdir

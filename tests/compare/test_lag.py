@@ -1,4 +1,4 @@
-"""How late inputs act is found by driving the simulation with each lag."""
+"""The lag of inputs is found by driving the simulation with each lag."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""When rows were: the clock from positions against velocities, the ages of what replays show."""
+"""Times of rows: the clock from positions against velocities, the ages of what replays show."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What drives a car in a window: its inputs, as far as its tank lets them act."""
+"""Inputs drive a car in a window as far as its tank lets them act."""
 
 import numpy as np
 import pytest

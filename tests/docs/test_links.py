@@ -1,4 +1,4 @@
-"""What the documentation names is there: pages, pictures, files, modules, tests."""
+"""Everything that the documentation names is there: pages, pictures, files, modules, tests."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What holds for tests of engines."""
+"""Fixtures for tests of engines."""
 
 from collections.abc import Iterator
 

@@ -108,7 +108,7 @@ def test_entering_kickoff_resets_the_policy_once() -> None:
 
 @pytest.fixture
 def policy() -> Any:
-    """What the agent of `connected` plays."""
+    """The policy that the agent of `connected` plays."""
     return Always()
 
 

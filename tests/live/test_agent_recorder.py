@@ -1,4 +1,4 @@
-"""Where an agent's recording goes: nothing that is there is written over, and the bot plays on."""
+"""Recordings of agents write over nothing that is there, and the bot plays on."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who the players are, and where their cars are and how fast."""
+"""Check the players, and the places and speeds of their cars."""
 
 from math import sqrt
 

@@ -62,7 +62,7 @@ class PacketChecker:
 
     @property
     def violations(self) -> list[str]:
-        """What is wrong so far, in sentences."""
+        """Sentences on what is wrong so far."""
         return self._findings.sentences
 
     def edited(self) -> None:

@@ -1,4 +1,4 @@
-"""What has been found, and what lies between two packets."""
+"""Violations that were found, and the step between two packets."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,4 +1,4 @@
-"""What bounds a packet's numbers, beside `rlgym_bridge.game`; lengths in uu, times in seconds.
+"""Bounds of a packet's numbers, beside `rlgym_bridge.game`; lengths in uu, times in seconds.
 
 Sources: [RS] RocketSim 2.2.1; [FB] rlbot_flatbuffers 0.19.0 docstrings; [M] measured on the match
 server's packets.
@@ -20,7 +20,7 @@ from rlgym_bridge.game import (
 
 @dataclass(frozen=True)
 class Rules:
-    """What mutators change and no packet says.
+    """Values that mutators change and no packet says.
 
     Attributes:
         boost_per_second: Boost used per second, of 100.

@@ -24,7 +24,7 @@ Peer = Callable[[flat.GamePacket], GameState[Any]]
 
 @dataclass
 class Loss:
-    """Which packets do not arrive.
+    """Packets that do not arrive.
 
     Attributes:
         share: Of all packets, 0..1.
@@ -49,7 +49,7 @@ class Loss:
 
 @dataclass
 class Run:
-    """What a run held and found.
+    """The content and the findings of a run.
 
     Attributes:
         counts: Events of the run: ticks, touches, goals, ...

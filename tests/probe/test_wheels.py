@@ -1,4 +1,4 @@
-"""Which wheels touch, worked out from a packet, is what RocketSim says."""
+"""Wheels that touch, worked out from a packet, are those that RocketSim names."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Which action the game applied, where that is known because it was planted."""
+"""Applied actions are found again where they were planted."""
 
 from typing import Any
 

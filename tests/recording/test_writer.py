@@ -18,7 +18,7 @@ from rlgym_bridge.recording.mcap.merge import bot_files, merge
 
 
 def noise(frame: int) -> bytes:
-    """What no compression makes small."""
+    """Return bytes that no compression makes small."""
     return random.Random(frame).randbytes(1000)
 
 

@@ -1,4 +1,4 @@
-"""What holds for tests of RLlib."""
+"""Fixtures for tests of RLlib."""
 
 from collections.abc import Iterator
 

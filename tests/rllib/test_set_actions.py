@@ -1,4 +1,4 @@
-"""What RLlib's `MultiAgentEpisode.set_actions` does: as documented, and where ray 2.60.0 does something else.
+"""RLlib's `MultiAgentEpisode.set_actions`: as documented, and where ray 2.60.0 does something else.
 
 The second half fails when ray changes, so that the table in `docs/train/rllib.md` stays true.
 """

@@ -310,6 +310,6 @@ def test_other_modes_are_refused_by_name(mode: str, why: str) -> None:
     ("mode", "message"), [("HOOPS", "No arena meshes"), ("DROPSHOT", "Invalid game mode")]
 )
 def test_rocketsim_cannot_make_the_modes_that_are_refused(mode: str, message: str) -> None:
-    """When this fails, RocketSim has learned the mode: it can be played."""
+    """Fail as soon as RocketSim has learned the mode: it can be played then."""
     with pytest.raises(RuntimeError, match=message):
         rsim.Arena(getattr(rsim.GameMode, mode))

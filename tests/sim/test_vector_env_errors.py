@@ -1,4 +1,4 @@
-"""What is wrong with arguments and components of matches is told with names."""
+"""Wrong arguments and components of matches are named."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What tests and benchmarks share that is no part of the package."""
+"""Helpers that tests and benchmarks share and the package does not have."""

@@ -30,7 +30,7 @@ _CONTROLS = [control_of([float(value) for value in row]) for row in TABLE]
 
 
 class Player(Protocol):
-    """What plays a team: the contract of a policy."""
+    """A player of a team: the contract of a policy."""
 
     def reset(self, seats: Sequence[int], seed: int | None = None) -> None:
         """Begin a kickoff for these rows of the state."""
@@ -87,7 +87,7 @@ class DriveAtBall:
 
 @dataclass
 class MatchResult:
-    """What a match came to.
+    """The result of a match.
 
     Attributes:
         score: Goals of blue and orange.

@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Where it stands, for messages."""
+        """Place of the block, for messages."""
         return f"{self.page}:{self.line}"
 
 

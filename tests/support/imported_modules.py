@@ -1,4 +1,4 @@
-"""Which modules a module imports."""
+"""List the modules that a module imports."""
 
 import ast
 from pathlib import Path

@@ -43,7 +43,7 @@ Pace = Literal["realtime", "lockstep"]
 
 @dataclass
 class Run:
-    """What one run came to."""
+    """The result of one run."""
 
     pace: str
     policy: str

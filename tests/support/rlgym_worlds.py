@@ -51,7 +51,7 @@ def serving(pace: Any = "lockstep", **settings: Any) -> Iterator[tuple[str, int]
 
 @dataclass
 class Log:
-    """What components were asked, in order: class and method, and what they were given."""
+    """Calls of components in order: class, method and arguments."""
 
     calls: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
 

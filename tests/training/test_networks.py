@@ -1,4 +1,4 @@
-"""What torch learns is what numpy plays."""
+"""Numpy plays the network that torch has learned."""
 
 from pathlib import Path
 

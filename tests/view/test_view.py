@@ -89,7 +89,7 @@ def test_cars_are_turned_hitboxes_with_a_nose_in_front(written):
 
 
 def test_left_is_left_from_behind_blues_goal():
-    """Who looks along +y has the game's +x on the left."""
+    """Look along +y, and the game's +x is on the left."""
     left, right = project(np.array([(1000.0, 0.0, 0.0), (-1000.0, 0.0, 0.0)]))
     assert left[0] < right[0]
     near, far = project(np.array([(0.0, -3000.0, 0.0), (0.0, 3000.0, 0.0)]))
