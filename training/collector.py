@@ -10,9 +10,10 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
@@ -21,14 +22,17 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.sim.part_times import PartTimes
 from training.runs.stopping import ENDING
 from training.selfplay.matches import SelfPlayMatches
 from training.selfplay.policy_rows import unpack
 from training.selfplay.sides import cars_of_sides, learned_cars, snapshot_sides
 from training.settings import TrainingSettings
 from training.shared import Layout, SharedArrays, rollout_layout
+from training.usable_cores import count_usable_cores
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
+_TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: not the first, with cold caches
 
 
 class CollectorDied(RuntimeError):
@@ -45,15 +49,17 @@ class Collectors:
     Attributes:
         count: Processes.
         arrays: What they share; see `shared.rollout_layout`.
+        seconds: Of each collector, what its parts took in the latest `collect`, see `_Collector.seconds`.
 
     Raises:
         CollectorDied: A collector could not make its matches.
     """
 
     def __init__(self, settings: TrainingSettings, policy: PolicyShape) -> None:
-        self.count = settings.collectors or os.cpu_count() or 1
+        self.count = settings.collectors or count_usable_cores()
         layout = rollout_layout(settings, self.count, policy)
         self.arrays = SharedArrays(layout)
+        self.seconds: list[dict[str, float]] = []
         self._workers: list[tuple[Any, Connection]] = []
         context = multiprocessing.get_context("spawn")
         with _quiet_children():
@@ -84,8 +90,10 @@ class Collectors:
             `snapshot_goals`, `goals_against_snapshot`, `rival_goals`, `goals_against_rival`.
         """
         total: Counter[str] = Counter()
-        for counts in self._ask("collect", [(seed, snapshot)] * self.count):
+        self.seconds.clear()
+        for counts, seconds in self._ask("collect", [(seed, snapshot)] * self.count):
             total.update(counts)
+            self.seconds.append(seconds)
         return total
 
     def _ask(self, what: str, arguments: list[Any]) -> list[Any]:
@@ -183,7 +191,12 @@ def _work(
 
 
 class _Collector:
-    """One collector's matches and its rows of the shared arrays."""
+    """One collector's matches and its rows of the shared arrays.
+
+    Attributes:
+        seconds: Of the latest rollout: `total` and `cpu`, wall-clock and processor time of all; `inference`;
+            the parts of `SelfPlayMatches.times`, as the timed steps share the time of all; and `rest`.
+    """
 
     def __init__(
         self, settings: TrainingSettings, policy: PolicyShape, index: int, arrays: SharedArrays
@@ -198,6 +211,7 @@ class _Collector:
         self._learned = learned_cars(settings)
         self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
+        self.seconds: dict[str, float] = {}
 
     def restart(self, seed: int) -> None:
         """Begin new episodes in all matches."""
@@ -207,19 +221,25 @@ class _Collector:
             raise ValueError(f"observations have shape {self._obs.shape}, expected {expected}")
         self._returns[:] = 0
 
-    def collect(self, argument: tuple[tuple[int, ...], int]) -> dict[str, float]:
-        """Play the steps of one rollout; return what was counted."""
+    def collect(self, argument: tuple[tuple[int, ...], int]) -> tuple[dict[str, float], dict[str, float]]:
+        """Play the steps of one rollout; return what was counted, and `seconds`."""
         (seed, row), rows, obs = argument, self._rows, self._obs
         policy = unpack(self._shape, self._policies[0], (*seed, self._index))
         snapshot = unpack(self._shape, self._policies[row], (*seed, self._index, 1))
         counts = {"episode_reward": 0.0, "finished_cars": 0.0}
-        for step in range(len(rows["rewards"])):
+        began, cpu, steps, clock = time.perf_counter(), time.process_time(), len(rows["rewards"]), PartTimes()
+        timed, parts = range(min(_TIMED_FIRST, steps - 1), steps, _TIMED_EVERY), PartTimes()
+        for step in range(steps):
             rows["obs"][step] = obs
+            clock.begin()
             # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
             actions = policy.act(obs)
             if self._snapshot.any():
                 actions[self._snapshot] = snapshot.act(obs[self._snapshot][None])[0]
+            clock.end("inference")
+            self._env.times = parts if step in timed else None
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
+            clock.end("step")
             rows["actions"][step], rows["rewards"][step] = actions, rewards
             rows["terminated"][step], rows["truncated"][step] = terminated, truncated
             self._returns += rewards
@@ -231,4 +251,21 @@ class _Collector:
                 counts["finished_cars"] += int(learning.sum())
                 self._returns[ended] = 0
         rows["obs"][-1] = self._obs = obs
-        return counts | self._env.take_counts()
+        total = time.perf_counter() - began
+        self.seconds = _parts_of_total(clock.seconds, parts.seconds, total)
+        self.seconds |= {"total": total, "cpu": time.process_time() - cpu}
+        return counts | self._env.take_counts(), self.seconds
+
+
+def _parts_of_total(whole: Mapping[str, float], timed: Mapping[str, float], total: float) -> dict[str, float]:
+    """Return the seconds of each part of a rollout.
+
+    Args:
+        whole: Seconds of `inference` and `step` in all steps.
+        timed: Seconds of the parts of the steps that were timed.
+        total: Seconds of the rollout.
+    """
+    share = whole["step"] / max(sum(timed.values()), 1e-12)
+    seconds = {name: part * share for name, part in timed.items()}
+    seconds["inference"] = seconds.get("inference", 0.0) + whole["inference"]
+    return seconds | {"rest": max(0.0, total - sum(seconds.values()))}

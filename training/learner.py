@@ -2,7 +2,6 @@
 
 import io
 import math
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -27,6 +26,7 @@ from training.selfplay.rivals import Rival
 from training.selfplay.sides import learned_cars, rival_sides
 from training.selfplay.snapshots import Snapshots
 from training.settings import SettingsError, TrainingSettings, hitbox_number
+from training.usable_cores import count_usable_cores
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
@@ -88,7 +88,7 @@ class PPOLearner:
         self.device = _device(settings)
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
-        self._threads = (settings.threads or os.cpu_count() or 1) if self.device.type == "cpu" else 1
+        self._threads = (settings.threads or count_usable_cores()) if self.device.type == "cpu" else 1
         self._pool = ThreadPoolExecutor(self._threads, "learner")
         torch.set_num_threads(1)
         torch.manual_seed(settings.seed)

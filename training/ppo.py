@@ -18,6 +18,7 @@ from torch import Tensor
 from training.collector import Collectors
 from training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from training.returns import advantages
+from training.runs.iteration_times import IterationTimes
 from training.runs.run import Iteration, Summary, run
 from training.settings import TrainingSettings
 
@@ -78,7 +79,8 @@ class Local:
         stats = improve(learner, batch)
         learned = time.perf_counter()
         stats |= {"collect_seconds": collected - started, "learn_seconds": learned - collected}
-        return Iteration(len(batch.rows), counts, stats)
+        times = IterationTimes.of(collected - started, learned - collected, self._collectors.seconds)
+        return Iteration(len(batch.rows), counts, stats, times)
 
     def bring(self) -> None:
         """Do nothing: what was learned is in the learner."""

@@ -17,6 +17,7 @@ from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR, lacks_throttle
 from rlgym_bridge.sim.columns import EXTRA_FIELDS, ArenaColumns
 from rlgym_bridge.sim.control_queues import ControlQueues
 from rlgym_bridge.sim.game_rules import ROCKETSIM
+from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.ruled_arena import stepper
 from rlgym_bridge.state import MatchState
 
@@ -129,7 +130,10 @@ class Arenas:
             own["boost_accel_air"] = own.get("boost_accel_air", 1.0) * GAME_BOOST_AIR
         self._factors[match] = own
 
-    def step(self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None) -> None:
+    def step(
+        self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
+        times: PartTimes | None = None,
+    ) -> None:  # fmt: skip
         """Step all matches, every car driven by its rows; the state shows the result.
 
         As RLGym's engine with `rlbot_delay=True` where the delay is 1: the first tick is still driven by
@@ -141,6 +145,7 @@ class Arenas:
             delay: Ticks, 0 or more, after which the rows begin to act: of each match, or `(matches, cars)`
                 of each car; 1 for all when None. What has not acted yet acts in later steps, unless rows
                 with a shorter delay come before it.
+            times: Counts the time of `physics` and of `reading`; None counts nothing.
 
         Raises:
             ValueError: A delay is below 0 or no whole number.
@@ -159,13 +164,19 @@ class Arenas:
             some = arenas[first : first + _AT_ONCE]
             for match, (_, cars) in enumerate(some, first):
                 play(match, self._steps[match], cars)
+            if times is not None:
+                times.end("physics")
             take(some)
+            if times is not None:
+                times.end("reading")
         held = np.frombuffer(b"".join(self._queues.held), np.float32).reshape(*self._ids.shape, 8)
         self._columns.show(self._players, self._ids, self._pads, held, ticks)
         self.state.car_ball_touches.fill(0)
         for match, row in self._touched:
             self.state.car_ball_touches[match, row] += 1
         self._touched.clear()
+        if times is not None:
+            times.end("reading")
 
     # --- stepping --------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.match_parts import MatchParts
+from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.sim.vector_env_checks import check_settings, check_whole
 
@@ -75,6 +76,8 @@ class VectorEnv:
         cars: Cars in a match.
         agents: Their names.
         parser: The action parser (of the first match).
+        times: Counts how long `physics`, `reading`, `observing` (components too) and `episodes` (new ones)
+            take; None, as at first, counts nothing.
 
     Raises:
         ValueError: A number is out of range, `components` is no function, or the mutator is missing.
@@ -124,6 +127,7 @@ class VectorEnv:
         self.scored = np.zeros(matches, np.int8)
         self._counts: dict[str, float] = {}
         self._seed = seed
+        self.times: PartTimes | None = None
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin new episodes in all matches.
@@ -158,9 +162,14 @@ class VectorEnv:
             ValueError: An action is not in the action space, rows are no controls, or a reward or an
                 observation is not finite: with what gave it.
         """
+        times = self.times
+        if times is not None:
+            times.begin()
         rows = self._parts.rows(actions, self.state)
         self._before.buffer[:] = self.state.buffer
-        self._arenas.step(rows, self._delays_of_cars())
+        if times is not None:
+            times.end("observing")
+        self._arenas.step(rows, self._delays_of_cars(), times)
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state)
         self._check_obs(obs)
@@ -168,8 +177,12 @@ class VectorEnv:
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
         self._counts["episodes"] += len(ended)
+        if times is not None:
+            times.end("observing")
         if len(ended):
             obs[ended] = self._begin(ended)
+        if times is not None:
+            times.end("episodes")
         return Step(obs, rewards, terminated, truncated, final_obs)
 
     def take_counts(self) -> dict[str, float]:

@@ -5,7 +5,6 @@ collectors.
 """
 
 import argparse
-import os
 import statistics
 import time
 
@@ -15,6 +14,7 @@ from training.learner import PPOLearner
 from training.ppo import batch_of, improve
 from training.settings import check_settings
 from training.shared import rollout_layout
+from training.usable_cores import count_usable_cores
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
         whole.append(time.perf_counter() - began)
     size, share = len(batch.rows), statistics.median(preparing[1:]) / statistics.median(whole[1:])
     print(
-        f"{settings.threads or os.cpu_count()} threads, {size} agent steps: "
+        f"{settings.threads or count_usable_cores()} threads, {size} agent steps: "
         f"median {size / statistics.median(whole[1:]):,.0f} a second, best {size / min(whole):,.0f}; "
         f"{share:.0%} of it before the first minibatch"
     )

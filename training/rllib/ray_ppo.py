@@ -7,7 +7,6 @@ goes on with a run of the other.
 """
 
 import math
-import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -34,6 +33,7 @@ from training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
 from training.runs.run import Iteration, Summary, run
 from training.selfplay.policy_rows import tensors_of
 from training.settings import SettingsError, TrainingSettings
+from training.usable_cores import count_usable_cores
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
@@ -84,7 +84,7 @@ class OnCluster:
                     f"collectors is {self.count}, and the cluster has {processors} processors, one for each; "
                     "set it to fewer, or 0"
                 )
-            torch.set_num_threads(settings.threads or os.cpu_count() or 1)
+            torch.set_num_threads(settings.threads or count_usable_cores())
             try:
                 self._algorithm: PPO = _config(learner, self.count).build_algo()
             except (ray.exceptions.RayActorError, IndexError) as error:  # IndexError: all of them

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from training.runs.iteration_times import IterationTimes, mean_times
 from training.runs.progress_table import mend_table
 from training.settings import TrainingSettings
 
@@ -67,6 +68,7 @@ class Progress:
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
         self._recent: list[dict[str, float]] = []  # rows since the last line shown
+        self._times: list[IterationTimes] = []  # of the same iterations, where they are known
 
     def begin(self, about: str, changed: Mapping[str, str]) -> None:
         """Say what is trained, and where a resumed run goes on.
@@ -93,8 +95,9 @@ class Progress:
             self._console.print(f"trained {steps:,} steps")
 
     def report(
-        self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float]
-    ) -> dict[str, float]:
+        self, steps: int, new: int, counts: Mapping[str, float], stats: Mapping[str, float],
+        times: IterationTimes | None = None,
+    ) -> dict[str, float]:  # fmt: skip
         """Take in an iteration.
 
         Args:
@@ -102,6 +105,7 @@ class Progress:
             new: Those of this iteration.
             counts: What the collectors counted.
             stats: What the learner found.
+            times: How long its parts took; None where that is not known.
 
         Returns:
             A line of the table, see `COLUMNS`.
@@ -128,6 +132,11 @@ class Progress:
         for name, value in row.items():
             if name != "steps":
                 self._board.add_scalar(name, value, steps)
+        if times is not None:
+            for name, seconds in times.by_name().items():
+                self._board.add_scalar(f"time_share/{name}", seconds / times.total, steps)
+                self._board.add_scalar(f"time_seconds/{name}", seconds, steps)
+            self._times.append(times)
         self._recent.append(row)
         self._show(now)
         return row
@@ -140,13 +149,16 @@ class Progress:
         """Show means over the latest iterations: one alone has few touches and goals."""
         if self._live is not None:
             self._live.update(self._table(self._means()), refresh=True)
-            self._recent = self._recent[-_LIVE_ITERATIONS:]
+            self._recent, self._times = self._recent[-_LIVE_ITERATIONS:], self._times[-_LIVE_ITERATIONS:]
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
             row = self._means()
             parts = [f"{title} {_short(row[name])}" for name, title in _SHOWN.items()]
+            if self._times:
+                parts.append(mean_times(self._times).name_bottleneck())
             self._console.print(", ".join(parts), soft_wrap=True)
             self._recent.clear()
+            self._times.clear()
 
     def _means(self) -> dict[str, float]:
         """Return the latest row with the means of the recent ones in place of its numbers."""
@@ -160,8 +172,12 @@ class Progress:
         table = Table(show_header=False, box=None)
         for name, title in _SHOWN.items():
             table.add_row(title, _short(row[name]))
-        share = row["learn_seconds"] / (row["learn_seconds"] + row["collect_seconds"])
-        table.add_row("time for learning", f"{share:.0%}")
+        if self._times:
+            for title, text in mean_times(self._times).describe():
+                table.add_row(title, text)
+        else:
+            share = row["learn_seconds"] / (row["learn_seconds"] + row["collect_seconds"])
+            table.add_row("time for learning", f"{share:.0%}")
         left = (self._settings.steps - row["steps"]) / max(row["steps"] - self._first, 1) * row["seconds"]
         minutes, seconds = divmod(int(max(left, 0)), 60)
         table.add_row("left", f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")

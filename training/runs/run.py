@@ -14,6 +14,7 @@ from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
 from training.learner import OLDER, PPOLearner
 from training.runs.checkpoints import Checkpoints
+from training.runs.iteration_times import IterationTimes
 from training.runs.lock import Locked
 from training.runs.progress import Progress
 from training.runs.stopping import StopAsked
@@ -28,11 +29,13 @@ class Iteration:
         steps: Agent steps learned from.
         counts: What was counted in play, see `training.collector.Collectors.collect`.
         stats: What learning found, by the names of `training.runs.progress.COLUMNS`.
+        times: How long its parts took, where that is known.
     """
 
     steps: int
     counts: Mapping[str, float]
     stats: Mapping[str, float]
+    times: IterationTimes | None = None
 
 
 class Engine(Protocol):
@@ -129,7 +132,7 @@ def run(
             learner.steps += done.steps
 
             stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
-            row = progress.report(learner.steps, done.steps, done.counts, stats)
+            row = progress.report(learner.steps, done.steps, done.counts, stats, done.times)
             every = settings.checkpoint_every
             restart = learner.steps // every > before // every
             if restart:

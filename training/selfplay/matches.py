@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.vector_env import Step
 from rlgym_bridge.state import layout_of
 from training.environment import Task
@@ -24,6 +25,8 @@ class SelfPlayMatches:
     Attributes:
         agents: Names of the cars.
         parser: The action parser (of the first match).
+        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the rival's `inference`;
+            where the matches are somebody's own, `environment` alone. None, as at first, counts nothing.
 
     Raises:
         SettingsError: The rival does not fit.
@@ -39,6 +42,8 @@ class SelfPlayMatches:
         self._env: Any = task.make_env() if rival is None else task.make_env(rival.reads, rival.delays)
         self.agents, self.parser = layout_of(*settings.team_sizes).agents, task.obs_and_parser().parser
         self._goals = self._no_goals()
+        self.times: PartTimes | None = None
+        self._counts_times = hasattr(self._env, "times")  # not where it is somebody's own
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin new episodes in all matches; return observations `(matches, cars, size)` float32."""
@@ -53,10 +58,19 @@ class SelfPlayMatches:
         Args:
             actions: `(matches, cars)` or `(matches, cars, k)`; those of the rival's cars are written over.
         """
+        times = self.times
+        if times is not None:
+            times.begin()
         if self._rival is not None:
             for where, chosen in self._rival.actions(self._env.state):
                 actions[where] = chosen
+        if times is not None:
+            times.end("inference")
+        if self._counts_times:
+            self._env.times = times
         step: Step = self._env.step(actions)
+        if times is not None and not self._counts_times:
+            times.end("environment")
         for name, sides in self._sides.items():
             scored = self._env.scored * sides
             self._goals[f"{name}_goals"] += np.count_nonzero(scored > 0)

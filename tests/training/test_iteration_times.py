@@ -1,0 +1,94 @@
+"""Where the time of training goes: what is measured, and what is said about it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgym_bridge.sim.part_times import PartTimes
+from tests.support.training_runs import SMALL
+from training.runs.iteration_times import IterationTimes, mean_times
+from training.runs.progress import COLUMNS, Progress
+from training.selfplay.matches import SelfPlayMatches
+from training.settings import check_settings
+from training.usable_cores import count_usable_cores
+
+PARTS = {"physics": 5.0, "reading": 1.0, "inference": 2.0}
+
+
+def times(**changes: Any) -> IterationTimes:
+    values: dict[str, Any] = {"collecting": 8.0, "learning": 2.0, "parts": PARTS, "slowest": 8.0, "cpu": 8.0}
+    return IterationTimes(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "the learner waits 80% of the time for collectors, "
+             "which spend 62% of theirs on RocketSim's physics"),
+        ({"learning": 24.0}, "collectors wait 75% of the time for the learner"),
+        ({"learning": 24.0, "cpu": 4.0}, "collectors wait 75% of the time for the learner; "
+                                         "a collector gets 50% of a core"),
+        ({"learning": 24.0, "slowest": 12.0}, "collectors wait 75% of the time for the learner; "
+                                              "the slowest collector takes 1.5 times the mean"),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_holds_training_back(changes: dict[str, Any], line: str) -> None:
+    assert times(**changes).name_bottleneck() == line
+
+
+def test_times_are_means_over_collectors_and_iterations() -> None:
+    seconds = [{"physics": 2.0, "rest": 1.0, "total": 3.0, "cpu": 3.0},
+               {"physics": 4.0, "rest": 1.0, "total": 5.0, "cpu": 4.0}]  # fmt: skip
+    first = IterationTimes.of(6.0, 4.0, seconds)
+    assert first.by_name() == {
+        "physics": 3.0, "rest": 1.0, "collector_waiting": 6.0, "learning": 4.0, "learner_waiting": 6.0,
+    }  # fmt: skip
+    assert (first.slowest, first.cpu) == (5.0, 3.5)
+    both = mean_times([first, IterationTimes.of(8.0, 4.0, seconds)])
+    assert both.collecting == 7.0 and both.parts["physics"] == 3.0
+
+
+def test_parts_of_a_step_are_timed_only_where_somebody_reads() -> None:
+    settings = check_settings({"matches": 3, "team_sizes": [1, 0], "snapshot_share": 0.0})
+    matches, read = SelfPlayMatches(settings), PartTimes()
+    actions = matches.reset(0)[..., 0].astype(int) * 0
+    matches.times = read
+    matches.step(actions)
+    assert set(read.seconds) == {"inference", "observing", "physics", "reading", "episodes"}
+    before, matches.times = dict(read.seconds), None
+    matches.step(actions)
+    assert read.seconds == before
+
+
+def test_tensorboard_keeps_shares_and_seconds_of_all_parts(tmp_path: Path) -> None:
+    stats = dict.fromkeys(COLUMNS, 1.0)
+    with Progress(check_settings(SMALL | {"out": str(tmp_path)}), 0, quiet=True) as progress:
+        progress.report(1, 1, {"episode_reward": 0.0, "finished_cars": 0.0}, stats, times())
+    (events,) = (tmp_path / "tensorboard").iterdir()
+    written = events.read_bytes()
+    for part in (b"physics", b"inference", b"collector_waiting", b"learning", b"learner_waiting"):
+        assert b"time_share/" + part in written and b"time_seconds/" + part in written
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "cores"),
+    [
+        ("0::/a/b\n", {"a/cpu.max": "100000 100000", "a/b/cpu.max": "max 100000"}, 1),
+        ("0::/\n", {"cpu.max": "50000 100000"}, 1),
+        ("0::/\n", {"cpu.max": "max 100000"}, None),
+        ("3:cpu,cpuacct:/x\n1:memory:/x\n",
+         {"cpu,cpuacct/x/cpu.cfs_quota_us": "90000", "cpu,cpuacct/x/cpu.cfs_period_us": "100000"}, 1),
+        ("3:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, None),
+        ("nonsense\n", {}, None),
+    ],
+)  # fmt: skip
+def test_cores_are_those_that_container_and_affinity_leave(
+    own: str, files: dict[str, str], cores: int | None, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    (tmp_path / "own").write_text(own)
+    without = count_usable_cores(tmp_path / "none", tmp_path / "none")
+    assert count_usable_cores(tmp_path, tmp_path / "own") == (without if cores is None else cores)

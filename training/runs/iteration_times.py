@@ -1,0 +1,123 @@
+"""The time that the parts of an iteration took, and what holds it back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+COLLECTOR_PARTS: Final = {
+    "physics": "RocketSim's physics",
+    "reading": "reading its state",
+    "environment": "your own environment",
+    "observing": "observations, rewards and ends",
+    "episodes": "new episodes",
+    "inference": "inference",
+    "rest": "the rest",
+}
+"""Parts of a collector's work, and what messages call them."""
+
+_STARVED: Final = 0.9  # share of a core below which collectors are said to get too little
+_UNEVEN: Final = 1.2  # times the mean, from which on the slowest collector is named
+
+
+@dataclass(frozen=True)
+class IterationTimes:
+    """Wall-clock seconds of an iteration: of its collectors, which are alike, and of its learner.
+
+    Collectors wait while the learner works, and the learner while they do.
+
+    Attributes:
+        collecting: From the question to the last collector's answer.
+        learning: From there to the improved policy.
+        parts: Of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors.
+        slowest: Work of the collector that took longest.
+        cpu: Processor time of a collector's work: the mean over the collectors.
+    """
+
+    collecting: float
+    learning: float
+    parts: Mapping[str, float]
+    slowest: float
+    cpu: float
+
+    @classmethod
+    def of(
+        cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]]
+    ) -> "IterationTimes":
+        """Return the times of an iteration.
+
+        Args:
+            collecting: Seconds, see the class.
+            learning: Seconds, see the class.
+            seconds: Of each collector, see `training.collector.Collectors.seconds`.
+        """
+        count = len(seconds)
+        parts = {
+            name: sum(each.get(name, 0.0) for each in seconds) / count
+            for name in COLLECTOR_PARTS
+            if any(name in each for each in seconds)
+        }
+        slowest = max(each["total"] for each in seconds)
+        return cls(collecting, learning, parts, slowest, sum(each["cpu"] for each in seconds) / count)
+
+    @property
+    def total(self) -> float:
+        """The whole iteration."""
+        return self.collecting + self.learning
+
+    @property
+    def working(self) -> float:
+        """The work of a collector, in the mean."""
+        return sum(self.parts.values())
+
+    @property
+    def collector_waiting(self) -> float:
+        """The time in which a collector does not work: for the learner, and for slower collectors."""
+        return max(0.0, self.total - self.working)
+
+    def by_name(self) -> dict[str, float]:
+        """Return all parts by name, those of the collectors first."""
+        return {
+            **self.parts,
+            "collector_waiting": self.collector_waiting,
+            "learning": self.learning,
+            "learner_waiting": self.collecting,
+        }
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return titles and texts of a display: shares of the time of collectors and of the learner."""
+        shares = {name: seconds / self.total for name, seconds in self.parts.items()}
+        shares["waiting"] = self.collector_waiting / self.total
+        collectors = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+        waiting = self.collecting / self.total
+        return [
+            ("time of collectors", collectors),
+            ("time of the learner", f"learning {1 - waiting:.0%}, waiting {waiting:.0%}"),
+            ("held back", self.name_bottleneck()),
+        ]
+
+    def name_bottleneck(self) -> str:
+        """Say in one line what holds the run back."""
+        if self.learning > self.collecting:
+            line = f"collectors wait {self.learning / self.total:.0%} of the time for the learner"
+        else:
+            part = max(self.parts, key=lambda name: self.parts[name])
+            line = (
+                f"the learner waits {self.collecting / self.total:.0%} of the time for collectors, which "
+                f"spend {self.parts[part] / self.working:.0%} of theirs on {COLLECTOR_PARTS[part]}"
+            )
+        if self.cpu < _STARVED * self.working:
+            line += f"; a collector gets {self.cpu / self.working:.0%} of a core"
+        if self.slowest > _UNEVEN * self.working:
+            line += f"; the slowest collector takes {self.slowest / self.working:.1f} times the mean"
+        return line
+
+
+def mean_times(every: Sequence[IterationTimes]) -> IterationTimes:
+    """Return the means over some iterations, one or more."""
+    count = len(every)
+    parts = {name: sum(times.parts[name] for times in every) / count for name in every[0].parts}
+    collecting, learning, slowest, cpu = (
+        sum(getattr(times, name) for times in every) / count
+        for name in ("collecting", "learning", "slowest", "cpu")
+    )
+    return IterationTimes(collecting, learning, parts, slowest, cpu)
