@@ -16,6 +16,10 @@ from training.settings import TrainingSettings
 from training.settings_file import load_settings, settings_as_toml
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
+PROFILED: Final = 5
+"""Iterations that --profile times unless another number is given."""
+
+_MOST_PROFILED: Final = 10_000
 _DEFAULTS: Final = Path(__file__).with_name("config.toml")
 
 
@@ -37,6 +41,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="continue from the newest checkpoint in the folder of the run"
     )
+    parser.add_argument(
+        "--profile", nargs="?", type=_iterations, const=PROFILED, metavar="N",
+        help="only train N iterations, print how long their parts take, and end; nothing is written into the "
+        f"run. With --resume its newest policy plays (default: {PROFILED})",
+    )  # fmt: skip
     parser.add_argument(
         "--engine", choices=("local", "rllib"), default="local",
         help="local: processes on this machine; rllib: Ray RLlib, also on a cluster (default: local)",
@@ -62,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
     }
     if options.address is not None and options.engine != "rllib":
         raise ValueError(f"--address is {options.address}, expected --engine rllib with it")
+    if options.profile is not None:
+        for name, given in (("--engine rllib", options.engine == "rllib"), ("--settings", options.settings)):
+            if given:
+                raise ValueError(f"--profile and {name} are given, expected one of them")
     if options.settings and options.json is not None:
         raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
     settings = load_settings(*options.config, **changes)
@@ -70,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.config != [_DEFAULTS]:  # the user's settings may name modules
         add_module_folders(Path.cwd(), *(file.parent for file in options.config))
+    if options.profile is not None:
+        return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
     try:
         summary = train(settings, options.resume, options.quiet)
@@ -81,6 +96,27 @@ def run(options: argparse.Namespace) -> int:
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2
+
+
+def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
+    """Train a few iterations and print a table of their times."""
+    from training.profile_training import profile_training
+
+    say = shared.printer(options)
+    found = profile_training(settings, options.profile, options.resume)
+    for line in found.lines():
+        say(line)
+    return 0 if output_files.write_json(options.json, found.to_json()) else 2
+
+
+def _iterations(text: str) -> int:
+    """Return a number of iterations from its text."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_PROFILED:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}, expected a number of iterations, 1 to {_MOST_PROFILED}; files of settings go before "
+            "--profile"
+        )
+    return int(text)
 
 
 def _what_is_left(settings: TrainingSettings) -> str:

@@ -1,0 +1,123 @@
+"""Train a few iterations and tell how long each part takes; nothing is written into a run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rlgym_bridge.policy.files import newest_checkpoint
+from training.learner import OLDER, PPOLearner
+from training.ppo import Local
+from training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
+from training.settings import SettingsError, TrainingSettings
+from training.usable_cores import count_usable_cores
+
+_WAITING: Final = "waiting for the learner and each other"
+
+
+@dataclass(frozen=True)
+class TrainingProfile:
+    """The times of a few iterations.
+
+    Attributes:
+        about: A line on what was trained.
+        iterations: How many were timed.
+        collectors: Processes that played.
+        cores: Those that the process may use.
+        steps: Agent steps learned from, an iteration.
+        decisions: Of a collector, an iteration: of all its cars.
+        times: Means over the iterations.
+    """
+
+    about: str
+    iterations: int
+    collectors: int
+    cores: int
+    steps: float
+    decisions: int
+    times: IterationTimes
+
+    @property
+    def steps_per_second(self) -> float:
+        """Agent steps a second, of collecting and learning."""
+        return self.steps / self.times.total
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `--json` writes."""
+        times = self.times
+        return {
+            "iterations": self.iterations, "collectors": self.collectors, "cores": self.cores,
+            "agent_steps": self.steps, "decisions_of_a_collector": self.decisions,
+            "agent_steps_per_second": self.steps_per_second, "seconds": times.total,
+            "parts": {
+                name: {"seconds": seconds, "share": seconds / times.total}
+                for name, seconds in times.by_name().items()
+            },
+            "slowest_collector_seconds": times.slowest, "collector_cpu_seconds": times.cpu,
+            "held_back": times.name_bottleneck(),
+        }  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """Return the lines of a table."""
+        times = self.times
+        mean = "mean of a collector" if self.collectors > 1 else "the collector"
+        collector = [(COLLECTOR_PARTS[name], seconds) for name, seconds in times.parts.items()]
+        collector.append((_WAITING, times.collector_waiting))
+        learner = [("learning", times.learning), ("waiting for collectors", times.collecting)]
+        return [
+            self.about,
+            f"{self.iterations} iterations of {times.total:.2f} s after one to warm up: "
+            f"{self.steps_per_second:,.0f} agent steps/s",
+            "",
+            f"{mean:<42}{'s':>8}{'share':>8}{'us a decision':>15}",
+            *(self._line(name, seconds, self.decisions) for name, seconds in collector),
+            "",
+            f"{'the learner':<42}{'s':>8}{'share':>8}{'us a step':>15}",
+            *(self._line(name, seconds, self.steps) for name, seconds in learner),
+            "",
+            f"held back: {times.name_bottleneck()}",
+            f"cores: {self.cores} usable, {self.collectors} collectors; a collector got "
+            f"{times.cpu / times.working:.0%} of one",
+        ]
+
+    def _line(self, name: str, seconds: float, count: float) -> str:
+        share = seconds / self.times.total
+        return f"  {name:<40}{seconds:>8.3f}{share:>8.1%}{1e6 * seconds / count:>15.2f}"
+
+
+def profile_training(settings: TrainingSettings, iterations: int, resume: bool = False) -> TrainingProfile:
+    """Train one iteration to warm up and some more that are timed.
+
+    Args:
+        settings: Of the run; its folder is not written to.
+        iterations: How many are timed, 1 or more.
+        resume: Begin with the newest checkpoint in the folder of the run: a policy that plays well meets
+            other states than a new one.
+
+    Raises:
+        SettingsError: As `training.runs.run.run` raises it.
+        CollectorDied, Diverged: As there.
+    """
+    learner = PPOLearner(settings)
+    newest = newest_checkpoint(Path(settings.out)) if resume else None
+    if newest is not None:
+        learner.load(newest)
+    elif resume:
+        raise SettingsError(f"there is no checkpoint in {settings.out} to profile")
+    else:
+        learner.start()
+    every: list[IterationTimes] = []
+    steps = 0
+    with Local(learner) as engine:
+        engine.restart()
+        for number in range(iterations + 1):
+            done = engine.iterate(int(learner.random(OLDER).integers(len(learner.snapshots.rows))))
+            learner.steps += done.steps
+            if number and done.times is not None:
+                every.append(done.times)
+                steps += done.steps
+        about = learner.about(engine.count)
+        collectors = engine.count
+    decisions = settings.rollout_steps * settings.matches * settings.cars
+    return TrainingProfile(
+        about, iterations, collectors, count_usable_cores(), steps / iterations, decisions, mean_times(every)
+    )
