@@ -28,7 +28,7 @@ from rlgym_bridge.sim.wheel_forces import (
 )
 
 _FASTEST, _FASTEST_SPIN = 2300.0, 5.5  # uu/s, rad/s [CAR_MAX_SPEED, CAR_MAX_ANG_SPEED]
-_STICKY: Final = 0.5  # of gravity [Car.cpp, stickyForceScale]
+STICKY: Final = 0.5  # of gravity [Car.cpp, stickyForceScale]
 _OPEN_X, _OPEN_Y, _OPEN_SUM, _OPEN_Z = 3760.0, 4795.0, 7380.0, 1900.0
 """uu: within |x|, |y|, |x| + |y| and z nothing but the flat floor is near a car's wheels. The curves rise
 from |x| 3840, |y| 4875, |x| + |y| 7490 on [collision meshes of rlgym-rocket-league]."""
@@ -136,7 +136,7 @@ class GameCar:
         turn, place = before.rot_mat, before.pos.as_tuple()
         axes = (turn.forward.as_tuple(), turn.right.as_tuple(), turn.up.as_tuple())
         chassis = Chassis(self._inertia, axes, place, before.vel.as_tuple(), before.ang_vel.as_tuple())
-        if not _is_open(place) or before.has_world_contact or after.has_world_contact:
+        if not is_open(place) or before.has_world_contact or after.has_world_contact:
             return None
         if before.is_auto_flipping or after.is_auto_flipping:
             return None
@@ -176,7 +176,7 @@ class GameCar:
         if controls.throttle and 0 < earlier < 4:
             roll_upright(chassis)
         if earlier:
-            chassis.accelerate(UP, -_STICKY * GRAVITY)
+            chassis.accelerate(UP, -STICKY * GRAVITY)
         self._drive(chassis, rays, steering, after.handbrake_val, begun, jumped)
         if after.boosting_time > 0:
             on_ground = touching >= 3
@@ -246,7 +246,7 @@ class GameCar:
         self.memory = WheelMemory(steering, fresh, pushes)
 
 
-def _is_open(place: Vector) -> bool:
+def is_open(place: Vector) -> bool:
     """Tell whether nothing but the flat floor can be near a car."""
     x, y, z = abs(place[0]), abs(place[1]), place[2]
     return x < _OPEN_X and y < _OPEN_Y and x + y < _OPEN_SUM and z < _OPEN_Z

@@ -29,7 +29,7 @@ _DAMPED_Z: Final = 0.65  # share of vertical speed that a tick leaves [FLIP_Z_DA
 _CONTROL = (130.0, 95.0, 400.0)  # pitch, yaw, roll [CAR_AIR_CONTROL_TORQUE]
 _DAMPING = (30.0, 20.0, 50.0)  # [CAR_AIR_CONTROL_DAMPING]
 _SCALE: Final = 2 * math.pi / 65536 * 1000  # of both [CAR_TORQUE_SCALE]
-_THROTTLE: Final = 200 / 3  # uu/s^2 [THROTTLE_AIR_ACCEL]
+AIR_THROTTLE: Final = 200 / 3  # uu/s^2 [THROTTLE_AIR_ACCEL]
 _ROLL_FORCE, _ROLL_TORQUE = 100.0, 80.0  # [CAR_AUTOROLL_FORCE, CAR_AUTOROLL_TORQUE]
 _SIDE_BY_SPEED, _BACK_BY_SPEED, _BACK = 0.9, 1.5, 16 / 15  # of a dodge [FLIP_*_IMPULSE_*]
 _DODGE: Final = 500.0  # uu/s [FLIP_INITIAL_VEL_SCALE]
@@ -188,9 +188,10 @@ class JumpMemory:
             chassis.twist(forward, side * _TORQUES[0])
             chassis.twist(right, ahead * _TORQUES[1])
         if acts and free and wheels == 0:
-            self._control(chassis, controls)
+            self.control(chassis, controls)
 
-    def _control(self, chassis: Chassis, controls: rsim.CarControls) -> None:
+    def control(self, chassis: Chassis, controls: rsim.CarControls) -> None:
+        """Add the torques of air control and its damping, as they are while no wheel touches."""
         forward, right, up = chassis.axes
         locked = self.has_flipped and self.flip_time < _DODGE_SECONDS + _NO_PITCH
         pitch = 0.0 if self.is_flipping or locked else controls.pitch
@@ -204,7 +205,7 @@ class JumpMemory:
 
 def throttle_in_air(chassis: Chassis, throttle: float) -> None:
     """Add the push of throttle where fewer than three wheels touch."""
-    chassis.accelerate(chassis.axes[0], throttle * _THROTTLE)
+    chassis.accelerate(chassis.axes[0], throttle * AIR_THROTTLE)
 
 
 def roll_upright(chassis: Chassis) -> None:

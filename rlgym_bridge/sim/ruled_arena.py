@@ -5,17 +5,17 @@ floor, with their wheels, are put where the game would have them (`GameCar`), ve
 rounded. What the rules do not reach stays RocketSim's.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 import RocketSim as rsim
 
-from rlgym_bridge.sim.boost_thrust import ThrustArena, lift_throttle
+from rlgym_bridge.sim.boost_thrust import ThrustArena, lacks_throttle, lift_throttle
 from rlgym_bridge.sim.car_contact import CarBox, boxes_touch
-from rlgym_bridge.sim.game_car import CarConstants, GameCar
+from rlgym_bridge.sim.game_car import CarConstants
+from rlgym_bridge.sim.quick_car import make_car
 from rlgym_bridge.sim.struck_cars import StruckCars
 from rlgym_bridge.sim.vectors import Vector, add
 
@@ -51,7 +51,7 @@ class RuledArena:
         self._thrust, self._needs_loop = "thrust" in rules, bool(rules & (_CAR_RULES | _CUT_RULES))
         self._quick_step = stepper(arena, cars, rules & {"thrust"})
         self._configs = [car.get_config() for car in cars]
-        self._game_cars = [GameCar(config, rules) for config in self._configs]
+        self._game_cars = [make_car(config, rules) for config in self._configs]
         self._struck = StruckCars(self._configs, "bump" in rules)
         self.read_constants()
 
@@ -64,39 +64,45 @@ class RuledArena:
         if not self._needs_loop:
             self._quick_step(ticks)
             return
-        for _ in range(ticks):
-            self._tick()
-
-    def _tick(self) -> None:
-        before = [car.get_state() for car in self.cars]
         controls = [car.get_controls() for car in self.cars]
-        lifted = lift_throttle(self.cars, before, controls) if self._thrust else []
+        lifts = self._thrust and any(map(lacks_throttle, controls))
+        for _ in range(ticks):
+            self._tick(controls, lifts)
+
+    def _tick(self, controls: Sequence[rsim.CarControls], lifts: bool) -> None:
+        before = [car.get_state() for car in self.cars]
+        lifted = lift_throttle(self.cars, before, controls) if lifts else ()
         self.arena.step(1)
         for number in lifted:
             self.cars[number].set_controls(controls[number])
-        self._correct_cars(before, controls)
+        self._correct_cars(before, controls, lifted)
         if self._corrects_ball:
-            self._correct_ball()
+            ball = self.arena.ball.get_state()
+            self._cut(ball)
+            self.arena.ball.set_state(ball)
 
-    def _correct_cars(self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls]) -> None:
+    def _correct_cars(
+        self, before: Sequence[rsim.CarState], controls: Sequence[rsim.CarControls], lifted: Sequence[int]
+    ) -> None:
         ends = [car.get_state() for car in self.cars]
         bumps: dict[int, Vector] = {}
+        touching: Collection[int] = ()
+        near: Sequence[bool] = ()
         if self._has_game_cars:
-            ball = self.arena.ball.get_state()
-            self._struck.watch(before, ends, controls, ball, self._constants)
-            bumps = self._bumps_of(before, ends) if len(before) > 1 else bumps
-        touching = self._touching(before) if self._has_game_cars and len(before) > 1 else ()
+            near = self._struck.watch(before, ends, controls, self.arena.ball.get_state(), self._constants)
+            if len(ends) > 1 and any(near):
+                bumps, touching = self._bumps_of(before, ends), self._touching(before)
         for number, car in enumerate(self.cars):
             after, earlier = ends[number], before[number]
             if after.is_demoed or earlier.is_demoed:
                 continue
             if self._has_game_cars:
-                struck = number in touching or _hit_ball(after, self.arena)
+                struck = near[number] and (number in touching or _hit_ball(after, self.arena))
                 self._play(number, earlier, after, controls[number], struck)
             if number in bumps:
                 after.vel = rsim.Vec(*add(after.vel.as_tuple(), bumps[number]))
             self._cut(after)
-            if self._thrust:
+            if number in lifted:
                 after.last_controls = controls[number]
             car.set_state(after)
 
@@ -134,17 +140,17 @@ class RuledArena:
                     found |= {first, second}
         return found
 
-    def _correct_ball(self) -> None:
-        ball = self.arena.ball.get_state()
-        self._cut(ball)
-        self.arena.ball.set_state(ball)
-
     def _cut(self, state: rsim.CarState | rsim.BallState) -> None:
         if self._cuts:
-            state.vel = rsim.Vec(*[cut(part, _LINEAR) for part in state.vel.as_tuple()])
-            state.ang_vel = rsim.Vec(*[cut(part, _SPIN) for part in state.ang_vel.as_tuple()])
+            x, y, z = state.vel.as_tuple()
+            state.vel = rsim.Vec(cut(x, _LINEAR), cut(y, _LINEAR), cut(z, _LINEAR))
+            x, y, z = state.ang_vel.as_tuple()
+            state.ang_vel = rsim.Vec(cut(x, _SPIN), cut(y, _SPIN), cut(z, _SPIN))
         if self._rounds:
-            state.pos = rsim.Vec(*[round(part * _STEPS) / _STEPS for part in state.pos.as_tuple()])
+            x, y, z = state.pos.as_tuple()
+            state.pos = rsim.Vec(
+                round(x * _STEPS) / _STEPS, round(y * _STEPS) / _STEPS, round(z * _STEPS) / _STEPS
+            )
 
 
 def stepper(arena: rsim.Arena, cars: Sequence[rsim.Car], rules: frozenset[str]) -> Callable[[int], None]:
@@ -170,9 +176,9 @@ def cut(value: float, quanta: float) -> float:
     Returns:
         A multiple of the step plus a tenth of it, with the sign of the value.
     """
-    if value == 0:
-        return value
-    return math.copysign((math.floor(abs(value) * quanta) + _OFFSET) / quanta, value)
+    if value > 0:
+        return (int(value * quanta) + _OFFSET) / quanta
+    return -((int(-value * quanta) + _OFFSET) / quanta) if value < 0 else value
 
 
 def nearest_cut(values: np.ndarray, quanta: float) -> np.ndarray:

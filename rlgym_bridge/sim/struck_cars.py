@@ -5,6 +5,7 @@ tick as the game computes it.
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Final
 
 import RocketSim as rsim
@@ -48,17 +49,22 @@ class StruckCars:
     def watch(
         self, before: Sequence[rsim.CarState], after: Sequence[rsim.CarState],
         controls: Sequence[rsim.CarControls], ball: rsim.BallState, constants: CarConstants,
-    ) -> None:  # fmt: skip
-        """Compute the tick of cars that are near something as RocketSim would without contact."""
+    ) -> list[bool]:  # fmt: skip
+        """Compute the tick of cars that are near something as RocketSim would without contact.
+
+        Returns:
+            Which cars are near something, and may touch it in this tick.
+        """
         places = [state.pos.as_tuple() for state in before]
-        for number, place in enumerate(places):
-            others = [other for each, other in enumerate(places) if each != number]
-            if not any(_is_near(place, other) for other in (*others, ball.pos.as_tuple())):
+        near = _which_are_near(places, ball.pos.as_tuple())
+        for number, close in enumerate(near):
+            if not close:
                 self._ticks[number], self._known[number] = None, False
                 continue
             known = self._known[number]  # what RocketSim carries over comes from the tick before
             tick = self._cars[number].compute(before[number], after[number], controls[number], constants)
             self._ticks[number], self._known[number] = (tick if known else None), tick is not None
+        return near
 
     def strike(self, number: int, game: CarTick, after: rsim.CarState) -> CarTick | None:
         """Return a tick of the game with the contact of RocketSim's; None where that is not known."""
@@ -102,5 +108,17 @@ class StruckCars:
         return add(change, up, value_of(rise, fast) * constants.bump_scale) if stands else change
 
 
+def _which_are_near(places: Sequence[Vector], ball: Vector) -> list[bool]:
+    """Return which cars are near the ball or another car, by their places and the ball's."""
+    near = [_is_near(place, ball) for place in places]
+    for first, second in combinations(range(len(places)), 2):
+        if _is_near(places[first], places[second]):
+            near[first] = near[second] = True
+    return near
+
+
 def _is_near(one: Vector, other: Vector) -> bool:
-    return all(abs(first - second) < _NEAR for first, second in zip(one, other, strict=True))
+    return (
+        -_NEAR < one[0] - other[0] < _NEAR and -_NEAR < one[1] - other[1] < _NEAR
+        and -_NEAR < one[2] - other[2] < _NEAR
+    )  # fmt: skip

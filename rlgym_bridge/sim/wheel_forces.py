@@ -19,29 +19,29 @@ from rlgym_bridge.sim.vectors import UP, Vector, add, cross, dot, scaled, unit
 Curve = Sequence[tuple[float, float]]
 
 TRAVEL: Final = 12.0  # uu that a suspension gives way [RocketSim, MAX_SUSPENSION_TRAVEL]
-_SHORT: Final = 2.5  # uu by which RocketSim's rays end early [SUSPENSION_SUBTRACTION 0.05, 50 uu each]
-_STIFFNESS: Final = 500.0  # 1/s^2, times the scale [SUSPENSION_STIFFNESS]
-_COMPRESSION, _RELAXATION = 25.0, 40.0  # 1/s, times the scale [WHEELS_DAMPING_COMPRESSION, _RELAXATION]
+SHORT: Final = 2.5  # uu by which RocketSim's rays end early [SUSPENSION_SUBTRACTION 0.05, 50 uu each]
+STIFFNESS: Final = 500.0  # 1/s^2, times the scale [SUSPENSION_STIFFNESS]
+COMPRESSION, RELAXATION = 25.0, 40.0  # 1/s, times the scale [WHEELS_DAMPING_COMPRESSION, RELAXATION]
 _FRONT_SCALE, _BACK_SCALE = 35.75 / 180, 54.265 / 180  # per mass of 180 [SUSPENSION_FORCE_SCALE_*]
-_ROCKETSIM_PUSH, _GAME_PUSH = 0.2, 0.1  # share of a wheel's depth that is pushed out a tick [erp]
-_SIDE: Final = 0.2 * 60 / 120  # share of the sideways impulse per wheel [contactDamping, mass / 3, a tick]
-_ROLLING: Final = 113.73963 * 60 / 120 / 180  # braking per speed [ROLLING_FRICTION_SCALE_MAGIC]
+_ROCKETSIM_PUSH, GAME_PUSH = 0.2, 0.1  # share of a wheel's depth that is pushed out a tick [erp]
+SIDE: Final = 0.2 * 60 / 120  # share of the sideways impulse per wheel [contactDamping, mass / 3, a tick]
+ROLLING: Final = 113.73963 * 60 / 120 / 180  # braking per speed [ROLLING_FRICTION_SCALE_MAGIC]
 _ENGINE: Final = 400.0  # uu/s^2 a wheel [THROTTLE_TORQUE_AMOUNT]
 _BRAKE: Final = 3500.0 / 4 * TICK_SECONDS  # uu/s a tick and wheel [BRAKE_TORQUE_AMOUNT]
 _COASTING: Final = 0.15  # of the brake [COASTING_BRAKE_FACTOR]
 _STOPPING: Final = 25.0  # uu/s below which a coasting car stops [STOPPING_FORWARD_VEL]
 _DEAD_ZONE: Final = 0.001  # of throttle [THROTTLE_DEADZONE]
-_SLIP: Final = 5.0  # uu/s sideways that are no slip [Car.cpp]
+SLIP: Final = 5.0  # uu/s sideways that are no slip [Car.cpp]
 
 _DRIVE: Curve = ((0, 1.0), (1400, 0.1), (1410, 0.0))
 _STEER: Curve = (
     (0, 0.53356), (500, 0.31930), (1000, 0.18203), (1500, 0.10570), (1750, 0.08507), (3000, 0.03454),
 )  # fmt: skip
 _POWERSLIDE_STEER: Curve = ((0, 0.39235), (2500, 0.12610))
-_SIDE_GRIP: Curve = ((0, 1.0), (1, 0.2))
+SIDE_GRIP: Curve = ((0, 1.0), (1, 0.2))
 _LOOSE_GRIP: Curve = ((0, 0.1), (0.7075, 0.5), (1, 1.0))
-_POWERSLIDE_GRIP: Curve = ((0, 0.5), (1, 0.9))
-_POWERSLIDE_SIDE: Final = 0.1
+POWERSLIDE_GRIP: Curve = ((0, 0.5), (1, 0.9))
+POWERSLIDE_SIDE: Final = 0.1
 
 
 class Wheel(NamedTuple):
@@ -122,7 +122,7 @@ def rays_to_floor(wheels: Sequence[Wheel], chassis: Chassis, game: bool) -> list
             forward[2] * x + right[2] * y + up[2] * z,
         )
         height = chassis.position[2] + start[2]
-        most = wheel.rest + TRAVEL + wheel.radius - (0.0 if game else _SHORT)
+        most = wheel.rest + TRAVEL + wheel.radius - (0.0 if game else SHORT)
         if 0 < height < most * up[2]:
             reach = height / up[2]
             rays.append(Ray(start, add(start, up, -reach), reach))
@@ -172,11 +172,11 @@ def grip_of(
     """Return the shares of friction sideways and along."""
     speed = add(velocity, cross(spin, ray.start))
     side = abs(dot(speed, axle))
-    slip = side / (abs(dot(speed, cross(axle, UP))) + side) if side > _SLIP else 0.0
-    sideways, along = value_of(_SIDE_GRIP, slip), 1.0
+    slip = side / (abs(dot(speed, cross(axle, UP))) + side) if side > SLIP else 0.0
+    sideways, along = value_of(SIDE_GRIP, slip), 1.0
     if slide:
-        sideways *= (_POWERSLIDE_SIDE - 1) * slide + 1
-        along = (value_of(_POWERSLIDE_GRIP, slip) - 1) * slide + 1
+        sideways *= (POWERSLIDE_SIDE - 1) * slide + 1
+        along = (value_of(POWERSLIDE_GRIP, slip) - 1) * slide + 1
     if throttle == 0:
         loose = value_of(_LOOSE_GRIP, UP[2])
         sideways, along = sideways * loose, along * loose
@@ -203,12 +203,12 @@ def friction_of(
     back = unit((-axle[1], axle[0], 0.0))
     place = ray.contact
     sliding = dot(add(chassis.velocity, cross(chassis.spin, place)), axle)
-    sideways = -_SIDE * grip[0] * sliding / chassis.yield_at(place, axle)
+    sideways = -SIDE * grip[0] * sliding / chassis.yield_at(place, axle)
     if steering.engine:
         along = -steering.engine * TICK_SECONDS
     elif steering.brake:
         speed = dot(add(rolling[0], cross(rolling[1], place)), back)
-        along = min(max(-speed * _ROLLING, -steering.brake), steering.brake)
+        along = min(max(-speed * ROLLING, -steering.brake), steering.brake)
     else:
         along = 0.0
     return add(scaled(back, along * grip[1]), axle, sideways)
@@ -235,11 +235,11 @@ def suspension_of(
         min(span, wheel.rest + TRAVEL) if game else min(max(span, wheel.rest - TRAVEL), wheel.rest + TRAVEL)
     )
     rate, lean = (speed / slope, 1 / slope) if slope > 0.1 else (0.0, 10.0)
-    force = (wheel.rest - span) * _STIFFNESS * lean - (_COMPRESSION if rate < 0 else _RELAXATION) * rate
-    depth = wheel.rest + wheel.radius - _SHORT - ray.reach
+    force = (wheel.rest - span) * STIFFNESS * lean - (COMPRESSION if rate < 0 else RELAXATION) * rate
+    depth = wheel.rest + wheel.radius - SHORT - ray.reach
     push = 0.0 if game else pushed
     if depth > 0:
-        share = _GAME_PUSH if game else _ROCKETSIM_PUSH
+        share = GAME_PUSH if game else _ROCKETSIM_PUSH
         push = max((share * depth / TICK_SECONDS - speed) / chassis.yield_at(place, UP), 0.0) / 4
     if force <= 0:
         return (push if game else 0.0), push
