@@ -69,6 +69,11 @@ class RuledArena:
         for _ in range(ticks):
             self._tick(controls, lifts)
 
+    def step_without_rules(self, ticks: int = 1) -> None:
+        """Step the arena as RocketSim does, which is quicker, where what comes out is set anew anyway."""
+        self.arena.step(ticks)
+        self._struck.forget()
+
     def _tick(self, controls: Sequence[rsim.CarControls], lifts: bool) -> None:
         before = [car.get_state() for car in self.cars]
         lifted = lift_throttle(self.cars, before, controls) if lifts else ()

@@ -66,6 +66,10 @@ class StruckCars:
             self._ticks[number], self._known[number] = (tick if known else None), tick is not None
         return near
 
+    def forget(self) -> None:
+        """Forget the tick before, after ticks that were not watched."""
+        self._known = [False] * len(self._cars)
+
     def strike(self, number: int, game: CarTick, after: rsim.CarState) -> CarTick | None:
         """Return a tick of the game with the contact of RocketSim's; None where that is not known."""
         plain = self._ticks[number]

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import RocketSim as rsim
 
+from rlgym_bridge.compare.simulate.leads import control_changes, followed_moments, needs_rules, presses_of
 from rlgym_bridge.compare.simulate.tracks import (
     BALL,
     BODY_SIZE,
@@ -27,7 +28,7 @@ from rlgym_bridge.compare.simulate.tracks import (
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.arena import make_arena, place_cars
-from rlgym_bridge.sim.arena_reader import car_state, control_of
+from rlgym_bridge.sim.arena_reader import car_state
 from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_modes import mode_number
 from rlgym_bridge.sim.game_rules import ROCKETSIM
@@ -35,7 +36,6 @@ from rlgym_bridge.sim.ruled_arena import RuledArena, nearest_cut
 
 Adjust = Callable[[rsim.MutatorConfig], None]
 
-_EVERY: Final = 4.0  # ticks; the simulation stays within a hundredth of a uu of what it follows
 _FULL_TANK: Final = 100.0
 _MUTATED_GRAVITY: Final = 0.1
 """Share by which a recorded gravity has to differ from 1 to be the match's rule and no gap: the game's own
@@ -107,6 +107,7 @@ class RolloutArena:
         self._hang_ball()  # gravity does not reach a ball at rest
         self._arena.set_mutator_config(mutators)
         self._rules = rules
+        self._latest: tuple[Track, np.ndarray] | None = None
 
     def roll(
         self, track: Track, start: int, ticks: int, lead: float, drives: Sequence[Drive | None], skip: int = 0
@@ -126,16 +127,17 @@ class RolloutArena:
         """
         # Fresh cars: used ones carry what is hidden from the window before.
         self._cars = place_cars(self._arena, *self._line_up) if self._cars else []
-        moments = _followed(track, start, lead)
+        moments = followed_moments(track, start, lead)
         times = track.times[moments]
         apart = np.maximum(np.round(np.diff(times)), 1).astype(int).tolist()
         pieces = zip(times.tolist(), [*apart, ticks], strict=True)
         ends = np.concatenate([time + np.arange(1, length + 1) for time, length in pieces])
-        changes = _changes(drives[: len(self._cars)], int(track.rows[start]), ends)
+        changes = control_changes(drives[: len(self._cars)], int(track.rows[start]), ends)
         run = _Run(RuledArena(self._arena, self._cars, self._rules, BALL in self.bodies), changes)
         states = [self._begin(track, moments[0], place) for place in range(len(self.bodies))]
-        for moment, length in zip(moments[1:], apart, strict=True):
-            run.advance(length)
+        needed = needs_rules(apart, presses_of(changes)) if self._rules else [False] * len(apart)
+        for moment, length, ruled in zip(moments[1:], apart, needed, strict=True):
+            run.advance(length, ruled)
             states = [self._set(track, moment, place) for place in range(len(self.bodies))]
         jumped = np.array([isinstance(one, rsim.CarState) and _has_jumped(one) for one in states])
         values = np.empty((ticks + 1 - skip, len(self.bodies), BODY_SIZE))
@@ -174,7 +176,7 @@ class RolloutArena:
     def _set(self, track: Track, moment: int, place: int) -> rsim.BallState | rsim.CarState:
         """Put a body where the track is at a moment; what the track does not say stays."""
         owner = self._owner(place)
-        values = track.values[moment, place].tolist()
+        values = self._values_of(track)[moment, place].tolist()
         state = owner.get_state()
         velocity, spin, turn = values[VELOCITY], values[SPIN], values[ROTATION]
         if isinstance(state, rsim.CarState):
@@ -183,15 +185,23 @@ class RolloutArena:
                 velocity = _settled(velocity, state.vel.as_tuple(), turn[2::3])
         elif self._homing:
             self._aim(state, int(track.rows[moment]), velocity)
-        if "velocity_cut" in self._rules:  # digits that were not printed
-            velocity = nearest_cut(np.array(velocity), 100).tolist()
-            spin = nearest_cut(np.array(spin), 10000).tolist()
         state.pos = rsim.Vec(*values[POSITION])
         state.vel = rsim.Vec(*velocity)
         state.ang_vel = rsim.Vec(*spin)
         state.rot_mat = rsim.RotMat(*turn[0::3], *turn[1::3], *turn[2::3])
         owner.set_state(state)
         return state
+
+    def _values_of(self, track: Track) -> np.ndarray:
+        """Return a track's values; velocities with the digits that the game has and did not print."""
+        if "velocity_cut" not in self._rules:
+            return track.values
+        if self._latest is None or self._latest[0] is not track:
+            values = track.values.copy()
+            values[..., VELOCITY] = nearest_cut(values[..., VELOCITY], 100)
+            values[..., SPIN] = nearest_cut(values[..., SPIN], 10000)
+            self._latest = track, values
+        return self._latest[1]
 
     def _aim(self, ball: rsim.BallState, row: int, velocity: Sequence[float]) -> None:
         """Have Heatseeker's ball aim at the goal that it flies to, which recordings do not say.
@@ -219,8 +229,8 @@ class _Run:
         self._changes = iter(sorted(changes.items()))
         self._next = next(self._changes, None)
 
-    def advance(self, ticks: int) -> None:
-        """Go on by some ticks, in as few steps as changes of controls allow."""
+    def advance(self, ticks: int, ruled: bool = True) -> None:
+        """Go on by some ticks, in as few steps as changes of controls allow; by rules or RocketSim alone."""
         end = self._tick + ticks
         while self._tick < end:
             if self._next is not None and self._next[0] == self._tick:
@@ -228,37 +238,11 @@ class _Run:
                     self._arena.cars[car].set_controls(controls)
                 self._next = next(self._changes, None)
             until = end if self._next is None else min(end, self._next[0])
-            self._arena.step(until - self._tick)
+            if ruled:
+                self._arena.step(until - self._tick)
+            else:
+                self._arena.step_without_rules(until - self._tick)
             self._tick = until
-
-
-def _followed(track: Track, start: int, lead: float) -> list[int]:
-    """Return the moments before a window that the simulation is set to, and its start.
-
-    The last two as they come, so that the simulation is primed; before that now and then is enough.
-    """
-    first = int(np.searchsorted(track.times, track.times[start] - lead - 0.01))
-    first = max(min(first, start - 1), 0)
-    moments, times = [first], track.times[first:start].tolist()
-    for moment in range(first + 1, start - 1):
-        if times[moment - first] - times[moments[-1] - first] > _EVERY - 0.01:
-            moments.append(moment)
-    return [*moments, *range(max(start - 1, first + 1), start + 1)] if start else [start]
-
-
-def _changes(
-    drives: Sequence[Drive | None], row: int, ends: np.ndarray
-) -> dict[int, list[tuple[int, rsim.CarControls]]]:
-    """Return which cars get new controls before which of the ticks that end at `ends`."""
-    changes: dict[int, list[tuple[int, rsim.CarControls]]] = {}
-    for car, drive in enumerate(drives):
-        if drive is None:
-            continue
-        rows = drive.during(row, ends)
-        new = np.flatnonzero((rows[1:] != rows[:-1]).any(1)) + 1
-        for tick in (0, *new.tolist()):
-            changes.setdefault(tick, []).append((car, control_of(rows[tick].tolist())))
-    return changes
 
 
 def _settled(recorded: list[float], simulated: Sequence[float], up: Sequence[float]) -> list[float]:
