@@ -24,9 +24,9 @@ import numpy as np
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.part_times import PartTimes
 from training.runs.stopping import ENDING
-from training.selfplay.matches import SelfPlayMatches
+from training.selfplay.mixed_matches import MixedMatches
 from training.selfplay.policy_rows import unpack
-from training.selfplay.sides import cars_of_sides, learned_cars, snapshot_sides
+from training.selfplay.sides import learned_cars, snapshot_cars
 from training.settings import TrainingSettings
 from training.shared import Layout, SharedArrays, rollout_layout
 from training.usable_cores import count_usable_cores
@@ -206,19 +206,16 @@ class _Collector:
         self._rows = {
             key: arrays[key][index] for key in rollout_layout(settings, 1, policy) if key != "policies"
         }
-        self._env = SelfPlayMatches(settings)
-        self._snapshot = cars_of_sides(snapshot_sides(settings), settings)
+        self._env = MixedMatches(settings, policy.obs_size)
+        self._snapshot = snapshot_cars(settings)
         self._learned = learned_cars(settings)
-        self._obs = np.empty(0, np.float32)  # (matches, cars, size), after a restart
+        self._obs = np.empty(0, np.float32)  # (cars, size) of all matches, after a restart
         self._returns = np.zeros(self._learned.shape)  # of the episodes under way
         self.seconds: dict[str, float] = {}
 
     def restart(self, seed: int) -> None:
         """Begin new episodes in all matches."""
         self._obs = self._env.reset(int(seed))
-        expected = (*self._learned.shape, self._shape.obs_size)
-        if self._obs.shape != expected:
-            raise ValueError(f"observations have shape {self._obs.shape}, expected {expected}")
         self._returns[:] = 0
 
     def collect(self, argument: tuple[tuple[int, ...], int]) -> tuple[dict[str, float], dict[str, float]]:
@@ -232,12 +229,12 @@ class _Collector:
         for step in range(steps):
             rows["obs"][step] = obs
             clock.begin()
-            # The policy decides for all seats: one matrix product is cheaper than picking its seats out.
-            actions = policy.act(obs)
+            # The policy decides for all cars: one matrix product is cheaper than picking its cars out.
+            actions = policy.act(obs[None])[0]
             if self._snapshot.any():
                 actions[self._snapshot] = snapshot.act(obs[self._snapshot][None])[0]
             clock.end("inference")
-            self._env.times = parts if step in timed else None
+            self._env.time_parts(parts if step in timed else None)
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
             clock.end("step")
             rows["actions"][step], rows["rewards"][step] = actions, rewards
@@ -246,7 +243,7 @@ class _Collector:
             ended = terminated | truncated
             if ended.any():
                 rows["final_obs"][step, ended] = final_obs
-                learning = ended[:, None] & self._learned
+                learning = ended & self._learned
                 counts["episode_reward"] += float(self._returns[learning].sum())
                 counts["finished_cars"] += int(learning.sum())
                 self._returns[ended] = 0

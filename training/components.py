@@ -36,8 +36,9 @@ __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
 
 def obs(settings: TrainingSettings) -> ComponentSpec:
-    """Return what a car sees; for teams of changing size give `zero_padding`."""
-    return ComponentSpec.of(RelativeObs, zero_padding=None)
+    """Return what a car sees; with several team sizes it has room for the largest team."""
+    most = max(map(max, settings.sizes))
+    return ComponentSpec.of(RelativeObs, zero_padding=None if len(settings.sizes) == 1 else most)
 
 
 def parser(settings: TrainingSettings) -> ComponentSpec:

@@ -16,6 +16,7 @@ from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, com
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
 from training.settings import SettingsError, TrainingSettings, hitbox_number
 
@@ -27,7 +28,9 @@ class Task:
     """The task that a run trains.
 
     Args:
-        settings: Of the run.
+        settings: Of the run; where it has several team sizes, of one of them: what `reward`, `conditions` and
+            `mutator` are given.
+        whole: Settings of the run, which name observation and parser; None where `settings` are.
 
     Attributes:
         name: Of the module or the function.
@@ -37,8 +40,8 @@ class Task:
         SettingsError: It cannot be imported, or lacks a function.
     """
 
-    def __init__(self, settings: TrainingSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
+        self._settings, self._whole = settings, whole or settings
         self.name = settings.env or settings.components
         self.module = self.name.partition(":")[0]
         self._module: Any = None
@@ -54,7 +57,7 @@ class Task:
         """Return what a policy folder calls observation and parser by: arguments of `save_policy`."""
         if self._module is None:
             return {"env": self.name}
-        return {"obs": self._module.obs(self._settings), "parser": self._module.parser(self._settings)}
+        return {"obs": self._module.obs(self._whole), "parser": self._module.parser(self._whole)}
 
     def modules(self) -> list[str]:
         """Return the names of its own module and of those that its policy folders name, without `TRUSTED`."""
@@ -113,6 +116,11 @@ class Task:
     def check(self) -> None:
         """Make everything once; where there is an environment, begin a match. Raises what that raises."""
         if self._module is None:
+            if len(self._settings.sizes) > 1:
+                raise SettingsError(
+                    f"team_sizes is {toml_value(self._settings.team_sizes)}, and the matches of {self.name} "
+                    "have one size: expected that, or `components` in place of env"
+                )
             self._vector_env(1).reset(0)
         elif not hasattr(self._module, "make_env"):
             self.components()

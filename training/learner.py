@@ -26,6 +26,7 @@ from training.selfplay.rivals import Rival
 from training.selfplay.sides import learned_cars, rival_sides
 from training.selfplay.snapshots import Snapshots
 from training.settings import SettingsError, TrainingSettings, hitbox_number
+from training.team_sizes import as_lists, name_sizes
 from training.usable_cores import count_usable_cores
 
 PART: Final = 2048
@@ -64,7 +65,7 @@ class PPOLearner:
         policy, critic: The networks.
         parameters: Of both.
         optimizer: Of both.
-        learned: `(matches, cars)` bool, the seats of each collector that are learned from.
+        learned: `(cars,)` bool, those of each collector that are learned from; cars of all matches.
         modules: Names of those that the settings and the policy name.
         steps: Agent steps learned from.
         scale: Of observations, where they are normalised.
@@ -99,7 +100,8 @@ class PPOLearner:
         self.learned = learned_cars(settings)
         self.modules = self._task.modules()
         if settings.rival:  # can it be played?
-            Rival(settings, self._task, rival_sides(settings))
+            for one in settings.by_size():
+                Rival(one, self._task, rival_sides(one))
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)
         self.snapshots = Snapshots(settings.snapshots, self.packed())
@@ -225,7 +227,7 @@ class PPOLearner:
     def _settings(self) -> dict[str, Any]:
         """Return the settings as TOML has them: tuples as lists."""
         every = asdict(self.settings)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in every.items()}
+        return {name: as_lists(value) for name, value in every.items()}
 
     def _save_policy(self, folder: Path) -> None:
         settings = self.settings
@@ -237,7 +239,7 @@ class PPOLearner:
             folder,
             self.policy.arrays(),
             distribution=self.shape.distribution,
-            team_sizes=[settings.team_sizes],
+            team_sizes=settings.sizes,
             **self._task.named(),
             tick_skip=settings.tick_skip,
             # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act.
@@ -252,13 +254,13 @@ class PPOLearner:
 
     def about(self, collectors: int) -> str:
         """Say in a line what learns from what."""
-        settings, (blue, orange) = self.settings, self.settings.team_sizes
+        settings = self.settings
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
         alone = (
             f"; only the critic learns up to step {settings.critic_alone:,}" if settings.start_from else ""
         )
         return (
-            f"{blue}v{orange} of {self._task.name}: {self.shape.obs_size} numbers, "
+            f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {collectors} collectors of "
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
             f"{self._threads} threads{alone}"
@@ -309,7 +311,7 @@ def _fingerprint(settings: TrainingSettings, task: Task) -> Fingerprint:
     try:
         task.check()
         parts = task.obs_and_parser()
-        built = fingerprint(parts, (settings.team_sizes,), hitbox_number(settings))
+        built = fingerprint(parts, settings.sizes, hitbox_number(settings))
     except SettingsError:
         raise
     except (Exception, SystemExit) as error:  # whatever one's own components may raise

@@ -2,8 +2,8 @@
 
     policies -> collectors play -> rollouts -> batch: values, advantages -> minibatches -> policies
 
-Shapes in comments: K collectors, T steps, M matches, C cars, L seats that are learned from, S numbers of an
-observation; B = K * T * L agent steps of a batch.
+Shapes in comments: K collectors, T steps, C cars of all matches, L of them that are learned from, S numbers
+of an observation; B = K * T * L agent steps of a batch.
 """
 
 import time
@@ -20,6 +20,7 @@ from training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from training.returns import advantages
 from training.runs.iteration_times import IterationTimes
 from training.runs.run import Iteration, Summary, run
+from training.selfplay.sides import name_car
 from training.settings import TrainingSettings
 
 
@@ -120,12 +121,12 @@ def batch_of(learner: PPOLearner, rollouts: Any) -> Batch:
         Diverged: A reward or an advantage is not finite.
     """
     settings, learned = learner.settings, learner.learned
-    _check_rewards(rollouts["rewards"])
+    _check_rewards(settings, rollouts["rewards"])
     seen = rollouts["obs"][:, :, learned]  # (K, T + 1, L, S) float32
     rewards = rollouts["rewards"][:, :, learned]  # (K, T, L) float32
-    cut = rollouts["truncated"][..., None] & learned  # (K, T, M, C) bool
+    cut = rollouts["truncated"] & learned  # (K, T, C) bool
     truncated = cut[:, :, learned]  # (K, T, L) bool
-    terminated = (rollouts["terminated"][..., None] & learned)[:, :, learned]  # (K, T, L) bool
+    terminated = rollouts["terminated"][:, :, learned]  # (K, T, L) bool
     shown = learner.shown(seen).flatten(0, 2)  # (K * (T + 1) * L, S) float32
     numbers = np.arange(len(shown)).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
     rows = learner.tensor(numbers.reshape(-1))  # (B,) int64
@@ -243,12 +244,12 @@ def losses(
     return -torch.minimum(ratios * gains, clipped * gains), 0.5 * (values - returns).square()
 
 
-def _check_rewards(rewards: np.ndarray) -> None:
-    """Raise Diverged unless all of `(K, T, M, C)` are finite."""
+def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
+    """Raise Diverged unless all of `(K, T, C)` are finite."""
     wrong = np.argwhere(~np.isfinite(rewards))
     if len(wrong):
-        collector, step, match, car = (int(i) for i in wrong[0])
+        collector, step, car = (int(i) for i in wrong[0])
         raise Diverged(
-            f"the reward of car {car} in match {match} of collector {collector} is "
-            f"{rewards[collector, step, match, car]} at step {step} of the rollout, expected a finite number"
+            f"the reward of {name_car(settings, car)} of collector {collector} is "
+            f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
         )

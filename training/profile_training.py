@@ -117,7 +117,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
                 steps += done.steps
         about = learner.about(engine.count)
         collectors = engine.count
-    decisions = settings.rollout_steps * settings.matches * settings.cars
+    decisions = settings.rollout_steps * settings.cars_of_collector
     return TrainingProfile(
         about, iterations, collectors, count_usable_cores(), steps / iterations, decisions, mean_times(every)
     )

@@ -1,7 +1,6 @@
 """The settings of a training run: every key with its type, its limits and its meaning."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,22 +8,20 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from rlgym_bridge.game import HITBOX_NAMES
-from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
-from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
+from training.settings_tables import check_own, check_physics, shorten_text
+from training.team_sizes import count_matches, parse_team_sizes
 
 MOST_NUMBER = 1e30
-_SHOWN = 200  # letters of a value in a message
 _ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
 Positive = Annotated[int, Meta(ge=1, le=VAST)]
 Ticks = Annotated[int, Meta(ge=0, le=MOST_TICKS)]
-TeamSize = Annotated[int, Meta(ge=0, le=4)]
 Number = Annotated[float, Meta(ge=-MOST_NUMBER, le=MOST_NUMBER)]
 NotNegative = Annotated[float, Meta(ge=0, le=MOST_NUMBER)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -64,7 +61,13 @@ class TrainingSettings:
         Count, about("agent steps, the first of a run with start_from, from which only the critic learns")
     ] = 300_000
 
-    team_sizes: Annotated[tuple[TeamSize, TeamSize], about("cars of blue and of orange")] = (1, 1)
+    team_sizes: Annotated[
+        tuple[Any, ...],
+        about(
+            "cars of blue and of orange; or several sizes with their shares of the matches: "
+            "[[1, 1, 0.7], [2, 2, 0.3]]"
+        ),
+    ] = (1, 1)
     tick_skip: Annotated[
         int, Meta(ge=1, le=MOST_TICKS), about("game ticks that an action lasts (120 a second)")
     ] = 8
@@ -186,37 +189,53 @@ class TrainingSettings:
             )
         if not self.out or "\0" in self.out:
             raise SettingsError(f"out is {self.out!r}, expected the name of a folder")
-        if not sum(self.team_sizes):
-            raise SettingsError("team_sizes is [0, 0], expected one car at least")
         low, high = self.action_delay
         if low > high:
             raise SettingsError(f"action_delay is [{low}, {high}], expected the lowest first")
-        if (self.snapshot_share or self.rival_share) and not all(self.team_sizes):
+        if len(self.sizes) > 1 and 0 in self._matches_by_size():
+            raise SettingsError(
+                f"matches is {self.matches}, of which a share in team_sizes gives none; expected more "
+                "matches, or a larger share"
+            )
+        if (self.snapshot_share or self.rival_share) and not all(map(all, self.sizes)):
             raise SettingsError(
                 f"snapshot_share is {self.snapshot_share}, rival_share {self.rival_share} and team_sizes "
-                f"{list(self.team_sizes)}: without opponents they have nobody to play; set both to 0"
+                f"{toml_value(self.team_sizes)}: without opponents they have nobody to play; set both to 0"
             )
 
     @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Cars of blue and of orange in matches of each team size."""
+        mixed = isinstance(self.team_sizes[0], tuple)
+        return tuple(size[:2] for size in self.team_sizes) if mixed else (self.team_sizes[:2],)
+
+    @property
     def cars(self) -> int:
-        """Cars of a match."""
-        return sum(self.team_sizes)
+        """Cars of a match; of several team sizes those of the largest."""
+        return max(map(sum, self.sizes))
+
+    @property
+    def cars_of_collector(self) -> int:
+        """Cars of all matches of a collector."""
+        return sum(one.matches * one.cars for one in self.by_size())
+
+    def by_size(self) -> "list[TrainingSettings]":
+        """Return settings for the matches of each team size alone: `team_sizes` and `matches` are theirs."""
+        if len(self.sizes) == 1:
+            return [self]
+        return [
+            dataclasses.replace(self, team_sizes=size, matches=count)
+            for size, count in zip(self.sizes, self._matches_by_size(), strict=True)
+        ]
+
+    def _matches_by_size(self) -> list[int]:
+        """Return how many matches of a collector have each of several team sizes."""
+        return count_matches([size[2] for size in self.team_sizes], self.matches)
 
 
 def hitbox_number(settings: TrainingSettings) -> int:
     """Return the number of the cars' hitbox in `game.HITBOX_NAMES`."""
     return HITBOX_NAMES.index(settings.hitbox)
-
-
-def _physics(table: object) -> dict[str, Any]:
-    """Return the table [physics] with all that its constants leave out, and rules that are not the default.
-
-    Raises:
-        ValueError: A constant or a rule is not as it should be.
-    """
-    found: dict[str, Any] = {name: one._asdict() for name, one in parse_physics(table).items()}
-    rules = parse_rules(rules_in(table))
-    return {RULES_KEY: describe_rules(rules)} | found if rules != DEFAULT else found
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
@@ -233,44 +252,25 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
         hint = "" if near is None else f"; the nearest is {near}"
         if isinstance(value, dict):
             raise SettingsError(
-                f"[{_short(name)}] is a table{hint}; settings stand outside of tables, your own in [my], "
-                "constants of the physics in [physics]"
+                f"[{shorten_text(name)}] is a table{hint}; settings stand outside of tables, your own in "
+                "[my], constants of the physics in [physics]"
             )
         raise SettingsError(
-            f"{_short(name)} = {_short(toml_value(value))} is no setting{hint} (all keys: "
+            f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
             "training/config.toml; those of your own components go into a table [my])"
         )
     given = dict(values)
-    if "physics" in given:
-        try:
-            given["physics"] = _physics(given["physics"])
-        except ValueError as error:
-            raise SettingsError(str(error)) from error
-    if isinstance(given.get("my"), dict):
-        _check_own(given["my"])
+    try:
+        if "physics" in given:
+            given["physics"] = check_physics(given["physics"])
+        if "team_sizes" in given:
+            given["team_sizes"] = parse_team_sizes(given["team_sizes"])
+        if isinstance(given.get("my"), dict):
+            check_own(given["my"])
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
     checked = check_values(
         given, TrainingSettings, lambda name, problem: SettingsError(f"{name} {problem}"),
-        lambda value: _short(toml_value(value)),
+        lambda value: shorten_text(toml_value(value)),
     )  # fmt: skip
     return TrainingSettings(**checked)
-
-
-def _check_own(table: Mapping[str, Any]) -> None:
-    """Make sure that a policy folder can record the table [my]."""
-    for name, value in table.items():
-        items = value if isinstance(value, list) else [value]
-        if not all(isinstance(item, bool | int | str) or _is_finite(item) for item in items):
-            raise SettingsError(
-                f"{_short(name)} in [my] is {_short(repr(value))}, expected a finite number, a "
-                "text, or a list of them"
-            )
-
-
-def _is_finite(value: Any) -> bool:
-    """Tell whether a value is a number that JSON can hold."""
-    return isinstance(value, float) and math.isfinite(value)
-
-
-def _short(text: str) -> str:
-    """Return a text of a user's file for a message, cut where it is long."""
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -76,21 +76,21 @@ def rollout_layout(settings: TrainingSettings, collectors: int, policy: PolicySh
         collectors: Processes; each writes its own row of the leading axis.
         policy: Shape of the policies.
     """
-    steps = (collectors, settings.rollout_steps, settings.matches)
-    seats = (*steps, settings.cars)
+    steps, every = (collectors, settings.rollout_steps), settings.cars_of_collector
+    cars = (*steps, every)  # of all matches, one after another
     action, dtype = policy.action
     return {
         # Row 0 is the policy that learns, the others are snapshots.
         "policies": ((1 + settings.snapshots, policy.numbers), "float32"),
         # One step more than the rest: what the next rollout begins with.
         "obs": (
-            (collectors, settings.rollout_steps + 1, settings.matches, settings.cars, policy.obs_size),
+            (collectors, settings.rollout_steps + 1, every, policy.obs_size),
             "float32",
         ),
-        "actions": ((*seats, *action), dtype),
-        "rewards": (seats, "float32"),
-        "terminated": (steps, "bool"),
-        "truncated": (steps, "bool"),
+        "actions": ((*cars, *action), dtype),
+        "rewards": (cars, "float32"),
+        "terminated": (cars, "bool"),
+        "truncated": (cars, "bool"),
         # Written only where an episode was truncated.
-        "final_obs": ((*seats, policy.obs_size), "float32"),
+        "final_obs": ((*cars, policy.obs_size), "float32"),
     }

@@ -67,7 +67,7 @@ def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], h
         raise ValueError(
             "there is no observation builder; a policy that reads the state alone needs no folder"
         )
-    rows, labels, names = [], [], []
+    rows, labels, names, sizes = [], [], [], {}
     for blue, orange in team_sizes:
         states = probe_states(blue, orange, hitbox)
         for i, obs in enumerate(_observations(components, states)):
@@ -75,15 +75,28 @@ def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], h
                 labels.append(f"{blue} against {orange}, probe state {i}, car {car}")
                 rows.append(_readable(obs[0, car], labels[-1]))
                 names.append(_names(builder, blue, orange, car, len(rows[-1])))
+                sizes[blue, orange] = len(rows[-1])
     if len({len(row) for row in rows}) > 1:
-        sizes = ", ".join(f"{len(row)} ({label})" for row, label in zip(rows, labels, strict=True))
-        raise ValueError(
-            f"observation sizes differ: {sizes}; pad them, or save one policy for each team size"
-        )
+        raise ValueError(_explain_sizes(builder, sizes))
     calls = _begin(components, states[0])
     space = _space_of(calls)
     controls = [_probe_controls(calls, action) for action in _probe_actions(*space)]
     return Fingerprint(rows, labels, names, controls, space)
+
+
+def _explain_sizes(builder: Any, sizes: Mapping[tuple[int, int], int]) -> str:
+    """Say that observations differ in size from match to match, and what to set."""
+    matches = ", ".join(f"{size} in {blue}v{orange}" for (blue, orange), size in sizes.items())
+    most = max(map(max, sizes))
+    pad = (
+        f"set zero_padding = {most}"
+        if hasattr(builder, "zero_padding")
+        else f"pad them to {most} cars a team"
+    )
+    return (
+        f"observation sizes differ: {type(builder).__name__} gives {matches}; {pad}, or train and save one "
+        "policy for each team size"
+    )
 
 
 def action_space(space: Any) -> tuple[str, tuple[int, ...]]:

@@ -24,6 +24,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
+from rlgym_bridge.user_input.toml_text import toml_value
 from training.collector import CollectorDied
 from training.learner import Diverged, PPOLearner
 from training.returns import RunningScale
@@ -57,6 +58,11 @@ def main(
             runners have died.
         Diverged: As `run` raises it.
     """
+    if len(settings.sizes) > 1:
+        raise SettingsError(
+            f"team_sizes is {toml_value(settings.team_sizes)}, and --engine rllib trains one size; expected "
+            "one, or --engine local"
+        )
     return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet)
 
 

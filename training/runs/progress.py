@@ -117,7 +117,9 @@ class Progress:
             "seconds": now - self._began,
             "steps_per_second": new / (now - self._last),
             "touches_per_car_minute": _share(counts.get("touches", 0.0), minutes),
-            "goals_per_minute": _share(counts.get("goals", 0.0), minutes / self._settings.cars),
+            "goals_per_minute": _share(
+                counts.get("goals", 0.0), counts.get("game_minutes", minutes / self._settings.cars)
+            ),
             "episode_reward": _share(counts["episode_reward"], counts["finished_cars"]),
             "episodes": counts.get("episodes", 0.0),
             "rival_goal_share": _share(

@@ -15,6 +15,7 @@ from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
 from training.environment import Task
 from training.settings import SettingsError, TrainingSettings
+from training.team_sizes import as_lists
 
 STATE_FILE: Final = "training.pt"
 STATE: Final = (
@@ -50,9 +51,9 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     found = differences(manifest, built, task.obs_and_parser())
     before, now = state["settings"], asdict(settings)
     found += [
-        f"{name} was {before.get(name)} and is {list(now[name])} now"
+        f"{name} was {before.get(name)} and is {as_lists(now[name])} now"
         for name in ("policy_layers", "critic_layers", "team_sizes")
-        if list(before.get(name, ())) != list(now[name])
+        if list(before.get(name, ())) != as_lists(now[name])
     ]
     found += [
         f"{name} was {before.get(name)} and is {now[name]} now"

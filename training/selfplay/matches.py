@@ -20,7 +20,9 @@ class SelfPlayMatches:
     """A `VectorEnv` in which the rival plays its seats.
 
     Args:
-        settings: Of the run.
+        settings: Of the run; where it has several team sizes, of one of them, see
+            `TrainingSettings.by_size`.
+        whole: Settings of the run, which name observation and parser; None where `settings` are.
 
     Attributes:
         agents: Names of the cars.
@@ -32,8 +34,8 @@ class SelfPlayMatches:
         SettingsError: The rival does not fit.
     """
 
-    def __init__(self, settings: TrainingSettings) -> None:
-        task = Task(settings)
+    def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
+        task = Task(settings, whole)
         self._sides = {"snapshot": snapshot_sides(settings), "rival": rival_sides(settings)}
         self._rival: Rival | None = None
         if self._sides["rival"].any():

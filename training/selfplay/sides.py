@@ -1,12 +1,13 @@
 """Assign the cars of a collector's matches to the policy, its older versions and a rival.
 
 The first matches have a snapshot on one side, the next ones the rival; in all others the policy plays itself.
-All collectors are alike.
+All collectors are alike. Of several team sizes each has its own share of such matches.
 """
 
 import numpy as np
 
 from training.settings import TrainingSettings
+from training.team_sizes import name_sizes
 
 
 def snapshot_sides(settings: TrainingSettings) -> np.ndarray:
@@ -26,9 +27,27 @@ def cars_of_sides(sides: np.ndarray, settings: TrainingSettings) -> np.ndarray:
     return cars
 
 
+def snapshot_cars(settings: TrainingSettings) -> np.ndarray:
+    """Return the cars that a snapshot plays, `(cars,)` bool: of all matches, one after another."""
+    return np.concatenate([cars_of_sides(snapshot_sides(one), one).ravel() for one in settings.by_size()])
+
+
 def learned_cars(settings: TrainingSettings) -> np.ndarray:
-    """Return the cars that are learned from, `(matches, cars)` bool: those of the policy in training."""
-    return ~cars_of_sides(snapshot_sides(settings) + rival_sides(settings), settings)
+    """Return the cars that are learned from, `(cars,)` bool: the policy's in training, of all matches."""
+    opponents = (cars_of_sides(snapshot_sides(one) + rival_sides(one), one) for one in settings.by_size())
+    learned: np.ndarray = ~np.concatenate([cars.ravel() for cars in opponents])
+    return learned
+
+
+def name_car(settings: TrainingSettings, number: int) -> str:
+    """Say which car of a collector a number means, where all cars stand one after another."""
+    for one in settings.by_size():
+        if number < one.matches * one.cars:
+            match, car = divmod(number, one.cars)
+            of = "" if one is settings else f" of {name_sizes(one.sizes)}"
+            return f"car {car} in match {match}{of}"
+        number -= one.matches * one.cars
+    raise IndexError(number)
 
 
 def _count(settings: TrainingSettings, share: float) -> int:

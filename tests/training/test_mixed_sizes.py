@@ -1,0 +1,136 @@
+"""Several team sizes in one run: who plays what, what a step gives, and what is refused."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.policy.load_player import load_player
+from tests.support.policy_folders import make_module
+from tests.support.training_runs import SMALL
+from training.evaluate import evaluate
+from training.learner import PPOLearner
+from training.ppo import main
+from training.runs.checkpoints import Checkpoints
+from training.selfplay.mixed_matches import MixedMatches
+from training.selfplay.sides import learned_cars, name_car, snapshot_cars
+from training.settings import SettingsError, TrainingSettings, check_settings
+from training.settings_file import settings_as_toml
+
+MIXED = [[1, 1, 0.5], [2, 2, 0.25], [3, 3, 0.25]]
+REAL = {"components": "training.components", "matches": 4, "rollout_steps": 16}
+
+
+def settings(**changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"team_sizes": MIXED} | changes)
+
+
+def test_matches_are_divided_by_shares() -> None:
+    sizes = settings(matches=9).by_size()
+    assert [(one.team_sizes, one.matches) for one in sizes] == [((1, 1), 5), ((2, 2), 2), ((3, 3), 2)]
+    equal = settings(team_sizes=[[1, 1], [2, 2], [3, 3]], matches=8)
+    assert [one.matches for one in equal.by_size()] == [3, 3, 2]
+    assert equal.cars == 6 and equal.cars_of_collector == 6 + 12 + 12
+
+
+def test_settings_with_several_sizes_are_printed_and_read_again() -> None:
+    assert "team_sizes = [[1, 1, 0.5], [2, 2, 0.25], [3, 3, 0.25]]" in settings_as_toml(settings())
+    assert settings(team_sizes=settings().team_sizes) == settings()
+    assert settings(team_sizes=[[2, 2]]).team_sizes == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[1, 1, 0.5], [2, 2, 0.6]], r"whose shares are 1.1 together, expected 1"),
+        ([[1, 1, 0.5], [2, 2]], r"expected two whole numbers from 0 to 4, .* or several sizes"),
+        ([[1, 1], [1, 1]], r"expected \[1, 1\] in it once"),
+        ([[1, 1], [0, 0]], r"expected one car at least in each size"),
+        ([[1, 1], [5, 5]], r"\[5, 5\]\], expected two whole numbers"),
+        ([[1, 1, 1.0], [2, 2, 0]], r"expected shares above 0"),
+        ([[1, 1, "half"], [2, 2, 0.5]], r"expected shares above 0"),
+        ([], r"team_sizes is \[\], expected two"),
+        (3, r"team_sizes is 3, expected two"),
+        ([[1, 1, 0.99], [2, 2, 0.01]], r"matches is 8, of which a share in team_sizes gives none"),
+        ([[1, 1], [2, 0]], r"without opponents they have nobody to play"),
+    ],
+)
+def test_sizes_that_cannot_be_are_named(value: Any, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        settings(team_sizes=value)
+
+
+def test_snapshots_and_rival_play_their_share_of_each_size() -> None:
+    mixed = settings(matches=16, snapshot_share=0.25, rival="chaser", rival_share=0.25)
+    cars = np.split(snapshot_cars(mixed), [8 * 2, 8 * 2 + 4 * 4])
+    assert [int(some.sum()) for some in cars] == [2, 2, 3]
+    assert learned_cars(mixed).sum() == 16 + 16 + 24 - 2 * (2 + 2 + 3)
+    assert name_car(mixed, 8 * 2 + 4 * 4 + 7) == "car 1 in match 1 of 3v3"
+    assert name_car(settings(team_sizes=[2, 2]), 7) == "car 3 in match 1"
+
+
+def test_cars_of_all_sizes_stand_one_after_another() -> None:
+    mixed = settings(**REAL, snapshot_share=0.0, no_touch_seconds=0.2)
+    size = PPOLearner(mixed).shape.obs_size
+    matches = MixedMatches(mixed, size)
+    obs, cars = matches.reset(0), 2 * 2 + 4 + 6
+    assert obs.shape == (cars, size)
+    ends = 0
+    for _ in range(4):
+        step = matches.step(np.zeros(cars, int))
+        assert step.obs.shape == (cars, size) and step.rewards.shape == (cars,)
+        assert len(step.final_obs) == (step.terminated | step.truncated).sum()
+        for match in np.split(step.truncated, np.cumsum([2, 2, 4])):
+            assert len(set(match.tolist())) == 1  # a match ends for all of its cars
+        ends += len(step.final_obs)
+    assert ends >= cars
+    with pytest.raises(ValueError, match=r"observations have shape \(2, 2, .*expected \(2, 2, 5\)"):
+        MixedMatches(mixed, 5).reset(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("zero_padding=None", r"DefaultObs gives 92 in 1v1, .*172 in 3v3; set zero_padding = 3"),
+        ("zero_padding=2", r"has 3 cars and DefaultObs has room for 2 \(zero_padding\)"),
+    ],
+)
+def test_an_observation_without_room_is_named(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = (
+        "from training.components import *\nfrom rlgym_bridge import ComponentSpec, DefaultObs\n"
+        f"def obs(settings): return ComponentSpec.of(DefaultObs, {text})\n"
+    )
+    make_module(tmp_path, monkeypatch, "narrow", module)
+    with pytest.raises(SettingsError, match=message):
+        PPOLearner(settings(components="narrow"))
+
+
+def test_a_policy_of_several_sizes_plays_each_of_them(tmp_path: Path) -> None:
+    mixed = settings(**REAL, out=str(tmp_path))
+    folder = PPOLearner(mixed).save(Checkpoints(tmp_path, 1))
+    player = load_player(folder)
+    assert player.team_sizes == ((1, 1), (2, 2), (3, 3))
+    with pytest.raises(SettingsError, match=r"team_sizes was \[\[1, 1, 0.5\].* and is \[1, 1\] now"):
+        PPOLearner(settings(**REAL, team_sizes=[1, 1])).load(folder)
+    assert PPOLearner(mixed).load(folder) == {}
+
+
+@pytest.mark.slow
+def test_a_resumed_run_of_several_sizes_is_the_same_bit_for_bit(tmp_path: Path) -> None:
+    batch = 16 * 14
+    changes = REAL | {"steps": 6 * batch, "checkpoint_every": 3 * batch, "snapshot_share": 0.0}
+    changes |= {"normalise_obs": True, "kickoff_share": 0.5, "no_touch_seconds": 1.0}
+    whole = main(settings(**changes, out=str(tmp_path / "whole")), quiet=True).checkpoint
+    halfway = whole.with_name(str(3 * batch))
+    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
+    resumed = main(settings(**changes, out=str(tmp_path / "resumed")), resume=True, quiet=True).checkpoint
+    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    for size in (1, 2, 3):
+        found = evaluate(str(whole), "chaser", 2, seconds=2.0, team_size=size, processes=1)
+        assert found.team_size == size
+    with pytest.raises(ValueError, match="was trained for 1v1, 2v2, 3v3, expected 4v4"):
+        evaluate(str(whole), "chaser", 2, seconds=2.0, team_size=4)

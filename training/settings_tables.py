@@ -1,0 +1,44 @@
+"""Check the tables of settings: `[physics]`, and `[my]`, which is the user's own."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
+from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
+
+
+def check_physics(table: object) -> dict[str, Any]:
+    """Return the table [physics] with all that its constants leave out, and rules that are not the default.
+
+    Raises:
+        ValueError: A constant or a rule is not as it should be.
+    """
+    found: dict[str, Any] = {name: one._asdict() for name, one in parse_physics(table).items()}
+    rules = parse_rules(rules_in(table))
+    return {RULES_KEY: describe_rules(rules)} | found if rules != DEFAULT else found
+
+
+def check_own(table: Mapping[str, Any]) -> None:
+    """Make sure that a policy folder can record the table [my].
+
+    Raises:
+        ValueError: A value is one that JSON cannot hold.
+    """
+    for name, value in table.items():
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, bool | int | str) or _is_finite(item) for item in items):
+            raise ValueError(
+                f"{shorten_text(name)} in [my] is {shorten_text(repr(value))}, expected a finite number, a "
+                "text, or a list of them"
+            )
+
+
+def shorten_text(text: str, most: int = 200) -> str:
+    """Return a text of a user's file for a message, cut where it is long."""
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def _is_finite(value: Any) -> bool:
+    """Tell whether a value is a number that JSON can hold."""
+    return isinstance(value, float) and math.isfinite(value)
