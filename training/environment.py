@@ -18,7 +18,7 @@ from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
-from training.settings import SettingsError, TrainingSettings, hitbox_number
+from training.settings import SettingsError, TrainingSettings, hitbox_numbers
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """What a module has to have; a function `make_env(settings, matches)` takes the place of the last three."""
@@ -137,7 +137,7 @@ class Task:
             action_delay=settings.action_delay,
             delay_noise=settings.action_delay_noise,
             own_delays=own_delays,
-            hitbox=hitbox_number(settings),
+            hitbox=hitbox_numbers(settings),
             constants=parse_physics(settings.physics),
             rules=rules_in(settings.physics),
             also_reads=reads,

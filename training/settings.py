@@ -89,7 +89,12 @@ class TrainingSettings:
             "ticks from a packet to the first tick its answer drives, in matches to come; for the bot alone"
         ),
     ] = 0
-    hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars")] = "octane"
+    hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars, and of the bot in matches")] = "octane"
+    hitboxes: Annotated[
+        tuple[Annotated[str, one_of(*HITBOX_NAMES)], ...],
+        about('of which each car\'s is drawn for each episode, or "all"; []: hitbox alone'),
+        expecting(f'"all", or a list of {", ".join(HITBOX_NAMES)}'),
+    ] = ()
 
     collectors: Annotated[Count, about("processes that play; 0: one for each core")] = 0
     matches: Annotated[Positive, about("matches that each of them plays at once")] = 128
@@ -197,6 +202,11 @@ class TrainingSettings:
                 f"matches is {self.matches}, of which a share in team_sizes gives none; expected more "
                 "matches, or a larger share"
             )
+        if self.hitboxes and self.hitbox not in self.hitboxes:
+            raise SettingsError(
+                f'hitbox is "{self.hitbox}", which the bot has in matches, and hitboxes '
+                f"{toml_value(self.hitboxes)}: expected it among them"
+            )
         if (self.snapshot_share or self.rival_share) and not all(map(all, self.sizes)):
             raise SettingsError(
                 f"snapshot_share is {self.snapshot_share}, rival_share {self.rival_share} and team_sizes "
@@ -238,6 +248,11 @@ def hitbox_number(settings: TrainingSettings) -> int:
     return HITBOX_NAMES.index(settings.hitbox)
 
 
+def hitbox_numbers(settings: TrainingSettings) -> tuple[int, ...]:
+    """Return the numbers of the hitboxes that cars of training have, in `game.HITBOX_NAMES`."""
+    return tuple(map(HITBOX_NAMES.index, settings.hitboxes or (settings.hitbox,)))
+
+
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     """Return settings from values as TOML gives them.
 
@@ -267,6 +282,8 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             given["team_sizes"] = parse_team_sizes(given["team_sizes"])
         if isinstance(given.get("my"), dict):
             check_own(given["my"])
+        if given.get("hitboxes") == "all":
+            given["hitboxes"] = HITBOX_NAMES
     except ValueError as error:
         raise SettingsError(str(error)) from error
     checked = check_values(

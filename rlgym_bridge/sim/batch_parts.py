@@ -13,6 +13,7 @@ from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
 from rlgym_bridge.state import MatchState
 
 Judgement = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -30,14 +31,14 @@ class BatchParts:
         components: All with a batch form.
         team_sizes: Cars of blue and orange.
         tick_skip: Not used: rows in batches name their ticks.
-        hitbox: Of all cars.
+        hitboxes: Of which each car's is drawn for each episode.
 
     Attributes:
         reads: What the components read of a state.
     """
 
     def __init__(
-        self, components: Components, team_sizes: tuple[int, int], tick_skip: int, hitbox: int
+        self, components: Components, team_sizes: tuple[int, int], tick_skip: int, hitboxes: Sequence[int]
     ) -> None:
         if components.state_mutator is None:
             raise ValueError("components have no state_mutator, expected one that begins an episode")
@@ -46,14 +47,15 @@ class BatchParts:
         self._parser: Any = components.parser
         self._reward: Any = components.reward_fn
         self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
-        self._sizes, self._hitbox = team_sizes, hitbox
+        self._sizes, self._hitboxes = team_sizes, hitboxes
         # Rows and new episodes come from actions and chance alone.
         readers = (components.obs_builder, components.reward_fn, *self._conditions)
         self.reads = joined_reads(part for part in readers if part is not None)
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
         """Return states that begin episodes in some matches, `(n,)` int."""
-        state = blank_state(*self._sizes, len(matches), self._hitbox)
+        state = blank_state(*self._sizes, len(matches))
+        state.car_hitbox[:] = draw_hitboxes(self._hitboxes, state.car_hitbox.shape, random)
         self._mutator.apply_batch(state, random)
         derive(state)
         return state

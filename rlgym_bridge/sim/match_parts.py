@@ -17,6 +17,7 @@ from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.batch_parts import Judgement
+from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
 from rlgym_bridge.state import MatchState
 
 
@@ -27,7 +28,7 @@ class MatchParts:
         components: Of each match.
         team_sizes: Cars of blue and orange; what the mutators make has to agree.
         tick_skip: Ticks that a single row `(8,)` is held.
-        hitbox: Number of every car's hitbox, set before the mutator runs.
+        hitboxes: Of which each car's is drawn for each episode, before the mutator runs.
 
     Attributes:
         reads: None: they may read everything.
@@ -36,12 +37,16 @@ class MatchParts:
     reads = None
 
     def __init__(
-        self, components: Sequence[Components], team_sizes: tuple[int, int], tick_skip: int, hitbox: int
+        self,
+        components: Sequence[Components],
+        team_sizes: tuple[int, int],
+        tick_skip: int,
+        hitboxes: Sequence[int],
     ) -> None:
         if any(parts.state_mutator is None for parts in components):
             raise ValueError("components have no state_mutator, expected one that begins an episode")
         self._calls = [ComponentCalls(parts) for parts in components]
-        self._sizes, self._tick_skip, self._hitbox = team_sizes, tick_skip, hitbox
+        self._sizes, self._tick_skip, self._hitboxes = team_sizes, tick_skip, hitboxes
         self._base = RocketSimEngine[Any]().create_base_state
 
     def new_states(self, matches: np.ndarray, random: np.random.Generator) -> MatchState:
@@ -62,12 +67,13 @@ class MatchParts:
             assert mutator is not None  # checked by the constructor
             if isinstance(mutator, BatchMutator) and foreign_part(mutator) is None:
                 # Ours fills the cars that there are; RLGym's base state has none.
-                state = blank_state(*self._sizes, 1, self._hitbox)
+                state = blank_state(*self._sizes, 1)
+                state.car_hitbox[:] = draw_hitboxes(self._hitboxes, state.car_hitbox.shape, random)
                 mutator.apply_batch(state, random)
                 derive(state)
             else:
                 mutator.apply(game, calls.shared_info)
-                state = self._checked(game, type(mutator).__name__)
+                state = self._checked(game, type(mutator).__name__, random)
             made.append(state.buffer)
         return MatchState(*self._sizes, len(made), np.concatenate(made))
 
@@ -148,19 +154,23 @@ class MatchParts:
             raise ValueError("components have no obs_builder, expected one")
         return observations
 
-    def _checked(self, game: GameState[Any], mutator: str) -> MatchState:
-        """Return what a foreign mutator made, with the hitbox of the setting.
+    def _checked(self, game: GameState[Any], mutator: str, random: np.random.Generator) -> MatchState:
+        """Return what a foreign mutator made, with hitboxes of the setting.
 
         Raises:
             ValueError: Cars have another hitbox, or the teams other sizes.
         """
-        for car in game.cars.values():
-            if car.hitbox_type not in (0, self._hitbox):
+        drawn = draw_hitboxes(self._hitboxes, (1, len(game.cars)), random)[0].tolist()
+        for car, hitbox in zip(game.cars.values(), drawn, strict=True):
+            if car.hitbox_type not in (0, *self._hitboxes):
+                setting = "hitbox" if len(self._hitboxes) == 1 else "hitboxes"
                 raise ValueError(
                     f"{mutator} made a car with the hitbox {HITBOXES[int(car.hitbox_type)].name}, expected "
-                    f"{HITBOXES[self._hitbox].name} (the setting hitbox)"
+                    f"{' or '.join(HITBOXES[number].name for number in sorted(set(self._hitboxes)))} "
+                    f"(the setting {setting})"
                 )
-            car.hitbox_type = self._hitbox
+            if car.hitbox_type == 0:  # the mutator left it as it was
+                car.hitbox_type = hitbox
         state = from_rlgym(game)
         sizes = (state.layout.blue, state.layout.orange)
         if sizes != self._sizes:

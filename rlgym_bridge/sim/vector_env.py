@@ -8,7 +8,7 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +63,8 @@ class VectorEnv:
         delay_noise: Ticks, standard deviation of a decision's delay around its episode's; it is 0 at least.
         own_delays: `(matches, cars)` int, ticks of cars whose actions have a delay of their own, without
             noise; -1 for all others.
-        hitbox: Of all cars, `game.HITBOXES`.
+        hitbox: Of all cars, a number of `game.HITBOXES`; or several, of which each car's is drawn for each
+            episode, every entry as likely as any other.
         constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
             own where they are not named.
         rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none.
@@ -94,13 +95,13 @@ class VectorEnv:
         action_delay: int | tuple[int, int] = 1,
         delay_noise: float = 0.0,
         own_delays: np.ndarray | None = None,
-        hitbox: int = 0,
+        hitbox: int | Sequence[int] = 0,
         constants: Mapping[str, Spread] | None = None,
         rules: str = "default",
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
-        sizes, delays = check_settings(
+        sizes, delays, hitboxes = check_settings(
             matches, team_sizes, tick_skip, action_delay, delay_noise, own_delays, hitbox, constants, seed
         )
         if not callable(components):
@@ -113,7 +114,7 @@ class VectorEnv:
             raise ValueError(
                 f"components gave a {type(first).__name__}, expected rlgym_bridge.components.spec.Components"
             )
-        self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitbox)
+        self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitboxes)
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
         self._arenas = Arenas(matches, *sizes, reads=reads, rules=parse_rules(rules))
         self.state, self.cars, self.parser = self._arenas.state, sum(sizes), first.parser
@@ -251,14 +252,14 @@ class VectorEnv:
 
 def _parts_of(
     components: Callable[[], Components], first: Components, matches: int, sizes: tuple[int, int],
-    tick_skip: int, hitbox: int,
+    tick_skip: int, hitboxes: Sequence[int],
 ) -> BatchParts | MatchParts:  # fmt: skip
     """Return one set of components for all matches, or one for each where a component has no batch form."""
     foreign = foreign_parts(first)
     if not foreign:
-        return BatchParts(first, sizes, tick_skip, hitbox)
+        return BatchParts(first, sizes, tick_skip, hitboxes)
     _LOG.warning(
         "%s: no batch form, so components are called match by match, which is about ten times slower",
         ", ".join(foreign),
     )
-    return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitbox)
+    return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitboxes)

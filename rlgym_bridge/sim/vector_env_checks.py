@@ -11,13 +11,13 @@ from rlgym_bridge.physics import Spread
 
 def check_settings(
     matches: int, team_sizes: tuple[int, int], tick_skip: int, action_delay: int | tuple[int, int],
-    delay_noise: float, own_delays: np.ndarray | None, hitbox: int,
+    delay_noise: float, own_delays: np.ndarray | None, hitbox: int | Sequence[int],
     constants: Mapping[str, Spread] | None, seed: int,
-) -> tuple[tuple[int, int], tuple[int, int]]:  # fmt: skip
+) -> tuple[tuple[int, int], tuple[int, int], tuple[int, ...]]:  # fmt: skip
     """Check the settings of the same names that `VectorEnv` was given; `own_delays` is `(matches, cars)`.
 
     Returns:
-        Cars of blue and orange, and the least and most ticks of action delay.
+        Cars of blue and orange, the least and most ticks of action delay, and the hitboxes.
 
     Raises:
         ValueError: A setting is out of range; the message says what it is and what was expected.
@@ -33,9 +33,10 @@ def check_settings(
         raise ValueError(
             f"action_delay is {action_delay!r}, expected ticks, 0 or more; or least and most of them"
         )
-    if not _is_whole(hitbox) or hitbox >= len(HITBOX_NAMES):
+    boxes: Any = tuple(hitbox) if isinstance(hitbox, list | tuple) else (hitbox,)
+    if not boxes or not all(_is_whole(box) and box < len(HITBOX_NAMES) for box in boxes):
         numbers = ", ".join(f"{number} {name}" for number, name in enumerate(HITBOX_NAMES))
-        raise ValueError(f"hitbox is {hitbox!r}, expected the number of one: {numbers}")
+        raise ValueError(f"hitbox is {hitbox!r}, expected the number of one, or a list of them: {numbers}")
     spreads = list(constants.values()) if isinstance(constants, Mapping) else [constants]
     if constants is not None and not all(isinstance(spread, Spread) for spread in spreads):
         raise ValueError(
@@ -54,7 +55,7 @@ def check_settings(
         )
     if not isinstance(delay_noise, int | float | np.number) or not 0 <= delay_noise < np.inf:
         raise ValueError(f"delay_noise is {delay_noise!r}, expected ticks, 0 or more")
-    return (team_sizes[0], team_sizes[1]), (delays[0], delays[1])  # a file gives lists
+    return (team_sizes[0], team_sizes[1]), (delays[0], delays[1]), boxes  # a file gives lists
 
 
 def _is_whole(value: object, least: int = 0) -> bool:
