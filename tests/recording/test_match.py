@@ -41,14 +41,12 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.state import MatchState
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights
 from tests.support.processes import child
-from tests.support.recorded_matches import POLICY, once_a_run, record
-
-MATCH: dict[str, Any] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
+from tests.support.recorded_matches import CHASER_AND_POLICY, POLICY, chaser_and_policy, record
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return once_a_run(tmp_path_factory, "recorded", lambda folder: record(folder / "match.mcap", **MATCH))
+    return chaser_and_policy(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +180,7 @@ def test_equal_matches_give_equal_files_but_for_the_times(
     contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    record(tmp_path / "again.mcap", **MATCH)
+    record(tmp_path / "again.mcap", **CHASER_AND_POLICY)
     again = read_contents(tmp_path / "again.mcap")
     assert again.about == contents.about
     assert list(again.topics) == list(contents.topics)

@@ -9,14 +9,12 @@ from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.recording.mutator import RecordedStateMutator
-from tests.support.recorded_matches import once_a_run, record
+from tests.support.recorded_matches import chaser_and_policy
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return once_a_run(
-        tmp_path_factory, "states", lambda folder: record(folder / "match.mcap", blue="chaser", seconds=3)
-    )
+    return chaser_and_policy(tmp_path_factory)
 
 
 def test_episodes_begin_where_cars_and_ball_were(file: Path) -> None:

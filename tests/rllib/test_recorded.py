@@ -14,7 +14,7 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording, read_mat
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.rllib import applied_of, correct_applied_actions, episodes_from_recording
 from tests.benchmarks.imitation import retimed
-from tests.support.recorded_matches import POLICY, once_a_run, record
+from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
 
 TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 
@@ -22,11 +22,7 @@ TABLE = LookupTableAction().parse_batch(np.arange(90)[None])[0, :, 0]
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> MatchRecording:
     """The shipped policy against itself in a perfect world, long enough for a goal."""
-
-    def make(folder: Path) -> Path:
-        return record(folder / "match.mcap", "--sample", orange=POLICY, seconds=8, seed=9)
-
-    return read_match(once_a_run(tmp_path_factory, "clean", make))
+    return read_match(two_policies(tmp_path_factory))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.support.documentation import ROOT, blocks
 from tests.support.processes import run_to_end
-from tests.support.recorded_matches import record
 
 FEW = "collectors = 1\nmatches = 8\nrollout_steps = 8\nsteps = 300\ncheckpoint_every = 100\n"
 """Settings with which training takes seconds."""
@@ -38,13 +37,13 @@ def files_of_the_pages(folder: Path) -> None:
             (folder / block.file).write_text(block.text, encoding="utf-8")
 
 
-def readers_folder(folder: Path) -> Path:
-    """Make a folder with the bots, a recorded match, and the files of the pages."""
+def readers_folder(folder: Path, match: Path) -> Path:
+    """Make a folder with the bots, a copy of a recorded match, and the files of the pages."""
     shutil.copytree(ROOT / "bot", folder / "bot")
     shutil.copy(ROOT / "rlbot.cfg", folder)
     files_of_the_pages(folder)
     (folder / "dialect.toml").unlink()
-    record(folder / "match.mcap", seconds=5, seed=1)
+    shutil.copy(match, folder / "match.mcap")
     return folder
 
 

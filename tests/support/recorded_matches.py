@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from filelock import FileLock
@@ -12,6 +12,8 @@ from filelock import FileLock
 from rlgym_bridge.cli import main
 
 POLICY: Final = str(Path(__file__).parents[2] / "bot" / "policy")
+CHASER_AND_POLICY: Final[dict[str, Any]] = {"blue": "chaser", "orange": POLICY, "seconds": 6, "seed": 3}
+"""Of `record`: the match that `chaser_and_policy` returns."""
 
 
 def record(
@@ -23,6 +25,22 @@ def record(
     with chdir(file.parent):  # bots log there
         assert main([*match, *ends, *words]) == 0
     return file
+
+
+def two_policies(factory: pytest.TempPathFactory) -> Path:
+    """Return the recording of the shipped policy against itself in a perfect world, with a goal."""
+    return once_a_run(
+        factory,
+        "two policies",
+        lambda folder: record(folder / "match.mcap", "--sample", orange=POLICY, seconds=8, seed=9),
+    )
+
+
+def chaser_and_policy(factory: pytest.TempPathFactory) -> Path:
+    """Return the recording of Chaser against the shipped policy."""
+    return once_a_run(
+        factory, "chaser and policy", lambda folder: record(folder / "match.mcap", **CHASER_AND_POLICY)
+    )
 
 
 def once_a_run(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]) -> Path:

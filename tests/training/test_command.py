@@ -38,11 +38,13 @@ def config(tmp_path: Path, text: str) -> Path:
     return file
 
 
-def test_256_steps_in_the_simulator_leave_a_policy_that_loads(tmp_path: Path) -> None:
+def test_256_steps_in_the_simulator_leave_a_policy_that_loads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = config(tmp_path, "collectors = 1\nmatches = 4\nrollout_steps = 16\nsnapshot_share = 0.5\n")
-    done = run(file, "--steps", 256, "--out", tmp_path / "run", "--json", tmp_path / "summary.json")
-    assert done.returncode == 0, done.stderr
-    assert "agent steps" in done.stderr
+    words = [file, "--steps", 256, "--out", tmp_path / "run", "--json", tmp_path / "summary.json"]
+    assert main([*map(str, words)]) == 0
+    assert "agent steps" in capsys.readouterr().err
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["steps"] >= 256
     assert summary["last"]["touches_per_car_minute"] >= 0
@@ -122,12 +124,12 @@ def test_a_reward_of_nan_ends_with_1_and_keeps_a_checkpoint(tmp_path: Path) -> N
     ],
 )
 def test_bad_input_ends_with_2_and_is_named(
-    text: str, arguments: tuple[str, ...], message: str, tmp_path: Path
+    text: str, arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = run(config(tmp_path, text), *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert main([str(config(tmp_path, text)), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
 
 
 def test_printing_settings_writes_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Matches between policies, their evaluation and ratings."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -74,9 +75,12 @@ def test_the_win_rate_counts_draws_half() -> None:
     assert of_leads([2] * 10).interval == pytest.approx((0.7225, 1.0), abs=1e-3)
 
 
-def test_evaluate_plays_half_of_the_matches_from_each_side(tmp_path: Path) -> None:
+def test_evaluate_plays_half_of_the_matches_from_each_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = folder(tmp_path / "network")
     found = evaluate(network, "chaser", 4, seconds=30)
+    monkeypatch.setattr("training.evaluate._pool", ThreadPoolExecutor)
     back = evaluate("chaser", network, 4, seconds=30)
     assert found.results == back.results[::-1] or found.results[2] == 4
     assert found.matches == 4
@@ -93,22 +97,23 @@ def test_each_side_may_have_a_delay_of_its_own() -> None:
 
 
 def test_the_commands_write_json_and_name_what_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("training.evaluate._pool", ThreadPoolExecutor)  # processes take a second to begin
     network = folder(tmp_path / "run" / "checkpoints" / "100")
     folder(tmp_path / "run" / "checkpoints" / "200", seed=1)
     (tmp_path / "run" / "checkpoints" / "latest").write_text("200\n")
     result = tmp_path / "result.json"
-    assert evaluate_main([network, "chaser", "--matches", "2", "--seconds", "1", "--json", str(result)]) == 0
+    short = ["--matches", "2", "--seconds", "1", "--processes", "1"]
+    assert evaluate_main([network, "chaser", *short, "--json", str(result)]) == 0
     data = json.loads(result.read_text())
     assert {"matches", "win_rate", "interval", "goals"} <= set(data) and data["matches"] == 2
     assert data["action_delay"] == [1, 1]
-    arguments = ["--matches", "2", "--seconds", "1", "--json", str(result)]
-    assert ratings_main([str(tmp_path / "run"), *arguments]) == 0
+    assert ratings_main([str(tmp_path / "run"), *short, "--json", str(result)]) == 0
     assert [row["name"] for row in json.loads(result.read_text())] == ["100", "200", "chaser"]
     for newest in ("run", "run/checkpoints/latest"):
         capsys.readouterr()
-        assert evaluate_main([str(tmp_path / newest), "chaser", "--matches", "2", "--seconds", "1"]) == 0
+        assert evaluate_main([str(tmp_path / newest), "chaser", *short]) == 0
         assert str(Path("run", "checkpoints", "200")) in capsys.readouterr().out
     slow = folder(tmp_path / "slow", repeats=4)
     for arguments, message in (

@@ -14,7 +14,7 @@ from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
-from tests.support.recorded_matches import POLICY, once_a_run, record
+from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
 from training import cloning_data
 from training.behaviour_cloning import imitate
 from training.cloning_data import choose_held_out
@@ -91,6 +91,11 @@ def test_policies_that_differ_are_not_imitated_together(
     assert "parser of" in said and "one policy cannot learn from both" in said and "--bot" in said
 
 
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return two_policies(tmp_path_factory)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -111,24 +116,24 @@ def test_policies_that_differ_are_not_imitated_together(
     ],
 )
 def test_bad_input_is_named(
-    words: list[str], message: str, match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ["--out", str(tmp_path / "out"), "--json", str(tmp_path / "result.json")]
-    assert main([*more, *(word.format(match=match, bot=bot(match, 0)) for word in words)]) == 2
+    assert main([*more, *(word.format(match=clean, bot=bot(clean, 0)) for word in words)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_policy_that_is_there_stays(
-    match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     retimed(tmp_path / "mine", 8)
     before = (tmp_path / "mine" / "policy.json").read_bytes()
-    assert main([str(match), "--out", str(tmp_path / "mine")]) == 2
+    assert main([str(clean), "--out", str(tmp_path / "mine")]) == 2
     assert "holds a policy already" in capsys.readouterr().err
     assert (tmp_path / "mine" / "policy.json").read_bytes() == before
     (tmp_path / "file").touch()
-    assert main([str(match), "--out", str(tmp_path / "file")]) == 2
+    assert main([str(clean), "--out", str(tmp_path / "file")]) == 2
     assert "is a file, expected a folder" in capsys.readouterr().err
 
 

@@ -214,6 +214,7 @@ def test_components_missing_on_a_machine_are_named(
     assert f'components is "{here_alone}", which cannot be imported' in caplog.text
 
 
+@pytest.mark.slow
 def test_more_runners_than_processors_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="collectors is 1000, and the cluster has"):
         main(settings(tmp_path, collectors=1000), quiet=True)

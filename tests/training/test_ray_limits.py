@@ -1,0 +1,20 @@
+"""A Ray cluster with too few processors."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from tests.support.training_runs import SMALL
+from training.rllib import ray_ppo
+from training.settings import SettingsError, check_settings
+
+
+def test_three_runners_for_two_processors_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_ppo, "cluster", lambda address, collectors: nullcontext(2))
+    with pytest.raises(
+        SettingsError, match="collectors is 3, and the cluster has 2 processors, one for each"
+    ):
+        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "collectors": 3}), quiet=True)
