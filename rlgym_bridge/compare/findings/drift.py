@@ -137,6 +137,7 @@ class _Cast:
         self.tracks = scene.tracks(bodies)
         self._stage = RolloutArena(scene.recording, bodies, adjust, scene.rules)
         self._drives = [scene.drive(body) for body in bodies]
+        self._rolled: dict[int, tuple[int, _Rolled]] = {}  # by the row of the start, with its last moment
         if of_itself:
             unsure = _unsure(scene)
             self._real = [scene.drive(body, times=unsure) for body in bodies]
@@ -148,6 +149,13 @@ class _Cast:
             track, start, last = self._simulated(track, start, last, lead)
         ticks = int(np.ceil(track.times[last] - track.times[start])) + _BESIDE
         return _Rolled(track, start, self._stage.roll(track, start, ticks, lead, self._drives))
+
+    def roll_once(self, track: Track, start: int, last: int) -> _Rolled:
+        """Simulate as `roll`, or return what was simulated from this moment, as far or farther."""
+        row = int(track.rows[start])
+        if row not in self._rolled or self._rolled[row][0] < last:
+            self._rolled[row] = last, self.roll(track, start, last)
+        return self._rolled[row][1]
 
     def _simulated(self, track: Track, start: int, last: int, lead: float) -> tuple[Track, int, int]:
         """Return what RocketSim makes of a piece of a track, from `lead` ticks before the window on."""
@@ -217,7 +225,7 @@ def _meet(found: Errors, meets: dict[int, str], together: _Cast, body: int, row:
         ends = targets(track, start)
         wanted = {column: int(ends[column]) for column in meets if ends[column] >= 0}
         if wanted:
-            rolled = together.roll(track, start, max(wanted.values()))
+            rolled = together.roll_once(track, start, max(wanted.values()))
             for column, end in wanted.items():
                 moved = end + rolled.start - start
                 enter(found, column, meets[column], rolled.track, place, rolled.path, rolled.start, moved)
