@@ -110,6 +110,11 @@ class Task:
         """
         settings = self._settings
         if hasattr(self._module, "make_env"):
+            if settings.obs_noise:
+                raise SettingsError(
+                    f"[obs_noise] is set, and {self.name} has a make_env of its own, which it does not "
+                    "reach; expected one of them"
+                )
             return self._module.make_env(settings, settings.matches)
         return self._vector_env(settings.matches, reads, own_delays)
 
@@ -139,6 +144,7 @@ class Task:
             own_delays=own_delays,
             hitbox=hitbox_numbers(settings),
             constants=parse_physics(settings.physics),
+            obs_noise=settings.obs_noise,
             rules=rules_in(settings.physics),
             also_reads=reads,
         )

@@ -10,6 +10,7 @@ from msgspec import Meta
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.sim.state_noise import parse_noise
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
@@ -172,6 +173,10 @@ class TrainingSettings:
         dict[str, Any],
         about("constants drawn for each episode from low to high, multiples of RocketSim's own; and rules"),
     ] = dataclasses.field(default_factory=dict)
+    obs_noise: Annotated[
+        dict[str, float],
+        about("standard deviations of noise that is added to what is observed, in training alone"),
+    ] = dataclasses.field(default_factory=dict)
     my: Annotated[
         dict[str, Own | list[Own]],
         about("for your own components, which read settings.my: numbers, texts, lists of them"),
@@ -268,7 +273,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
         if isinstance(value, dict):
             raise SettingsError(
                 f"[{shorten_text(name)}] is a table{hint}; settings stand outside of tables, your own in "
-                "[my], constants of the physics in [physics]"
+                "[my], constants of the physics in [physics], noise in [obs_noise]"
             )
         raise SettingsError(
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
@@ -278,6 +283,8 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     try:
         if "physics" in given:
             given["physics"] = check_physics(given["physics"])
+        if "obs_noise" in given:
+            given["obs_noise"] = parse_noise(given["obs_noise"])
         if "team_sizes" in given:
             given["team_sizes"] = parse_team_sizes(given["team_sizes"])
         if isinstance(given.get("my"), dict):

@@ -60,8 +60,17 @@ class BatchParts:
         derive(state)
         return state
 
-    def begin(self, state: MatchState, matches: np.ndarray) -> np.ndarray:
-        """Begin episodes in some matches, `(n,)` int, and return observations `(n, cars, size)`."""
+    def begin(self, state: MatchState, matches: np.ndarray, seen: MatchState) -> np.ndarray:
+        """Begin episodes in some matches.
+
+        Args:
+            state: All matches.
+            matches: `(n,)` int, those that begin.
+            seen: What is observed: the state itself, or with noise.
+
+        Returns:
+            `(n, cars, size)` float32 observations.
+        """
         begun = np.zeros(state.matches, bool)
         begun[matches] = True
         for condition in self._conditions:
@@ -69,8 +78,8 @@ class BatchParts:
                 condition.reset_batch(state, begun)
         if len(matches) < state.matches:
             layout = state.layout
-            state = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
-        obs: np.ndarray = self._obs.build_batch(state)
+            seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
+        obs: np.ndarray = self._obs.build_batch(seen)
         return obs
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
@@ -87,9 +96,15 @@ class BatchParts:
             return np.broadcast_to(rows[:, :, :1], (*rows.shape[:2], repeats, 8))
         return rows
 
-    def judge(self, before: MatchState, after: MatchState) -> Judgement:
-        """Observe a step's end, and ask conditions and rewards about it."""
-        obs: np.ndarray = self._obs.build_batch(after)
+    def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> Judgement:
+        """Observe a step's end, and ask conditions and rewards about it.
+
+        Args:
+            before: All matches at the step's beginning.
+            after: And at its end.
+            seen: What is observed of that: the state itself, or with noise.
+        """
+        obs: np.ndarray = self._obs.build_batch(seen)
         terminated, truncated = (
             np.zeros(after.matches, bool) if condition is None else _checked(condition, after)
             for condition in self._conditions

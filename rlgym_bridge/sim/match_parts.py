@@ -77,12 +77,13 @@ class MatchParts:
             made.append(state.buffer)
         return MatchState(*self._sizes, len(made), np.concatenate(made))
 
-    def begin(self, state: MatchState, matches: np.ndarray) -> np.ndarray:
+    def begin(self, state: MatchState, matches: np.ndarray, seen: MatchState) -> np.ndarray:
         """Begin the components' episodes in some matches.
 
         Args:
             state: All matches.
             matches: `(n,)` int, those that begin.
+            seen: The same state: foreign components see no noise.
 
         Returns:
             `(n, cars, size)` float32 observations.
@@ -120,19 +121,20 @@ class MatchParts:
             )
         return np.array(every, np.float32)
 
-    def judge(self, before: MatchState, after: MatchState) -> Judgement:
+    def judge(self, before: MatchState, after: MatchState, seen: MatchState) -> Judgement:
         """Observe a step's end, and ask conditions and rewards about it.
 
         Args:
             before: Not read: foreign components keep what they need.
             after: All matches at the end of the step.
+            seen: The same state: foreign components see no noise.
         """
         agents = list(after.agents)
-        seen, flags = [], np.zeros((2, after.matches), bool)
+        observations, flags = [], np.zeros((2, after.matches), bool)
         rewards = np.zeros((after.matches, len(agents)), np.float32)
         for match, calls in enumerate(self._calls):
             calls.step(_match_of(after, match))
-            seen.append(self._observe(match))
+            observations.append(self._observe(match))
             verdict = calls.judge()
             flags[:, match] = any(verdict.terminated.values()), any(verdict.truncated.values())
             if calls.parts.reward_fn is None:
@@ -146,7 +148,7 @@ class MatchParts:
             rewards[match] = [verdict.rewards[agent] for agent in agents]
             if bad := name_of_bad(calls.parts.reward_fn, rewards[match : match + 1], agents, match):
                 raise ValueError(f"{bad}, expected a finite number")
-        return np.concatenate(seen), flags[0], flags[1], rewards
+        return np.concatenate(observations), flags[0], flags[1], rewards
 
     def _observe(self, match: int) -> np.ndarray:
         observations = self._calls[match].observe()

@@ -21,8 +21,10 @@ from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.sim.vector_env_checks import check_settings, check_whole
+from rlgym_bridge.state import MatchState
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,6 +69,8 @@ class VectorEnv:
             episode, every entry as likely as any other.
         constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
             own where they are not named.
+        obs_noise: Standard deviations of the noise of observations, by the names of
+            `state_noise.NOISY_FIELDS`. Rewards and conditions see the state as it is; so does `state`.
         rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none.
         seed: Of kickoffs, respawns and drawn delays.
         also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
@@ -97,6 +101,7 @@ class VectorEnv:
         own_delays: np.ndarray | None = None,
         hitbox: int | Sequence[int] = 0,
         constants: Mapping[str, Spread] | None = None,
+        obs_noise: Mapping[str, float] | None = None,
         rules: str = "default",
         seed: int = 0,
         also_reads: Collection[str] = (),
@@ -115,6 +120,12 @@ class VectorEnv:
                 f"components gave a {type(first).__name__}, expected rlgym_bridge.components.spec.Components"
             )
         self._parts = _parts_of(components, first, matches, sizes, tick_skip, hitboxes)
+        self._noise = StateNoise(obs_noise or {})
+        if self._noise and isinstance(self._parts, MatchParts):
+            raise ValueError(
+                f"obs_noise is {obs_noise}, expected none where components have no batch form: "
+                f"{', '.join(foreign_parts(first))}"
+            )
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
         self._arenas = Arenas(matches, *sizes, reads=reads, rules=parse_rules(rules))
         self.state, self.cars, self.parser = self._arenas.state, sum(sizes), first.parser
@@ -145,6 +156,7 @@ class VectorEnv:
         if seed is not None or not self._counts:
             seed = self._seed if seed is None else seed
             self._random = np.random.default_rng((seed, 0))
+            self._noise_random = np.random.default_rng((seed, 2))
             self._arenas.seed(seed)
         self._counts = dict.fromkeys(("episodes", "goals", "touches", "car_minutes", "game_minutes"), 0.0)
         return self._begin(np.arange(self.state.matches))
@@ -172,7 +184,7 @@ class VectorEnv:
             times.end("observing")
         self._arenas.step(rows, self._delays_of_cars(), times)
         self._count(rows.shape[2])
-        obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state)
+        obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state, self._seen())
         self._check_obs(obs)
         truncated = truncated & ~terminated
         ended = np.flatnonzero(terminated | truncated)
@@ -213,9 +225,13 @@ class VectorEnv:
         if low != high:
             self._delays[matches] = self._random.integers(low, high + 1, len(numbers))
         self._touches.forget(matches)
-        obs = self._parts.begin(self.state, matches)
+        obs = self._parts.begin(self.state, matches, self._seen())
         self._check_obs(obs, matches)
         return obs
+
+    def _seen(self) -> MatchState:
+        """Return what observations are built from."""
+        return self._noise.seen(self.state, self._noise_random) if self._noise else self.state
 
     def _check_obs(self, obs: np.ndarray, matches: np.ndarray | None = None) -> None:
         """Check that the observations of some matches, or of all, are finite.

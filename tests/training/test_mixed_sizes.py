@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import load_player
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL
@@ -123,12 +124,16 @@ def test_a_policy_of_several_sizes_plays_each_of_them(tmp_path: Path) -> None:
 def test_a_resumed_run_of_several_sizes_is_the_same_bit_for_bit(tmp_path: Path) -> None:
     batch = 16 * 14
     changes = REAL | {"steps": 6 * batch, "checkpoint_every": 3 * batch, "snapshot_share": 0.0}
-    changes |= {"normalise_obs": True, "kickoff_share": 0.5, "no_touch_seconds": 1.0}
+    changes |= {"normalise_obs": True, "kickoff_share": 0.5, "no_touch_seconds": 1.0, "hitboxes": "all"}
+    changes |= {"obs_noise": {"ball_position": 20.0, "car_rotation": 0.02}}
     whole = main(settings(**changes, out=str(tmp_path / "whole")), quiet=True).checkpoint
     halfway = whole.with_name(str(3 * batch))
     shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
     resumed = main(settings(**changes, out=str(tmp_path / "resumed")), resume=True, quiet=True).checkpoint
     assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    recorded = read_files(whole)[0].training["settings"]
+    assert recorded["obs_noise"] == {"ball_position": 20.0, "car_rotation": 0.02}
+    assert recorded["hitboxes"][:2] == ["octane", "dominus"] and recorded["team_sizes"] == MIXED
     for size in (1, 2, 3):
         found = evaluate(str(whole), "chaser", 2, seconds=2.0, team_size=size, processes=1)
         assert found.team_size == size

@@ -57,6 +57,18 @@ def test_rules_are_kept_where_they_are_not_the_default() -> None:
             r"policy_layers is \[256, 0\], expected a list of whole numbers",
         ),
         ("policy_layers", 256, r"policy_layers is 256, expected a list"),
+        (
+            "obs_noise",
+            {"ball_position": -1},
+            r"ball_position in \[obs_noise\] is -1, expected a standard dev",
+        ),
+        (
+            "obs_noise",
+            {"ball_positon": 1},
+            r"ball_positon in \[obs_noise\] is unknown; the nearest is ball_pos",
+        ),
+        ("obs_noise", {"car_rotation": 5}, r"expected a standard deviation, 0 to 1 rad"),
+        ("obs_noise", 3, r"obs_noise is 3, expected a table \[obs_noise\]"),
         ("hitboxes", ["octan"], r'hitboxes is \["octan"\], expected "all", or a list of octane, dominus'),
         ("hitboxes", "dominus", r'hitboxes is "dominus", expected "all", or a list of octane'),
         ("hitboxes", ["dominus"], r'hitbox is "octane", .* and hitboxes \["dominus"\]: expected it among'),
