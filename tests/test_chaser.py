@@ -81,7 +81,7 @@ def turned(state: MatchState) -> MatchState:
     return other
 
 
-@pytest.mark.parametrize("opponent", [DriveAtBall, StandStill])
+@pytest.mark.parametrize("opponent", [DriveAtBall, pytest.param(StandStill, marks=pytest.mark.slow)])
 def test_it_beats_the_simple_bots(opponent: type) -> None:
     assert share_won(opponent, 6) >= SHARE_WON[opponent] - 0.1  # a sample: `slow` has the full 100
 

@@ -5,7 +5,7 @@ from rlgym_bridge.compare.output.simulated_ghosts import ghosts
 from rlgym_bridge.recording.recording import Inputs
 from tests.support.planted_gaps import as_replay, heavier, play, rows_of
 
-SECONDS = 8.0
+SECONDS = 5.0
 
 
 def test_ghosts_of_the_simulator_itself_lie_on_the_bodies():

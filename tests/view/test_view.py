@@ -187,7 +187,7 @@ def test_the_ball_of_the_scene_is_in_the_picture():
 
 
 def test_ghosts_are_wire_frames_with_their_distance(written):
-    recording = play(1, 4.0)
+    recording = play(1, 2.0)
     expected = ghosts(recording)
     file = written(recording, compare=True)
     for column, name in enumerate((*recording.state.agents, "ball")):
@@ -204,7 +204,7 @@ def test_ghosts_are_wire_frames_with_their_distance(written):
 
 
 def test_without_compare_there_are_no_ghosts(written):
-    assert not any("ghosts" in one or "distance" in one for one in written(play(1, 4.0)).entities())
+    assert not any("ghosts" in one or "distance" in one for one in written(play(1, 2.0)).entities())
 
 
 def with_agent(*decisions):
