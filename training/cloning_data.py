@@ -61,6 +61,12 @@ def read_cloning_data(
     episodes = []
     for file in files:
         say(f"reading {file}")
+        if Path(file).suffix == ".replay":
+            raise ValueError(
+                f"{file} is a replay, which holds neither pitch, yaw and roll of its players nor decisions "
+                "to learn: expected a recording of ours (match --record); RecordedStateMutator begins "
+                "episodes in states of replays"
+            )
         episodes += played(read_match(file), bots=bots, allow_modules=allow_modules)
     cars = [car for together in episodes for car in together]
     manifest = _common(cars)

@@ -8,9 +8,12 @@ import numpy as np
 
 from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.game import GOAL_THRESHOLD_Y, PLAYING_PHASES
-from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.recording import TimeBase
+from rlgym_bridge.recording.replays.replay_states import states_of_replay
 from rlgym_bridge.state import CAR_FIELDS, MatchState
 
+_MODE: Final = "Soccar"
 _OWN: Final = ("player_id", "team", "hitbox", "known", "controls", "ball_touches", "bump_victim")
 """Fields of a car that are a match's own: an episode begins with its own cars and nothing pressed."""
 
@@ -28,10 +31,12 @@ _DRAWN: Final = (
 class RecordedStateMutator(BatchMutator):
     """Begins episodes in states of recorded matches, each as likely as any other.
 
-    States in play are taken in which nobody is demolished and the ball is in the field.
+    States in play are taken in which nobody is demolished and the ball is in the field. A replay lacks timers
+    of jumps and of pads: its cars in the air have their dodge, and pads are all there.
 
     Args:
-        files: Recordings of ours (`match --record`), all of the same team sizes.
+        files: Recordings of ours (`match --record`) and replays (`.replay`), all of the same team sizes and
+            of soccar; those of replays are the most frequent ones.
         every: Ticks from one state that is kept to the next.
         seed: Of the generator that RLGym's form draws from.
 
@@ -40,7 +45,9 @@ class RecordedStateMutator(BatchMutator):
 
     Raises:
         OSError, RecordingError: A file cannot be read.
-        ValueError: `files` is no list, or `every` no whole number; team sizes differ, or no state is left.
+        ValueError: `files` is no list, or `every` no whole number; team sizes differ, or no state is left; a
+            match is of another mode, or a replay's cars are not where their velocities take them.
+        ImportError: What replays need is not installed.
     """
 
     def __init__(self, files: Sequence[str | Path], every: int = 12, seed: int | None = None) -> None:
@@ -51,13 +58,18 @@ class RecordedStateMutator(BatchMutator):
             raise ValueError(f"every is {every!r}, expected a whole number of ticks, 1 or more")
         if not files:
             raise ValueError("got 0 files, expected one recording or more")
-        found = [_usable(read_match(file).state, every) for file in files]
+        found = [_states_of(Path(file), every) for file in files]
+        for file, states in zip(files, found, strict=True):
+            if not states.matches:
+                raise ValueError(f"{file}: no state of play to begin in, expected some")
         sizes = {(one.layout.blue, one.layout.orange) for one in found}
         if len(sizes) > 1:
-            raise ValueError(f"recordings have team sizes {sorted(sizes)}, expected the same in all")
+            each = (
+                f"{file} {one.layout.blue}v{one.layout.orange}"
+                for file, one in zip(files, found, strict=True)
+            )
+            raise ValueError(f"recordings have team sizes {', '.join(each)}, expected the same in all")
         rows = np.concatenate([one.buffer for one in found])
-        if not len(rows):
-            raise ValueError(f"{', '.join(map(str, files))}: no state of play to begin in, expected some")
         ((blue, orange),) = sizes
         self.states = MatchState(blue, orange, len(rows), rows)
 
@@ -76,6 +88,20 @@ class RecordedStateMutator(BatchMutator):
         drawn = rng.integers(self.states.matches, size=state.matches)
         for name in _DRAWN:
             getattr(state, name)[:] = getattr(self.states, name)[drawn]
+
+
+def _states_of(file: Path, every: int) -> MatchState:
+    """Return the states of a recording or a replay that are drawn from."""
+    recording = open_recording(file)
+    if recording.mode != _MODE or recording.mutators:
+        odd = recording.mode if recording.mode != _MODE else f"{_MODE} with {', '.join(recording.mutators)}"
+        raise ValueError(
+            f"{file} is a match of {odd}, expected {_MODE} without mutators that change the physics, as in "
+            "training"
+        )
+    if recording.clock is TimeBase.FRAMES:
+        return states_of_replay(recording, every)
+    return _usable(recording.state, every)
 
 
 def _usable(state: MatchState, every: int) -> MatchState:
