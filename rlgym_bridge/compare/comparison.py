@@ -114,7 +114,8 @@ def _doubts(scenes: Sequence[TimedRecording], found: Comparison) -> Doubts:
         clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
         spin=any(map(_spinless, scenes)),
         inputs=any(scene.driven and scene.unseen for scene in scenes),
-        wrong=any(each.kind in ("controls", "frame") for each in found.mechanisms),
+        wrong=any(each.kind in ("controls", "frame") for each in found.mechanisms)
+        or any(one.shown and one.rivals for one in found.missing),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rlgym_bridge.compare.findings.drift import measure_alone
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.sentences import plural, short, told_changes
+from rlgym_bridge.compare.findings.sentences import listed, plural, short, told_changes
 from rlgym_bridge.compare.findings.tolerances import CLOCK_SCALE, LEAST_WINDOWS
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.action_delay import ActionDelay
@@ -219,7 +219,16 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
     """Return the controls that a recording seems to lack, or that explain nothing."""
     gaps = []
     for one in missing:
-        if one.shown:
+        if one.shown and one.rivals:
+            others = f"{listed(one.rivals)} {'explains' if len(one.rivals) == 1 else 'explain'}"
+            gaps.append(Gap(
+                GapVerdict.WRONG, f"{' or '.join(one.rivals)} or a missing {one.control}", one.explained,
+                one.explained, one.far_off, "windows far off",
+                f"the inputs of car {one.car} in {source} do not explain its motion, and the data do not "
+                f"tell why: {others} at least as many of the {one.far_off} windows that are far off as the "
+                f"{one.control} does when it is held ({one.explained}), which is always 0",
+            ))  # fmt: skip
+        elif one.shown:
             whose = f"the {one.control} of car {one.car} in {source}"
             asked = f"{whose} was not recorded" if one.said else f"{whose} is always 0: was it recorded?"
             most = 2 * one.explained > one.far_off

@@ -5,14 +5,16 @@ far off over a short window, the window is simulated again with the control held
 what was off, the control was pressed.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.compare.findings.explanations import explanations_of_controls
 from rlgym_bridge.compare.findings.significance import BLOCK, LEVEL, sign_test
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
+from rlgym_bridge.compare.simulate.altered_drive import AlteredDrive
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
 from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, ROTATION, SPIN, TRIAL, VELOCITY, Drive, Track
 from rlgym_bridge.compare.simulate.window_errors import simulate_end
@@ -30,6 +32,7 @@ _FAR_OFF: Final = 25.0  # uu/s of error (speed, and turning times `_ARM`) from w
 _EXPLAINED: Final = 0.5  # of an error
 _LEAST: Final = 4  # windows that one control has to explain
 _SHARE: Final = 0.15  # of the windows that are far off and in which it does something
+_UNHARMED: Final = 20  # windows that are not far off, and that a change of controls has to leave so
 _STICKS: Final = 5  # controls that go from -1 to 1; the others are 0 or 1
 _JUMP: Final = CONTROL_NAMES.index("jump")
 
@@ -56,6 +59,7 @@ class Missing:
     far_off: int
     windows: int
     doubtful: bool = False
+    rivals: tuple[str, ...] = ()
 
     @property
     def shown(self) -> bool:
@@ -133,6 +137,8 @@ class _Trial:
         present = [control for control in range(len(CONTROL_NAMES)) if control not in absent]
         worse: dict[int, dict[tuple[int, int], list[bool]]] = {control: {} for control in present}  # by block
         shares: list[list[float]] = []  # of each window that is far off, for each absent control
+        far: list[tuple[Track, int, int]] = []
+        near: list[tuple[Track, int, int]] = []
         for number, (track, start, end) in enumerate(self._windows):
             without = self._end(track, start, end, drive)
             off = push_between(track, track.values[end, 0] - without)
@@ -143,9 +149,11 @@ class _Trial:
                     block = self._block(track, start)
                     nearer = bool(np.linalg.norm(off) < np.linalg.norm(off - push))
                     worse[control].setdefault(block, []).append(nearer)
-            if np.linalg.norm(off) < _FAR_OFF:
-                continue
             window = (track, start, end)
+            if np.linalg.norm(off) < _FAR_OFF:
+                near.append(window)
+                continue
+            far.append(window)
             shares.append([self._explains(window, drive, control, without, off) for control in absent])
         explained = explain_one_by_one(np.array(shares).reshape(len(shares), len(absent)) > _EXPLAINED)
         worth = [self._worth(control, worse[control], level) for control in present]
@@ -158,7 +166,44 @@ class _Trial:
             )
             for control, windows in zip(absent, explained, strict=True)
         ]  # fmt: skip
+        if any(one.shown and not one.said for one in missing):
+            counts = self._count_rivals(present, far, thinned(near, _UNHARMED))
+            missing = [
+                replace(one, rivals=tuple(name for name, count in counts.items() if count >= one.explained))
+                if one.shown and not one.said else one
+                for one in missing
+            ]  # fmt: skip
         return missing, worth
+
+    def _count_rivals(
+        self, present: Sequence[int], far: Sequence[tuple[Track, int, int]],
+        near: Sequence[tuple[Track, int, int]],
+    ) -> dict[str, int]:  # fmt: skip
+        """Return how many windows that are far off are explained by other uses of the recorded controls.
+
+        Args:
+            present: Columns of controls that are used.
+            far: Windows that are far off.
+            near: Windows that are not, none of which may be far off by a change that counts.
+        """
+        used = [CONTROL_NAMES[control] for control in present]
+        counts: dict[str, int] = {}
+        for each in explanations_of_controls(self._car, used, 0):
+            if each.unit or not each.name.endswith(("swapped", "inverted", "mirrored axis")):
+                continue
+            drive = AlteredDrive(self._drive, [each.alteration(each.values[0])])
+            if not any(self._distance(window, drive) > _FAR_OFF for window in near):
+                counts[each.name] = sum(
+                    self._distance(window, drive) < (1 - _EXPLAINED) * self._distance(window, self._drive)
+                    for window in far
+                )
+        return counts
+
+    def _distance(self, window: tuple[Track, int, int], drive: Drive) -> float:
+        """Return how far a window is off with inputs, uu/s."""
+        track, start, end = window
+        left = track.values[end, 0] - self._end(track, start, end, drive)
+        return float(np.linalg.norm(push_between(track, left)))
 
     def _block(self, track: Track, start: int) -> tuple[int, int]:
         """Return the stretch and the block of time in which a window begins."""
