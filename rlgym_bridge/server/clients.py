@@ -230,19 +230,15 @@ class Clients:
 
     def _hear(self, client: Client) -> None:
         """Take in the messages that were read from a client, as far as its time in this tick goes."""
-        link, budget = client.link, self._budget_of(client)
+        link, budget = client.link, client.budget if client.cars else self._others
         began = time.perf_counter()
-        end = began + min(budget.left(self._tick), _AT_ONCE_SECONDS)
-        try:
-            if end > began:
-                self._handle_messages(client, end)
-        except WireError as error:
-            _log.error("%s; disconnected", error)
-            self._lose(client, "it sent something undecodable")
-        budget.spend(time.perf_counter() - began)
-        if link.socket not in self._clients:
-            return
-        if link.has_message or budget.left(self._tick) <= 0.0:
+        left = budget.left(self._tick)
+        if left > 0.0:
+            self._handle_messages(client, began + (left if left < _AT_ONCE_SECONDS else _AT_ONCE_SECONDS))
+            left = budget.spend(time.perf_counter() - began)
+            if link.socket not in self._clients:
+                return
+        if left <= 0.0 or link.has_message:
             if not self._resting:
                 self._woken = self._tick
             self._resting[client] = None
@@ -251,21 +247,22 @@ class Clients:
             self._lose(client, "the connection was closed")
 
     def _handle_messages(self, client: Client, end: float) -> None:
+        """Handle messages until none is left, the client is gone, or the clock has passed `end`."""
         link = client.link
-        for message in link.messages():
-            handler = self.handlers.get(type(message))
-            if handler is not None:
-                try:
+        message: object = None
+        try:
+            while (message := link.take_message()) is not None:
+                handler = self.handlers.get(type(message))
+                if handler is not None:
                     handler(client, message)
-                except (
-                    Exception
-                ):  # a mistake of ours costs this client its connection, and nobody else anything
-                    _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
-                    self._lose(client, "its message failed")
-            if link.socket not in self._clients:
-                return  # dismissed by this message: what follows does not count
-            if time.perf_counter() > end:
-                return
+                if time.perf_counter() > end or link.socket not in self._clients:
+                    return  # what follows a goodbye does not count
+        except WireError as error:
+            _log.error("%s; disconnected", error)
+            self._lose(client, "it sent something undecodable")
+        except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
+            _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
+            self._lose(client, "its message failed")
 
     def _lose(self, client: Client, reason: str) -> None:
         if self._clients.pop(client.link.socket, None) is not None:

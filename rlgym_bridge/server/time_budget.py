@@ -32,6 +32,7 @@ class TimeBudget:
             self._tick = tick
         return self._seconds - self._spent
 
-    def spend(self, seconds: float) -> None:
-        """Take note of time that was taken in the tick of the latest `left`."""
+    def spend(self, seconds: float) -> float:
+        """Take note of time that was taken in the tick of the latest `left`; return what is left now."""
         self._spent = min(self._spent + seconds, _MOST_DEBT * self._seconds)
+        return self._seconds - self._spent

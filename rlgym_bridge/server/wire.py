@@ -10,7 +10,6 @@ import logging
 import socket
 import sys
 from collections import deque
-from collections.abc import Iterator
 from typing import Final
 
 from rlbot import flat
@@ -102,7 +101,7 @@ class ClientLink:
     """
 
     __slots__ = (
-        "_begun", "_last_message", "_last_payload", "_queue", "_received", "broken", "dropped",
+        "_begun", "_last_message", "_last_payload", "_queue", "_received", "_start", "broken", "dropped",
         "name", "socket",
     )  # fmt: skip
 
@@ -115,6 +114,7 @@ class ClientLink:
         self.dropped = 0
         self.broken = False
         self._received = b""
+        self._start = 0  # of what has not been taken of it
         self._begun = b""  # rest of a message of which the first bytes are already sent
         self._queue: deque[bytes] = deque()
         self._last_payload = b""
@@ -182,34 +182,33 @@ class ClientLink:
             data = b""
         if not data:
             self.broken = True
-        elif self._received:
-            self._received += data
+        elif self._start == len(self._received):
+            self._received, self._start = data, 0
         else:
-            self._received = data
+            self._received, self._start = self._received[self._start :] + data, 0
 
-    def messages(self) -> Iterator[object]:
-        """Yield the complete messages that have been read, oldest first; those not asked for stay.
+    def take_message(self) -> object | None:
+        """Return the oldest message that has been read and not yet taken; None where none is complete.
 
         Raises:
             WireError: Bytes that cannot be decoded: the client is not to be trusted any more.
         """
-        data, start = self._received, 0
-        try:
-            while len(data) - start >= 2:
-                end = start + 2 + (data[start] << 8 | data[start + 1])
-                if end > len(data):
-                    return
-                message = self._decode(data[start + 2 : end])
-                start = end
-                yield message
-        finally:
-            self._received = data[start:]
+        data, start = self._received, self._start
+        left = len(data) - start
+        if left < 2:
+            return None
+        end = start + 2 + (data[start] << 8 | data[start + 1])
+        if end > len(data):
+            return None
+        self._start = end
+        return self._decode(data[start + 2 : end])
 
     @property
     def has_message(self) -> bool:
-        """Tell whether a complete message has been read that nobody has asked for."""
-        data = self._received
-        return len(data) >= 2 and len(data) >= 2 + (data[0] << 8 | data[1])
+        """Tell whether a complete message has been read that nobody has taken."""
+        data, start = self._received, self._start
+        left = len(data) - start
+        return left >= 2 and left >= 2 + (data[start] << 8 | data[start + 1])
 
     def _decode(self, payload: bytes) -> object:
         if payload == self._last_payload and payload:

@@ -25,10 +25,13 @@ class ThrustArena:
 
     def step(self, ticks: int = 1) -> None:
         """Step the arena with the cars' controls."""
-        controls = [car.get_controls() for car in self._cars]
-        if not any(map(lacks_throttle, controls)):
+        for car in self._cars:
+            if lacks_throttle(car.get_controls()):
+                break
+        else:
             self._arena.step(ticks)
             return
+        controls = [car.get_controls() for car in self._cars]
         for _ in range(ticks):
             lifted = lift_throttle(self._cars, [car.get_state() for car in self._cars], controls)
             self._arena.step(1)

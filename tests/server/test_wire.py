@@ -27,7 +27,7 @@ def pair():
 def read(link):
     time.sleep(0.05)
     link.read()
-    return list(link.messages())
+    return list(iter(link.take_message, None))
 
 
 def test_messages_split_anywhere_and_sent_together_arrive_whole():
