@@ -75,10 +75,15 @@ class Clients:
         """Find out anew who gets packets, after a client has come, gone or got ready."""
         self.audience = [client for client in self._clients.values() if client.ready]
 
-    def begin_tick(self) -> None:
-        """Give all clients the time of another tick; without ticks they get it 120 times a second."""
+    def begin_tick(self) -> float:
+        """Give all clients the time of another tick; without ticks they get it 120 times a second.
+
+        Returns:
+            The time now, on `time.perf_counter`'s clock.
+        """
         self._tick += 1
         self._tick_at = time.perf_counter()
+        return self._tick_at
 
     def broadcast(self, data: bytes) -> None:
         """Send a framed message to the audience."""
@@ -218,51 +223,47 @@ class Clients:
         if self._woken != self._tick:
             self._woken = self._tick
             for client in list(self._resting):
-                if self._budget_of(client).left(self._tick) > 0.0:
+                if (client.budget if client.cars else self._others).begin(self._tick) > 0.0:
                     del self._resting[client]
                     self._hear(client)
                     if client not in self._resting and client.link.socket in self._clients:
                         self._watch_as_due(client)
         return min(timeout, max(self._tick_at + TICK_SECONDS - now, 0.0)) if self._resting else timeout
 
-    def _budget_of(self, client: Client) -> TimeBudget:
-        return client.budget if client.cars else self._others
-
     def _hear(self, client: Client) -> None:
         """Take in the messages that were read from a client, as far as its time in this tick goes."""
         link, budget = client.link, client.budget if client.cars else self._others
-        began = time.perf_counter()
-        left = budget.left(self._tick)
-        if left > 0.0:
-            self._handle_messages(client, began + (left if left < _AT_ONCE_SECONDS else _AT_ONCE_SECONDS))
-            left = budget.spend(time.perf_counter() - began)
-            if link.socket not in self._clients:
-                return
-        if left <= 0.0 or link.has_message:
+        left = budget.begin(self._tick)
+        began = now = time.perf_counter()
+        end = began + (left if left < _AT_ONCE_SECONDS else _AT_ONCE_SECONDS)
+        message: object = None
+        try:
+            while link.has_message and now < end:
+                message = link.take_message()
+                handler = self.handlers.get(type(message))
+                if handler is not None:
+                    handler(client, message)
+                now = time.perf_counter()
+                if link.socket not in self._clients:
+                    break  # dismissed by this message: what follows does not count
+        except WireError as error:
+            _log.error("%s; disconnected", error)
+            self._lose(client, "it sent something undecodable")
+            now = time.perf_counter()
+        except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
+            _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
+            self._lose(client, "its message failed")
+            now = time.perf_counter()
+        budget.spent += now - began
+        if link.socket not in self._clients:
+            return
+        if link.has_message or budget.spent >= budget.seconds:
             if not self._resting:
                 self._woken = self._tick
             self._resting[client] = None
             self._watch_as_due(client)
         elif link.broken:
             self._lose(client, "the connection was closed")
-
-    def _handle_messages(self, client: Client, end: float) -> None:
-        """Handle messages until none is left, the client is gone, or the clock has passed `end`."""
-        link = client.link
-        message: object = None
-        try:
-            while (message := link.take_message()) is not None:
-                handler = self.handlers.get(type(message))
-                if handler is not None:
-                    handler(client, message)
-                if time.perf_counter() > end or link.socket not in self._clients:
-                    return  # what follows a goodbye does not count
-        except WireError as error:
-            _log.error("%s; disconnected", error)
-            self._lose(client, "it sent something undecodable")
-        except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
-            _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
-            self._lose(client, "its message failed")
 
     def _lose(self, client: Client, reason: str) -> None:
         if self._clients.pop(client.link.socket, None) is not None:

@@ -136,8 +136,7 @@ class Lobby:
         if any(account.misses and account.ready for account in self.accounts):
             self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
         self.awaited = 0
-        self.clients.begin_tick()
-        now = time.perf_counter()
+        now = self.clients.begin_tick()
         if self._lines is not None:
             if data:
                 self._lines.put(self.clients.audience, data, now)

@@ -10,29 +10,30 @@ class TimeBudget:
 
     What one message takes beyond it is owed to the ticks that follow.
 
-    Args:
+    Attributes:
         seconds: For each tick.
+        spent: Seconds taken in the tick of the latest `begin`; who takes some adds to it.
     """
 
-    __slots__ = ("_seconds", "_spent", "_tick")
+    __slots__ = ("_tick", "seconds", "spent")
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._spent = 0.0
+        """Begin with nothing spent."""
+        self.seconds = seconds
+        self.spent = 0.0
         self._tick = 0
 
-    def left(self, tick: int) -> float:
-        """Return the seconds that are left in a tick; 0 or less where it is spent.
+    def begin(self, tick: int) -> float:
+        """Return the seconds that are left in a tick; 0 or less where all are spent.
 
         Args:
             tick: Number of the tick; never lower than before.
         """
         if tick != self._tick:
-            self._spent = max(0.0, self._spent - self._seconds * (tick - self._tick))
+            if self.spent > _MOST_DEBT * self.seconds:
+                self.spent = _MOST_DEBT * self.seconds
+            self.spent -= self.seconds * (tick - self._tick)
+            if self.spent < 0.0:
+                self.spent = 0.0
             self._tick = tick
-        return self._seconds - self._spent
-
-    def spend(self, seconds: float) -> float:
-        """Take note of time that was taken in the tick of the latest `left`; return what is left now."""
-        self._spent = min(self._spent + seconds, _MOST_DEBT * self._seconds)
-        return self._seconds - self._spent
+        return self.seconds - self.spent

@@ -98,11 +98,12 @@ class ClientLink:
         name: Who it is, for the log.
         dropped: Messages not sent because the client did not read [messages].
         broken: The connection is gone; nothing more can be sent or received.
+        has_message: A complete message has been read that nobody has taken.
     """
 
     __slots__ = (
         "_begun", "_last_message", "_last_payload", "_queue", "_received", "_start", "broken", "dropped",
-        "name", "socket",
+        "has_message", "name", "socket",
     )  # fmt: skip
 
     def __init__(self, connection: socket.socket, name: str) -> None:
@@ -113,6 +114,7 @@ class ClientLink:
         self.name = name
         self.dropped = 0
         self.broken = False
+        self.has_message = False
         self._received = b""
         self._start = 0  # of what has not been taken of it
         self._begun = b""  # rest of a message of which the first bytes are already sent
@@ -182,37 +184,32 @@ class ClientLink:
             data = b""
         if not data:
             self.broken = True
-        elif self._start == len(self._received):
-            self._received, self._start = data, 0
-        else:
-            self._received, self._start = self._received[self._start :] + data, 0
+            return
+        if self._start < len(self._received):
+            data = self._received[self._start :] + data
+        self._received, self._start = data, 0
+        self.has_message = self._is_complete()
 
-    def take_message(self) -> object | None:
-        """Return the oldest message that has been read and not yet taken; None where none is complete.
+    def take_message(self) -> object:
+        """Return the oldest message that has been read and not yet taken; only where `has_message`.
 
         Raises:
             WireError: Bytes that cannot be decoded: the client is not to be trusted any more.
         """
-        data, start = self._received, self._start
-        left = len(data) - start
-        if left < 2:
-            return None
-        end = start + 2 + (data[start] << 8 | data[start + 1])
-        if end > len(data):
-            return None
-        self._start = end
-        return self._decode(data[start + 2 : end])
+        data, start = self._received, self._start + 2
+        self._start = end = start + (data[start - 2] << 8 | data[start - 1])
+        self.has_message = end < len(data) and self._is_complete()
+        payload = data[start:end]
+        if payload == self._last_payload and payload:
+            return self._last_message  # bots repeat their controls, mostly for 8 ticks
+        return self._decode(payload)
 
-    @property
-    def has_message(self) -> bool:
-        """Tell whether a complete message has been read that nobody has taken."""
+    def _is_complete(self) -> bool:
         data, start = self._received, self._start
         left = len(data) - start
         return left >= 2 and left >= 2 + (data[start] << 8 | data[start + 1])
 
     def _decode(self, payload: bytes) -> object:
-        if payload == self._last_payload and payload:
-            return self._last_message  # bots repeat their controls, mostly for 8 ticks
         try:
             message = flat.InterfacePacket.unpack(payload).message
         except flat.InvalidFlatbuffer as error:

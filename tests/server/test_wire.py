@@ -27,7 +27,10 @@ def pair():
 def read(link):
     time.sleep(0.05)
     link.read()
-    return list(iter(link.take_message, None))
+    messages = []
+    while link.has_message:
+        messages.append(link.take_message())
+    return messages
 
 
 def test_messages_split_anywhere_and_sent_together_arrive_whole():
