@@ -13,10 +13,12 @@ from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.referee import Course
 from rlgym_bridge.server.roster import seat_players
 from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.sim.game_rules import ROCKETSIM
 from tests.parity.scenes import Director
 
 MUTATORS = flat.MatchConfiguration(mutators=flat.MutatorSettings())
@@ -53,8 +55,18 @@ def make_match(
     seconds: float = 1e6,
     hitboxes: Sequence[int] = (),
     dialect: Dialect | None = None,
+    rules: frozenset[str] = ROCKETSIM,
 ) -> Match:
-    """Return a match of equal teams without replays, in Octanes where no hitboxes are given."""
+    """Return a match of equal teams without replays, in Octanes where no hitboxes are given.
+
+    Args:
+        team_size: Cars a team.
+        seed: Of kickoff and respawn spots.
+        seconds: Of playing time.
+        hitboxes: Numbers of the cars' hitboxes.
+        dialect: Of the packets.
+        rules: The game's rules to play by; RocketSim alone, as RLGym's engine steps, without any.
+    """
     bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
     players = []
     for slot in range(2 * team_size):
@@ -63,7 +75,8 @@ def make_match(
         players.append(flat.PlayerConfiguration(bot, slot // team_size))
     config = flat.MatchConfiguration(player_configurations=players)
     course = Course(regulation=seconds, skip_replays=True)
-    return Match(seat_players(config).cars, course=course, seed=seed, dialect=dialect)
+    physics = Physics(rules=rules)
+    return Match(seat_players(config).cars, course=course, physics=physics, seed=seed, dialect=dialect)
 
 
 def through_bytes(packet: flat.GamePacket) -> flat.GamePacket:
