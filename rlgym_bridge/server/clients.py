@@ -2,7 +2,6 @@
 
 import errno
 import logging
-import selectors
 import socket
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.fine_waits import wait_finely
+from rlgym_bridge.server.socket_events import SocketEvents
 from rlgym_bridge.server.time_budget import TimeBudget
 from rlgym_bridge.server.wire import ClientLink, WireError, framed
 
@@ -63,8 +62,8 @@ class Clients:
         self._others = TimeBudget(_OTHERS_SECONDS)
         self._tick, self._tick_at, self._woken = 0, 0.0, 0
         self._deaf_until: float | None = None  # when to accept again, where it failed
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(listener, EVENT_READ)
+        self._sockets = SocketEvents()
+        self._sockets.watch(listener, EVENT_READ, listener)
 
     @property
     def everyone(self) -> list[Client]:
@@ -108,19 +107,17 @@ class Clients:
             timeout = self._wake(timeout)
         if self._deaf_until is not None and not self._listen_again(timeout):
             return
-        for key, events in wait_finely(self._selector, timeout):
-            connection: Any = key.fileobj
-            client = self._clients.get(connection)
-            if client is not None:
-                if events & EVENT_READ:
-                    client.link.read()
-                    self._hear(client)
-                if events & EVENT_WRITE:
-                    client.link.flush()
-            elif connection is self.listener:
+        for owner, events in self._sockets.wait(timeout):
+            if owner is self.listener:
                 self._accept()
-            elif connection in self._leaving:
-                self._hear_leaving(connection)
+            elif owner.link.socket not in self._clients:
+                self._hear_leaving(owner.link.socket)
+            else:
+                if events & EVENT_READ:
+                    owner.link.read()
+                    self._hear(owner)
+                if events & EVENT_WRITE:
+                    owner.link.flush()
         if self._leaving:
             self._give_up_leaving()
 
@@ -132,10 +129,10 @@ class Clients:
         link.send(framed(flat.DisconnectSignal()))
         try:
             link.socket.shutdown(socket.SHUT_WR)
-            client.watch(self._selector, EVENT_READ)
+            client.watch(self._sockets, EVENT_READ)
             self._leaving[link.socket] = time.perf_counter() + _FAREWELL_SECONDS
         except OSError:  # it has gone already
-            client.watch(self._selector, 0)
+            client.watch(self._sockets, 0)
             link.close()
         self._gone(client, reason)
 
@@ -153,7 +150,7 @@ class Clients:
         for connection in (*self._clients, *self._leaving):  # they came meanwhile
             connection.close()
         self.listener.close()
-        self._selector.close()
+        self._sockets.close()
 
     def _accept(self) -> None:
         try:
@@ -168,7 +165,7 @@ class Clients:
             return
         try:
             client = Client(ClientLink(connection, f"client {address[0]}:{address[1]}"))
-            client.watch(self._selector, EVENT_READ)
+            client.watch(self._sockets, EVENT_READ)
         except OSError:  # gone again
             connection.close()
             return
@@ -190,16 +187,16 @@ class Clients:
             "no client can be accepted: %s; expected a free handle: close clients, or allow this process "
             "more open files. Trying again in %g s", error, _DEAF_SECONDS,
         )  # fmt: skip
-        self._selector.unregister(self.listener)
+        self._sockets.watch(self.listener, 0, self.listener)
         self._deaf_until = time.perf_counter() + _DEAF_SECONDS
 
     def _listen_again(self, timeout: float) -> bool:
         """Accept again when it is time; False where there was nobody else to wait for, and that is over."""
         assert self._deaf_until is not None
         if time.perf_counter() > self._deaf_until:
-            self._selector.register(self.listener, EVENT_READ)
+            self._sockets.watch(self.listener, EVENT_READ, self.listener)
             self._deaf_until = None
-        elif not self._selector.get_map():  # Windows does not wait for nothing
+        elif not self._sockets:  # Windows does not wait for nothing
             time.sleep(max(timeout, 0.0))
             return False
         return True
@@ -213,7 +210,7 @@ class Clients:
 
     def _watch_as_due(self, client: Client) -> None:
         read = 0 if client in self._resting else EVENT_READ
-        client.watch(self._selector, read | (EVENT_WRITE if client in self._slow else 0))
+        client.watch(self._sockets, read | (EVENT_WRITE if client in self._slow else 0))
 
     def _wake(self, timeout: float) -> float:
         """Hear those who rested until this tick; return how long to wait at most."""
@@ -267,7 +264,7 @@ class Clients:
 
     def _lose(self, client: Client, reason: str) -> None:
         if self._clients.pop(client.link.socket, None) is not None:
-            client.watch(self._selector, 0)
+            client.watch(self._sockets, 0)
             client.link.close()
             self._gone(client, reason)
 
@@ -278,6 +275,8 @@ class Clients:
         self.on_gone(client, reason)
 
     def _hear_leaving(self, connection: socket.socket) -> None:
+        if connection not in self._leaving:
+            return  # it was lost since it had something to say
         try:
             gone = not connection.recv(65536)
         except (BlockingIOError, InterruptedError):
@@ -294,5 +293,5 @@ class Clients:
 
     def _forget_leaving(self, connection: socket.socket) -> None:
         del self._leaving[connection]
-        self._selector.unregister(connection)
+        self._sockets.watch(connection, 0, None)
         connection.close()

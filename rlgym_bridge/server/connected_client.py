@@ -1,11 +1,11 @@
 """One connected client, as the server knows it."""
 
-import selectors
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.server.socket_events import SocketEvents
 from rlgym_bridge.server.time_budget import TimeBudget
 from rlgym_bridge.server.wire import ClientLink
 
@@ -26,7 +26,6 @@ class Client:
         informed: It has been sent the match configuration.
         warned_of: What has been said in the log about it, once and no more.
         budget: Of the server's time, while it drives cars.
-        events: What the selector watches it for; 0 for nothing.
     """
 
     link: ClientLink
@@ -38,19 +37,12 @@ class Client:
     informed: bool = False
     warned_of: set[str] = field(default_factory=set)
     budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
-    events: int = 0
 
     def sit(self, seats: Sequence[AgentSeat]) -> None:
         """Give the client these seats and no others."""
         self.seats = tuple(seats)
         self.cars = frozenset(seat.index for seat in seats if seat.team != SCRIPT_TEAM)
 
-    def watch(self, selector: selectors.BaseSelector, events: int) -> None:
-        """Have a selector watch the connection for some events and no others; 0 for none."""
-        before, self.events = self.events, events
-        if events and before:
-            selector.modify(self.link.socket, events)
-        elif events:
-            selector.register(self.link.socket, events)
-        elif before:
-            selector.unregister(self.link.socket)
+    def watch(self, sockets: SocketEvents, events: int) -> None:
+        """Have the connection watched for some events and no others; 0 for none."""
+        sockets.watch(self.link.socket, events, self)

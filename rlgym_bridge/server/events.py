@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import RocketSim as rsim
 
@@ -31,6 +32,9 @@ class TickEvents:
     pads: list[int] = field(default_factory=list)
 
 
+_NONE: Final = TickEvents()  # of every tick in which nothing happens; nobody changes it
+
+
 class EventRecorder:
     """Fills in the events of the present tick.
 
@@ -48,7 +52,7 @@ class EventRecorder:
             arena: The arena.
             credits: Listen for shots, saves and assists too, which RocketSim refuses in some modes.
         """
-        self.events = TickEvents()
+        self.events = _NONE
         self._slots: dict[int, int] = {}
         pads = arena.get_boost_pads()
         self._pads = {pad.get_pos().as_tuple(): number for number, pad in enumerate(pads)}
@@ -68,30 +72,36 @@ class EventRecorder:
 
     def clear(self) -> None:
         """Begin a tick."""
-        self.events = TickEvents()
+        self.events = _NONE
+
+    def _happening(self) -> TickEvents:
+        """Return the events of this tick, to add one."""
+        if self.events is _NONE:
+            self.events = TickEvents()
+        return self.events
 
     def _on_touch(self, car: rsim.Car, **_: object) -> None:
-        self.events.touches.append(self._slots[car.id])
+        self._happening().touches.append(self._slots[car.id])
 
     def _on_goal(self, team: int, **_: object) -> None:
-        self.events.goal_for = team
+        self._happening().goal_for = team
 
     def _on_shot(self, shooter: rsim.Car, **_: object) -> None:
-        self.events.shots.append(self._slots[shooter.id])
+        self._happening().shots.append(self._slots[shooter.id])
 
     def _on_save(self, saver: rsim.Car, **_: object) -> None:
-        self.events.saves.append(self._slots[saver.id])
+        self._happening().saves.append(self._slots[saver.id])
 
     def _on_credited_goal(self, passer: rsim.Car | None, **_: object) -> None:
         if passer is not None:
-            self.events.assists.append(self._slots[passer.id])
+            self._happening().assists.append(self._slots[passer.id])
 
     def _on_bump(self, bumper: rsim.Car, is_demo: bool, **_: object) -> None:
         if not is_demo:
-            self.events.bumps.append(self._slots[bumper.id])
+            self._happening().bumps.append(self._slots[bumper.id])
 
     def _on_demolition(self, bumper: rsim.Car, **_: object) -> None:
-        self.events.demolitions.append(self._slots[bumper.id])
+        self._happening().demolitions.append(self._slots[bumper.id])
 
     def _on_pickup(self, boost_pad: rsim.BoostPad, **_: object) -> None:
-        self.events.pads.append(self._pads[boost_pad.get_pos().as_tuple()])
+        self._happening().pads.append(self._pads[boost_pad.get_pos().as_tuple()])

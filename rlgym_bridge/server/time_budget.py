@@ -15,12 +15,13 @@ class TimeBudget:
         spent: Seconds taken in the tick of the latest `begin`; who takes some adds to it.
     """
 
-    __slots__ = ("_tick", "seconds", "spent")
+    __slots__ = ("_most_debt", "_tick", "seconds", "spent")
 
     def __init__(self, seconds: float) -> None:
         """Begin with nothing spent."""
         self.seconds = seconds
         self.spent = 0.0
+        self._most_debt = _MOST_DEBT * seconds
         self._tick = 0
 
     def begin(self, tick: int) -> float:
@@ -29,11 +30,11 @@ class TimeBudget:
         Args:
             tick: Number of the tick; never lower than before.
         """
+        spent = self.spent
         if tick != self._tick:
-            if self.spent > _MOST_DEBT * self.seconds:
-                self.spent = _MOST_DEBT * self.seconds
-            self.spent -= self.seconds * (tick - self._tick)
-            if self.spent < 0.0:
-                self.spent = 0.0
+            if spent > self._most_debt:
+                spent = self._most_debt
+            spent -= self.seconds * (tick - self._tick)
             self._tick = tick
-        return self.seconds - self.spent
+            self.spent = spent = spent if spent > 0.0 else 0.0
+        return self.seconds - spent

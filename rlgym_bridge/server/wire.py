@@ -188,7 +188,7 @@ class ClientLink:
         if self._start < len(self._received):
             data = self._received[self._start :] + data
         self._received, self._start = data, 0
-        self.has_message = self._is_complete()
+        self.has_message = len(data) >= 2 and len(data) >= 2 + (data[0] << 8 | data[1])
 
     def take_message(self) -> object:
         """Return the oldest message that has been read and not yet taken; only where `has_message`.
@@ -198,16 +198,15 @@ class ClientLink:
         """
         data, start = self._received, self._start + 2
         self._start = end = start + (data[start - 2] << 8 | data[start - 1])
-        self.has_message = end < len(data) and self._is_complete()
+        if end == len(data):
+            self.has_message = False
+        else:
+            left = len(data) - end
+            self.has_message = left >= 2 and left >= 2 + (data[end] << 8 | data[end + 1])
         payload = data[start:end]
         if payload == self._last_payload and payload:
             return self._last_message  # bots repeat their controls, mostly for 8 ticks
         return self._decode(payload)
-
-    def _is_complete(self) -> bool:
-        data, start = self._received, self._start
-        left = len(data) - start
-        return left >= 2 and left >= 2 + (data[start] << 8 | data[start + 1])
 
     def _decode(self, payload: bytes) -> object:
         try:
