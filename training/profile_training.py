@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from training.learner import OLDER, PPOLearner
@@ -10,8 +10,6 @@ from training.ppo import Local
 from training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
 from training.settings import SettingsError, TrainingSettings
 from training.usable_cores import count_usable_cores
-
-_WAITING: Final = "waiting for the learner and each other"
 
 
 @dataclass(frozen=True)
@@ -60,28 +58,31 @@ class TrainingProfile:
         """Return the lines of a table."""
         times = self.times
         mean = "mean of a collector" if self.collectors > 1 else "the collector"
-        collector = [(COLLECTOR_PARTS[name], seconds) for name, seconds in times.parts.items()]
-        collector.append((_WAITING, times.collector_waiting))
+        # In processor time: what others take of the cores meanwhile says nothing about the part.
+        each = 1e6 * times.cpu / times.working / self.decisions
         learner = [("learning", times.learning), ("waiting for collectors", times.collecting)]
         return [
             self.about,
             f"{self.iterations} iterations of {times.total:.2f} s after one to warm up: "
             f"{self.steps_per_second:,.0f} agent steps/s",
             "",
-            f"{mean:<42}{'s':>8}{'share':>8}{'us a decision':>15}",
-            *(self._line(name, seconds, self.decisions) for name, seconds in collector),
+            f"{mean:<42}{'s':>8}{'share':>8}{'cpu us a decision':>20}",
+            *(
+                f"{self._line(COLLECTOR_PARTS[name], seconds)}{each * seconds:>20.2f}"
+                for name, seconds in times.parts.items()
+            ),
+            self._line("waiting for the learner and each other", times.collector_waiting),
             "",
-            f"{'the learner':<42}{'s':>8}{'share':>8}{'us a step':>15}",
-            *(self._line(name, seconds, self.steps) for name, seconds in learner),
+            f"{'the learner':<42}{'s':>8}{'share':>8}",
+            *(self._line(name, seconds) for name, seconds in learner),
             "",
             f"held back: {times.name_bottleneck()}",
             f"cores: {self.cores} usable, {self.collectors} collectors; a collector got "
             f"{times.cpu / times.working:.0%} of one",
         ]
 
-    def _line(self, name: str, seconds: float, count: float) -> str:
-        share = seconds / self.times.total
-        return f"  {name:<40}{seconds:>8.3f}{share:>8.1%}{1e6 * seconds / count:>15.2f}"
+    def _line(self, name: str, seconds: float) -> str:
+        return f"  {name:<40}{seconds:>8.3f}{seconds / self.times.total:>8.1%}"
 
 
 def profile_training(settings: TrainingSettings, iterations: int, resume: bool = False) -> TrainingProfile:
