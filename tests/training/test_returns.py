@@ -36,14 +36,14 @@ def test_advantages_are_the_weighted_sums_of_the_paper() -> None:
 def rollouts(**changes: np.ndarray) -> dict[str, np.ndarray]:
     """One collector, one match, two cars, four steps; blue sees mark 0, 1, 2, 3, 0."""
     marks = np.array([0, 1, 2, 3, 0])
-    obs = np.broadcast_to(np.eye(MARKS, dtype=np.float32)[marks][None, :, None, None], (1, 5, 1, 2, MARKS))
+    obs = np.broadcast_to(np.eye(MARKS, dtype=np.float32)[marks][None, :, None], (1, 5, 2, MARKS))
     arrays = {
         "obs": obs.copy(),
-        "actions": np.zeros((1, 4, 1, 2), np.int64),
-        "rewards": np.tile(np.array([1.0, 2.0, 10.0, 4.0], np.float32)[None, :, None, None], (1, 1, 1, 2)),
-        "terminated": np.zeros((1, 4, 1), bool),
-        "truncated": np.zeros((1, 4, 1), bool),
-        "final_obs": np.full((1, 4, 1, 2, MARKS), np.nan, np.float32),
+        "actions": np.zeros((1, 4, 2), np.int64),
+        "rewards": np.tile(np.array([1.0, 2.0, 10.0, 4.0], np.float32)[None, :, None], (1, 1, 2)),
+        "terminated": np.zeros((1, 4, 2), bool),
+        "truncated": np.zeros((1, 4, 2), bool),
+        "final_obs": np.full((1, 4, 2, MARKS), np.nan, np.float32),
     }
     return arrays | changes
 
@@ -58,7 +58,7 @@ def learner_that_says(values: list[float]) -> PPOLearner:
 
 
 def ended_at(step: int) -> np.ndarray:
-    ends = np.zeros((1, 4, 1), bool)
+    ends = np.zeros((1, 4, 2), bool)
     ends[0, step] = True
     return ends
 
@@ -71,8 +71,8 @@ def test_an_episode_ended_by_a_goal_is_worth_nothing_after_it() -> None:
 
 
 def test_a_truncated_episode_bootstraps_from_its_last_state() -> None:
-    last = np.full((1, 4, 1, 2, MARKS), np.nan, np.float32)
-    last[0, 2, 0] = np.eye(MARKS)[[1, 2]]  # blue ends on mark 1, worth 7; orange on mark 2, worth 8
+    last = np.full((1, 4, 2, MARKS), np.nan, np.float32)
+    last[0, 2] = np.eye(MARKS)[[1, 2]]  # blue ends on mark 1, worth 7; orange on mark 2, worth 8
     batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts(truncated=ended_at(2), final_obs=last))
     # 10 + 7 / 2 = 13.5; 2 + 13.5 / 2; 1 + 8.75 / 2, and for orange 10 + 8 / 2 = 14; 9; 5.5
     expected = [[5.375, 8.75, 13.5, 7.0], [5.5, 9.0, 14.0, 7.0]]
@@ -94,7 +94,7 @@ def test_advantages_are_normalised_over_the_batch() -> None:
 
 def test_a_reward_that_is_no_number_is_named() -> None:
     rewards = rollouts()["rewards"]
-    rewards[0, 3, 0, 1] = np.nan
+    rewards[0, 3, 1] = np.nan
     with pytest.raises(Diverged, match="reward of car 1 in match 0 of collector 0 is nan at step 3"):
         batch_of(learner_that_says([0.0] * 4), rollouts(rewards=rewards))
 
