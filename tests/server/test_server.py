@@ -188,8 +188,8 @@ def test_a_bot_that_never_connects_is_named_after_the_timeout():
 
 def test_a_bot_that_never_gets_ready_is_named_after_the_timeout():
     with (
-        lockstep(connect_timeout=2.0) as server,
-        pytest.raises(MatchCalledOff, match=r"'Bot' .*did not say that it is ready within 2 s"),
+        lockstep(connect_timeout=1.5) as server,
+        pytest.raises(MatchCalledOff, match=r"'Bot' .*did not say that it is ready within 1.5 s"),
     ):
         server.play(match_of(player(0, "unready")))
     assert no_bots_running()
@@ -342,7 +342,7 @@ def test_where_others_can_connect_no_command_is_run(open_to_others, serving, cap
     bots = (player(0, run_command=command, root_dir=str(tmp_path)), player(1, run_command=""))
     start(serving, match_of(*bots, wait_for_agents=False), "Bot", "Bot (2)")
     assert "bots of the match are not started" in caplog.text
-    wait_for(lambda: serving.packet.match_info.match_phase == flat.MatchPhase.Ended)
+    wait_for(lambda: serving.packet.match_info.frame_num > 30)  # it was played without them
     assert not list(tmp_path.iterdir())
 
 
