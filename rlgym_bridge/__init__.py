@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rlgym_bridge.components.player_spec import Policy
     from rlgym_bridge.components.relative_obs import RelativeObs
     from rlgym_bridge.components.spec import ComponentSpec
+    from rlgym_bridge.components.team_obs import TeamObs
     from rlgym_bridge.engines.live import LiveEngine
     from rlgym_bridge.engines.sim import SimEngine
     from rlgym_bridge.live.play import play
@@ -48,6 +49,7 @@ _HOMES: Final = {
     "RelativeObs": "components.relative_obs",
     "RepeatAction": "components.actions",
     "SimEngine": "engines.sim",
+    "TeamObs": "components.team_obs",
     "VectorEnv": "sim.vector_env",
     "compare_recordings": "compare.comparison",
     "load_policy": "policy.folder",
@@ -78,6 +80,7 @@ __all__ = [
     "RelativeObs",
     "RepeatAction",
     "SimEngine",
+    "TeamObs",
     "VectorEnv",
     "compare_recordings",
     "conditions",

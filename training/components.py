@@ -30,6 +30,7 @@ from rlgym_bridge.components.rewards import (
     WeightedSum,
 )
 from rlgym_bridge.components.spec import ComponentSpec
+from rlgym_bridge.components.team_obs import TeamObs
 from training.settings import TrainingSettings
 
 __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
@@ -37,8 +38,9 @@ __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 
 def obs(settings: TrainingSettings) -> ComponentSpec:
     """Return what a car sees; with several team sizes it has room for the largest team."""
-    most = max(map(max, settings.sizes))
-    return ComponentSpec.of(RelativeObs, zero_padding=None if len(settings.sizes) == 1 else most)
+    if len(settings.sizes) == 1:
+        return ComponentSpec.of(RelativeObs, zero_padding=None)
+    return ComponentSpec.of(TeamObs, zero_padding=max(map(max, settings.sizes)))
 
 
 def parser(settings: TrainingSettings) -> ComponentSpec:

@@ -30,7 +30,7 @@ _SELF_FIELDS = (
 _CAR_FLAGS = ("on_ground", "is_boosting", "is_supersonic")
 
 
-class _Element(NamedTuple):
+class Element(NamedTuple):
     """One number of an observation: its name, its column of the state, and its factor."""
 
     name: str
@@ -177,7 +177,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         scales = np.array([[element.scale for element in row] for row in rows], np.float32)
         return _ObsTable(columns.reshape(shape), scales.reshape(shape))
 
-    def _elements(self, layout: Layout, car: int) -> list[_Element]:
+    def _elements(self, layout: Layout, car: int) -> list[Element]:
         """Return the elements of one car's observation, in order."""
         if not 0 <= car < layout.cars:
             raise ValueError(
@@ -189,7 +189,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         turned = car in teams["orange"]
         own, other = teams["orange" if turned else "blue"], teams["blue" if turned else "orange"]
         elements = [*self._ball(layout, turned), *self._pads(layout, turned)]
-        elements += [_Element("self/" + name, layout.column(name, car=car), 1.0) for name in _SELF_FIELDS]
+        elements += [Element("self/" + name, layout.column(name, car=car), 1.0) for name in _SELF_FIELDS]
         elements += self._car(layout, "self", car, turned)
         elements += self._group(layout, "ally", [ally for ally in own if ally != car], 1, turned)
         elements += self._group(layout, "enemy", list(other), 0, turned)
@@ -205,7 +205,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
 
     def _group(
         self, layout: Layout, group: str, rows: list[int], taken: int, turned: bool
-    ) -> Iterator[_Element]:
+    ) -> Iterator[Element]:
         """Yield the cars of a group, then zeros for its empty places; `taken` places are the own car's."""
         for place, row in enumerate(rows):
             yield from self._car(layout, f"{group}-{place}", row, turned)
@@ -213,7 +213,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             for place in range(len(rows), self.zero_padding - taken):
                 yield from _padding(layout, f"{group}-{place}")
 
-    def _ball(self, layout: Layout, turned: bool) -> Iterator[_Element]:
+    def _ball(self, layout: Layout, turned: bool) -> Iterator[Element]:
         for name, scale in (
             ("position", self.pos_coef),
             ("linear_velocity", self.lin_vel_coef),
@@ -221,16 +221,16 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         ):
             yield from _vector(f"ball/{name}", layout.column(f"ball_{name}"), 1, scale, turned)
 
-    def _pads(self, layout: Layout, turned: bool) -> Iterator[_Element]:
+    def _pads(self, layout: Layout, turned: bool) -> Iterator[Element]:
         for pad in range(PAD_COUNT):
             # Turning the field by 180 degrees maps pad i to pad 33 - i.
             column = layout.column("pad_timer", PAD_COUNT - 1 - pad if turned else pad)
-            yield _Element(f"pad/{pad}/timer", column, self.pad_timer_coef)
+            yield Element(f"pad/{pad}/timer", column, self.pad_timer_coef)
 
-    def _car(self, layout: Layout, who: str, row: int, turned: bool) -> Iterator[_Element]:
+    def _car(self, layout: Layout, who: str, row: int, turned: bool) -> Iterator[Element]:
         def vector(
             name: str, field: str, scale: float, element: int = 0, stride: int = 1
-        ) -> Iterator[_Element]:
+        ) -> Iterator[Element]:
             return _vector(f"{who}/{name}", layout.column(field, element, row), stride, scale, turned)
 
         yield from vector("position", "position", self.pos_coef)
@@ -238,21 +238,21 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         yield from vector("up", "rotation", 1.0, _UP, 3)
         yield from vector("linear_velocity", "linear_velocity", self.lin_vel_coef)
         yield from vector("angular_velocity", "angular_velocity", self.ang_vel_coef)
-        yield _Element(f"{who}/boost_amount", layout.column("boost_amount", car=row), self.boost_coef)
+        yield Element(f"{who}/boost_amount", layout.column("boost_amount", car=row), self.boost_coef)
         for name in ("demo_respawn_timer", *_CAR_FLAGS):
-            yield _Element(f"{who}/{name}", layout.column(name, car=row), 1.0)
+            yield Element(f"{who}/{name}", layout.column(name, car=row), 1.0)
 
 
-def _vector(name: str, column: int, stride: int, scale: float, turned: bool) -> Iterator[_Element]:
+def _vector(name: str, column: int, stride: int, scale: float, turned: bool) -> Iterator[Element]:
     signs = _TURNED if turned else (1.0, 1.0, 1.0)
     for i, (axis, sign) in enumerate(zip(_AXES, signs, strict=True)):
-        yield _Element(f"{name}/{axis}", column + i * stride, sign * scale)
+        yield Element(f"{name}/{axis}", column + i * stride, sign * scale)
 
 
-def _padding(layout: Layout, who: str) -> Iterator[_Element]:
+def _padding(layout: Layout, who: str) -> Iterator[Element]:
     """Yield zeros: any column that is always finite, times 0."""
     for i in range(len(_CAR_NAMES)):
-        yield _Element(f"{who}/padding/{i}", layout.column("phase"), 0.0)
+        yield Element(f"{who}/padding/{i}", layout.column("phase"), 0.0)
 
 
 _FULL = [element.name for element in DefaultObs(None)._elements(layout_of(1, 0), 0)]

@@ -17,20 +17,30 @@ _AXES: Final = ("forward", "right", "up")
 _BALL: Final = ("ball/position", "ball/direction", "ball/linear_velocity", "ball/to_goal", "ball/to_own_goal")
 _CAR: Final = ("position", "linear_velocity")
 _NOBODY: Final = -1
+_TINY: Final = np.float32(1e-30)  # in place of a length of 0
+
+DIRECTIONS: Final = 3
+"""The first vectors of `look_from_cars`, of length 1: to the ball, from it to each goal."""
 
 
-class _Around(NamedTuple):
-    """The surroundings of some cars: the other cars, and the goals.
+class Surroundings(NamedTuple):
+    """The vectors that some cars see, as columns of `MatchState.buffer`.
 
     Attributes:
-        others: `(cars, places)` int, the other cars; -1 where there is none.
-        there: `(cars, places, 1)` float32, 1 where there is one.
-        goals: `(2, cars, 3)` float32, uu, the goal that each shoots at, and its own.
+        columns: `(cars, vectors, 3)` int, where each vector ends.
+        origins: `(cars, vectors, 3)` int, where it begins.
+        goals: `(cars, 2, 3)` float32, uu: where vectors 1 and 2 end, which no column has.
+        scales: `(cars, vectors, 1)` float32, 0 for cars that are not there.
+        rotations: `(cars, 3, 3)` int, of the cars that look.
+        there: `(cars, others)` bool, whether there is such a car: team mates, then opponents.
     """
 
-    others: np.ndarray
-    there: np.ndarray
+    columns: np.ndarray
+    origins: np.ndarray
     goals: np.ndarray
+    scales: np.ndarray
+    rotations: np.ndarray
+    there: np.ndarray
 
 
 class RelativeObs(DefaultObs):
@@ -57,27 +67,11 @@ class RelativeObs(DefaultObs):
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
         """Return observations `(N, cars, size)`; see `DefaultObs.build_batch`."""
         absolute = super().build_batch(state, cars)  # raises for a car that is not there
-        layout = state.layout
-        own = list(range(layout.cars) if cars is None else cars)
-        around = _around(layout, tuple(own), self.zero_padding)
-        position, velocity = state.car_position[:, own], state.car_linear_velocity[:, own]  # (N, cars, 3)
-        ball = state.ball_position[:, None]
-        to_ball = ball - position
-
-        vectors = np.empty((len(ball), len(own), len(_BALL) + 2 * around.others.shape[1], 3), np.float32)
-        vectors[:, :, 0] = to_ball * self.pos_coef
-        vectors[:, :, 1] = _units(to_ball)
-        vectors[:, :, 2] = (state.ball_linear_velocity[:, None] - velocity) * self.lin_vel_coef
-        vectors[:, :, 3] = _units(around.goals[0] - ball)
-        vectors[:, :, 4] = _units(around.goals[1] - ball)
-        others = vectors[:, :, len(_BALL) :]
-        others[:, :, 0::2] = state.car_position[:, around.others] - position[:, :, None]
-        others[:, :, 1::2] = state.car_linear_velocity[:, around.others] - velocity[:, :, None]
-        others[:, :, 0::2] *= around.there * self.pos_coef
-        others[:, :, 1::2] *= around.there * self.lin_vel_coef
-        # A rotation's columns are forward, right and up: a vector times it is the vector seen from the car.
-        local = vectors @ state.car_rotation[:, own]
-        return np.concatenate([absolute, local.reshape(len(ball), len(own), -1)], 2)
+        own = tuple(range(state.layout.cars) if cars is None else cars)
+        around = find_surroundings(state.layout, own, self.zero_padding, self.pos_coef, self.lin_vel_coef)
+        _, local = look_from_cars(state, around)
+        local = local.take(_order(local.shape[2]), 2)
+        return np.concatenate([absolute, local.reshape(*absolute.shape[:2], -1)], 2)
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
         """Return the name of every number that a car is shown; see `DefaultObs.names`."""
@@ -95,26 +89,87 @@ def _numbers(others: int) -> int:
 
 
 @lru_cache
-def _around(layout: Layout, cars: tuple[int, ...], zero_padding: int | None) -> _Around:
-    every = []
-    for car in cars:
-        blue, orange = list(range(layout.blue)), list(range(layout.blue, layout.cars))
-        own, other = (blue, orange) if car < layout.blue else (orange, blue)
-        own.remove(car)
-        if zero_padding is not None:
-            own += [_NOBODY] * (zero_padding - 1 - len(own))
-            other += [_NOBODY] * (zero_padding - len(other))
-        every.append(own + other)
-    others = np.array(every, np.intp).reshape(len(cars), -1)
+def find_surroundings(
+    layout: Layout, cars: tuple[int, ...], zero_padding: int | None, pos_coef: float, lin_vel_coef: float
+) -> Surroundings:
+    """Find the columns of the vectors that some cars see.
+
+    Args:
+        layout: Of the state.
+        cars: Observing cars.
+        zero_padding: Cars in a full team; None for those that there are.
+        pos_coef: Factor of positions, 1/uu.
+        lin_vel_coef: Factor of velocities, s/uu.
+    """
+    groups = [_others(layout, car, zero_padding) for car in cars]
+    others = np.array(groups, np.intp).reshape(len(cars), -1)
+    there = others != _NOBODY
+    ball, ball_velocity = layout.column("ball_position"), layout.column("ball_linear_velocity")
+    columns, origins, rotations = [], [], []
+    for car, group in zip(cars, groups, strict=True):
+        position, velocity = (layout.column(name, car=car) for name in _CAR)
+        # Of a car that is not there: no vector at all.
+        seen = [car if other == _NOBODY else other for other in group]
+        columns.append(
+            [ball, ball, ball, ball, ball_velocity]
+            + [layout.column(name, car=other) for other in seen for name in _CAR]
+        )
+        origins.append([position, ball, ball, position, velocity] + [position, velocity] * len(seen))
+        rotations.append(layout.column("rotation", car=car))
+    scales = np.ones((len(cars), len(_BALL) + 2 * others.shape[1], 1), np.float32)
+    scales[:, DIRECTIONS::2, 0], scales[:, DIRECTIONS + 1 :: 2, 0] = pos_coef, lin_vel_coef
+    scales[:, len(_BALL) :, 0] *= there.repeat(2, 1)
     side = np.where(np.array(cars, np.intp) < layout.blue, 1.0, -1.0)
     # The back of the net, towards which a ball in the goal still flies.
     goal = np.stack([0 * side, GOAL_BACK_Y * side, np.full_like(side, GOAL_CENTRE_Z)], 1)
-    goals = np.stack([goal, goal * (1, -1, 1)]).astype(np.float32)
-    return _Around(others, (others != _NOBODY)[..., None].astype(np.float32), goals)
+    goals = np.stack([goal, goal * (1, -1, 1)], 1).astype(np.float32)
+    shape = (*scales.shape[:2], 1)
+    return Surroundings(
+        np.array(columns, np.intp).reshape(shape) + np.arange(3),
+        np.array(origins, np.intp).reshape(shape) + np.arange(3),
+        goals,
+        scales,
+        np.array(rotations, np.intp)[:, None, None] + np.arange(9).reshape(3, 3),
+        there,
+    )
 
 
-def _units(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors of length 1; a zero vector stays."""
-    length = np.sqrt(np.square(vectors).sum(-1, keepdims=True))
-    units: np.ndarray = vectors / np.where(length == 0, 1.0, length)
-    return units
+def look_from_cars(state: MatchState, around: Surroundings) -> tuple[np.ndarray, np.ndarray]:
+    """Return what some cars see, scaled, in the field's frame and in their own.
+
+    The vectors are the directions from the car to the ball and from the ball to the opponents' goal and to
+    the own one, of length 1; the ball's position and velocity; position and velocity of each other car. All
+    but the directions to the goals are relative to the observing car.
+
+    Args:
+        state: N matches.
+        around: Of the observing cars.
+
+    Returns:
+        `(N, cars, vectors, 3)` float32 each: x, y, z; forward, right, up.
+    """
+    vectors = state.buffer.take(around.columns, 1)
+    vectors[:, :, 1:DIRECTIONS] = around.goals
+    vectors -= state.buffer.take(around.origins, 1)
+    directions = vectors[:, :, :DIRECTIONS]
+    lengths = np.sqrt(np.add.reduce(directions * directions, -1, keepdims=True))
+    directions /= np.maximum(lengths, _TINY)
+    vectors *= around.scales
+    # A rotation's columns are forward, right and up: a vector times it is the vector seen from the car.
+    return vectors, vectors @ state.buffer.take(around.rotations, 1)
+
+
+@lru_cache
+def _order(vectors: int) -> np.ndarray:
+    """Return the order of the vectors in the observation: ball, as `_BALL` says, then cars."""
+    return np.array([3, 0, 4, 1, 2, *range(len(_BALL), vectors)], np.intp)
+
+
+def _others(layout: Layout, car: int, zero_padding: int | None) -> list[int]:
+    blue, orange = list(range(layout.blue)), list(range(layout.blue, layout.cars))
+    own, other = (blue, orange) if car < layout.blue else (orange, blue)
+    own.remove(car)
+    if zero_padding is not None:
+        own += [_NOBODY] * (zero_padding - 1 - len(own))
+        other += [_NOBODY] * (zero_padding - len(other))
+    return own + other

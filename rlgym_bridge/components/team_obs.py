@@ -1,0 +1,114 @@
+"""An observation of one size for all team sizes: a block of numbers for each other car, nearest first.
+
+MatchState.buffer -> take and scale, vectors in the car's frame -> blocks (cars, others, 27) -> sorted
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.components.default_obs import DefaultObs, Element
+from rlgym_bridge.components.relative_obs import (
+    DIRECTIONS,
+    RelativeObs,
+    Surroundings,
+    find_surroundings,
+    look_from_cars,
+)
+from rlgym_bridge.state import Layout, MatchState
+
+_FULL: Final = RelativeObs(None).names(1, 1)
+_BALL: Final = tuple(
+    f"relative/ball/{name}/{axis}"
+    for name in ("direction", "to_goal", "to_own_goal", "position", "linear_velocity")
+    for axis in ("forward", "right", "up")
+)
+_CAR: Final = tuple(name.removeprefix("enemy-0/") for name in _FULL if name.startswith("enemy-0/"))
+_SEEN: Final = tuple(name.replace("enemy-0/", "") for name in _FULL if name.startswith("relative/enemy-0/"))
+_BLOCK: Final = ("there", *_CAR, *_SEEN)
+_HEAD: Final = _FULL.index("enemy-0/position/x")  # numbers of ball, pads and the own car
+_OTHERS: Final = _HEAD + len(_BALL)  # where the blocks begin
+
+_ABSENT: Final = 1e10  # more than any squared distance: a place without a car is sorted behind the others
+_ENEMY: Final = 1e12  # opponents stay behind team mates
+
+
+class TeamObs(DefaultObs):
+    """RelativeObs's numbers, arranged so that one policy can play 1v1, 2v2 and 3v3.
+
+    Ball, pad timers and the own car come first, 72 numbers as in DefaultObs. Then come five vectors in the
+    car's frame (forward, right, up): the directions, of length 1, to the ball, and from the ball to the
+    opponents' goal and to the own one; the ball's position and velocity relative to the car. The rest are
+    blocks of 27 numbers, one for each other car: 1 where there is a car, DefaultObs's 20 numbers, then its
+    position and velocity relative to the observing car, in that car's frame. A block without a car is 0.
+    With room for three cars a team there are 222 numbers.
+
+    Team mates are sorted by their distance from the observing car, nearest first, and so are opponents.
+    Therefore no policy has to learn that its team mates can be exchanged. Cars equally far away keep the
+    order of the state. As in DefaultObs, an orange car sees the field turned.
+
+    Args:
+        zero_padding: Cars in a full team. All other arguments are DefaultObs's.
+
+    Raises:
+        ValueError: `zero_padding` is None or below 1.
+    """
+
+    def __init__(self, zero_padding: int = 3, **coefficients: Any) -> None:
+        if zero_padding is None:
+            raise ValueError("zero_padding is None, expected the cars of the largest team: 3 for 3v3")
+        super().__init__(zero_padding, **coefficients)
+        self._mates = zero_padding - 1
+        self._others = 2 * zero_padding - 1
+        self._ranks = np.where(np.arange(self._others) < self._mates, 0.0, _ENEMY)
+
+    def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
+        """Return `("real", size)`."""
+        return "real", _OTHERS + len(_BLOCK) * self._others
+
+    def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
+        """Return observations `(N, cars, size)` float32, scaled; see `DefaultObs.build_batch`."""
+        observations = super().build_batch(state, cars)  # raises for a car that is not there
+        own = tuple(range(state.layout.cars) if cars is None else cars)
+        around = find_surroundings(state.layout, own, self.zero_padding, self.pos_coef, self.lin_vel_coef)
+        vectors, local = look_from_cars(state, around)
+        shape = (*observations.shape[:2], self._others, -1)
+        first = DIRECTIONS + 2  # vectors before those of cars
+        observations[:, :, _HEAD:_OTHERS] = local[:, :, :first].reshape(*shape[:2], -1)
+        blocks = observations[:, :, _OTHERS:].reshape(shape)  # a view
+        blocks[..., 0] = around.there
+        blocks[..., -len(_SEEN) :] = local[:, :, first:].reshape(shape)
+        if max(state.layout.blue, state.layout.orange) > 1:
+            order = self._nearest_first(vectors[:, :, first::2], around)
+            blocks[:] = blocks.reshape(-1, len(_BLOCK)).take(order, 0).reshape(shape)
+        return observations
+
+    def _nearest_first(self, away: np.ndarray, around: Surroundings) -> np.ndarray:
+        """Return the order of all blocks, `(N * cars * others,)` int, from `(N, cars, others, 3)`."""
+        # float64, in which neither the squares nor their sum with a rank are rounded much.
+        distances = np.add.reduce(np.square(away, dtype=np.float64), -1)
+        distances += np.where(around.there, self._ranks, self._ranks + _ABSENT)
+        order = distances.argsort(-1, kind="stable").reshape(-1, self._others)
+        order += np.arange(0, order.size, self._others)[:, None]
+        flat: np.ndarray = order.reshape(-1)
+        return flat
+
+    def _elements(self, layout: Layout, car: int) -> list[Element]:
+        """Return the elements of one car's observation, in order; what is filled in later is 0."""
+        every = super()._elements(layout, car)
+        filler = layout.column("phase")  # always finite
+        elements = [*every[:_HEAD], *(Element(name, filler, 0.0) for name in _BALL)]
+        for place in range(self._others):
+            enemy = place - self._mates
+            who = f"ally-{place}" if enemy < 0 else f"enemy-{enemy}"
+            begin = _HEAD + place * len(_CAR)
+            block = [
+                Element("", filler, 0.0),
+                *every[begin : begin + len(_CAR)],
+                *[Element("", filler, 0.0)] * len(_SEEN),
+            ]
+            elements += [
+                element._replace(name=f"{who}/{name}") for name, element in zip(_BLOCK, block, strict=True)
+            ]
+        return elements
