@@ -22,7 +22,7 @@ from rlgym_bridge.live.session import BotSession, Refused
 _LOG = logging.getLogger("rlgym_bridge.agent")
 CONNECT_SECONDS = 120.0
 RECONNECT_SECONDS = 30.0
-_RECONNECT_PAUSE = 1.0  # seconds between two connections
+_RECONNECT_PAUSES = (0.0, 0.1, 0.3, 1.0)  # seconds before the next connection, by those without a packet
 _SILENT_CONNECTIONS = 30  # in a row without a packet, after which the bot gives up
 
 SEED_VARIABLE = "RLGYM_BRIDGE_SEED"
@@ -83,7 +83,8 @@ class Agent:
     def run(self) -> int:
         """Play until the server says goodbye.
 
-        After a connection that ends without a goodbye the agent tries to reconnect for 30 s.
+        After a connection that ends without a goodbye the agent tries to reconnect for 30 s: at once where
+        packets came, else after a pause that grows up to 1 s.
 
         Returns:
             0 when the server said goodbye, 1 when it could not be reached, 2 when its match has team
@@ -129,7 +130,7 @@ class Agent:
                 _LOG.error("the server at %s:%d closed %d connections without a packet", *self.server, silent)
                 return 1
             report.faults.add("disconnected", "the server closed the connection without a goodbye")
-            time.sleep(_RECONNECT_PAUSE)
+            time.sleep(_RECONNECT_PAUSES[min(silent, len(_RECONNECT_PAUSES) - 1)])
 
 
 def server_address() -> tuple[str, int]:

@@ -15,6 +15,7 @@ from rlbot import flat
 
 from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.game import Phase
+from rlgym_bridge.live import agent as live_agent
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.play import play
 from rlgym_bridge.server.packer import field_info
@@ -239,6 +240,20 @@ def test_a_server_that_goes_away_without_a_word_is_waited_for(connected: Any) ->
     server.send(at(5000))
     assert isinstance(server.read(), flat.PlayerInput)
     assert agent.report.disconnects == 1 and not codes
+
+
+def test_a_connection_that_breaks_in_play_is_made_again_at_once(
+    connected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_agent, "_RECONNECT_PAUSES", (0.0, 3600.0))
+    server, agent, _ = connected
+    for frame in (1, 2):
+        server.handshake()
+        server.send(at(frame))
+        assert isinstance(server.read(), flat.PlayerInput)
+        server.peer.close()
+    server.handshake()
+    assert agent.report.disconnects == 2
 
 
 def test_without_an_agent_id_the_bot_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
