@@ -8,7 +8,7 @@ from rlgym.api import TransitionEngine
 from rlgym.rocket_league.api import GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, PAD_COUNT
+from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, PAD_COUNT, TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -19,6 +19,7 @@ _RANGES: Final = (
     ("team_num", 0, 1), ("hitbox_type", 0, len(HITBOXES) - 1), ("boost_amount", 0, 100),
     ("demo_respawn_timer", 0, 10),
 )  # fmt: skip
+_MOST_TICK_SKIP: Final = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
 _MOST_GRAVITY: Final = 10.0  # times the game's
 
 
@@ -32,12 +33,16 @@ class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
         tick_skip: As given.
 
     Raises:
-        ValueError: `tick_skip` is no whole number of ticks, 1 or more.
+        ValueError: `tick_skip` is no whole number of ticks, 1 to 7,200.
     """
 
     def __init__(self, tick_skip: int) -> None:
         if isinstance(tick_skip, bool) or not isinstance(tick_skip, int) or tick_skip < 1:
             raise ValueError(f"tick_skip is {tick_skip!r}, expected a whole number of ticks, 1 or more")
+        if tick_skip > _MOST_TICK_SKIP:
+            raise ValueError(
+                f"tick_skip is {tick_skip}, expected {_MOST_TICK_SKIP:,} ticks (a minute of play) at most"
+            )
         self.tick_skip = tick_skip
         self._state: GameState[Any] | None = None
 

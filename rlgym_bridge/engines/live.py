@@ -71,7 +71,7 @@ class LiveEngine(BaseEngine):
 
     Raises:
         NoServer: There is none, or it does not let the agents play.
-        ValueError: No car of the match is the engine's; `tick_skip` is no whole number, 1 or more.
+        ValueError: No car of the match is the engine's; `tick_skip` is no whole number, 1 to 7,200.
     """
 
     def __init__(

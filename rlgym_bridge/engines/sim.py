@@ -59,7 +59,7 @@ class SimEngine(BaseEngine):
         tick_skip: As given.
 
     Raises:
-        ValueError: `tick_skip` is no whole number of ticks, 1 or more, `rlbot_delay` neither True nor False,
+        ValueError: `tick_skip` is no whole number of ticks, 1 to 7,200, `rlbot_delay` neither True nor False,
             or `seed` no whole number, 0 or more. Or a rule is unknown.
     """
 
