@@ -125,7 +125,7 @@ class HostedMatch:
         while (seats := missing()) and self._lobby.order is None:
             failed = [
                 one for one in self._processes
-                if one.exit_code not in (None, 0) and any(seat in seats for seat in one.seats)
+                if any(seat in seats for seat in one.seats) and one.has_ended
             ]  # fmt: skip
             if not patient and (failed or time.perf_counter() > deadline):
                 why = self._why_not(failed[0].seats if failed else seats)

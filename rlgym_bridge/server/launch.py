@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +52,30 @@ class BotProcess:
     def exit_code(self) -> int | None:
         """Return its exit code, None while it runs."""
         return self.popen.poll()
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether nothing of it runs any more.
+
+        A command may end with status 0 and leave the bot running: then a process of its family lives.
+        """
+        code = self.exit_code
+        return code is not None and (code != 0 or not self._has_heirs())
+
+    def _has_heirs(self) -> bool:
+        """Tell whether a process lives that its shell started, or that is in its shell's session."""
+        if self.living():
+            return True
+        pid = self.popen.pid
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                is_its_own = process.ppid() == pid or (
+                    sys.platform != "win32" and os.getsid(process.pid) == pid
+                )
+                if is_its_own and _is_alive(process):
+                    self._family[process.pid] = process
+                    return True
+        return False
 
     @property
     def log_tail(self) -> str:

@@ -177,6 +177,26 @@ def test_a_bot_that_dies_early_is_named_with_its_last_words():
     assert no_bots_running()
 
 
+def test_a_bot_that_ends_early_with_status_0_is_named_at_once():
+    with (
+        lockstep(connect_timeout=600.0) as server,  # longer than a test may take
+        pytest.raises(MatchCalledOff, match=r"'Done' .*ended with exit code 0") as error,
+    ):
+        server.play(match_of(player(0, "done", "Done")))
+    assert "nothing to do" in str(error.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is for a POSIX shell")
+def test_a_bot_whose_command_leaves_it_running_is_waited_for():
+    behind = {"run_command": "python simple_bots.py sleep &"}
+    with (
+        lockstep(connect_timeout=1.0) as server,
+        pytest.raises(MatchCalledOff, match=r"'Left' .*did not connect"),
+    ):
+        server.play(match_of(player(0, name="Left", **behind)))
+    assert no_bots_running()
+
+
 def test_a_bot_that_never_connects_is_named_after_the_timeout():
     with (
         lockstep(connect_timeout=1.0) as server,

@@ -113,6 +113,9 @@ if __name__ == "__main__":
     if sys.argv[1] == "exit":
         print("no such model: weights.safetensors")
         sys.exit(7)
+    if sys.argv[1] == "done":
+        print("nothing to do")
+        sys.exit(0)
     if sys.argv[1] == "sleep":
         import time
 
