@@ -26,16 +26,15 @@ _DEAF_SECONDS: Final = 1.0  # between two attempts to accept where there is no h
 _OTHERS_SECONDS: Final = 0.002  # of a tick's 8.3 ms, for the messages of all who drive no car
 _AT_ONCE_SECONDS: Final = 0.001  # then it is the next one's turn
 
-
 Handler = Callable[[Client, Any], None]
 
 
 class Clients:
     """All connections, served by one selector.
 
-    At most 256 are open at a time. Those who linger after a goodbye count, and make room for newcomers.
-    The messages of a client take a limited time of each tick: what is more waits, in its connection at last,
-    where the client notices.
+    At most 256 are open at a time. Newcomers get the places of those who linger after a goodbye, then of
+    those who have said nothing. The messages of a client take a limited time of each tick: what is more
+    waits, in its connection at last, where the client notices.
 
     Attributes:
         everyone: The connected clients, in the order in which they came.
@@ -118,8 +117,8 @@ class Clients:
                     self._hear(owner)
                 if events & EVENT_WRITE:
                     owner.link.flush()
-        if self._leaving:
-            self._give_up_leaving()
+        while self._leaving and time.perf_counter() > next(iter(self._leaving.values())):
+            self._make_room()
 
     def dismiss(self, client: Client, reason: str) -> None:
         """Tell a client to go; it is left to close the connection."""
@@ -159,7 +158,8 @@ class Clients:
             if error.errno in _NO_HANDLE:
                 self._wait_for_handle(error)
             return  # else it has gone again before it was taken
-        if len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS and not self._make_room():
+        full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
+        if full and not (self._make_room() or self._part_with_silent()):
             _log.error("more than %d connections: client %s:%s turned away", _MOST_CONNECTIONS, *address[:2])
             connection.close()
             return
@@ -178,6 +178,13 @@ class Clients:
         if connection is not None:
             self._forget_leaving(connection)
         return connection is not None
+
+    def _part_with_silent(self) -> bool:
+        """Close the connection that has said nothing for longest; tell whether there was one."""
+        silent = next((one for one in self._clients.values() if not one.has_spoken), None)
+        if silent is not None:
+            self._lose(silent, "it said nothing, and others wait for its place")
+        return silent is not None
 
     def _wait_for_handle(self, error: OSError) -> None:
         """Make room, or stop accepting for a while: who waits for it would wake `pump` again and again."""
@@ -237,6 +244,7 @@ class Clients:
         try:
             while link.has_message and now < end:
                 message = link.take_message()
+                client.has_spoken = True
                 handler = self.handlers.get(type(message))
                 if handler is not None:
                     handler(client, message)
@@ -285,11 +293,6 @@ class Clients:
             gone = True
         if gone:
             self._forget_leaving(connection)
-
-    def _give_up_leaving(self) -> None:
-        now = time.perf_counter()
-        while self._leaving and now > next(iter(self._leaving.values())):
-            self._make_room()
 
     def _forget_leaving(self, connection: socket.socket) -> None:
         del self._leaving[connection]

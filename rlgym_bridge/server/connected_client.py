@@ -24,6 +24,7 @@ class Client:
         cars: Indices of the cars among them.
         ready: It has sent InitComplete, so it gets packets.
         informed: It has been sent the match configuration.
+        has_spoken: It has sent a message.
         warned_of: What has been said in the log about it, once and no more.
         budget: Of the server's time, while it drives cars.
     """
@@ -35,6 +36,7 @@ class Client:
     cars: frozenset[int] = frozenset()
     ready: bool = False
     informed: bool = False
+    has_spoken: bool = False
     warned_of: set[str] = field(default_factory=set)
     budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
 

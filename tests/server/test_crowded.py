@@ -95,6 +95,14 @@ def test_one_client_too_many_is_turned_away_and_the_log_says_so(lobby, room_for_
     assert "more than 4 connections" in caplog.text and "turned away" in caplog.text
 
 
+def test_silent_clients_make_room_for_those_who_come(lobby, room_for_four):
+    speaking = connect(lobby, flat.PingRequest(cookie=3))
+    silent = [connect(lobby) for _ in range(3)]
+    newcomer = connect(lobby, flat.PingRequest(cookie=4))
+    assert (speaking.receive().cookie, newcomer.receive().cookie) == (3, 4)
+    assert silent[0].receive() is None  # the one that has waited longest
+
+
 def test_goodbyes_do_not_hold_up_the_end_of_a_match(lobby, monkeypatch):
     shorten_farewell(monkeypatch)
     port = lobby.clients.listener.getsockname()[1]
