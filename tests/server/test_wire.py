@@ -176,6 +176,19 @@ def test_an_input_for_somebody_elses_car_is_dropped(lobby, caplog):
     assert caplog.text.count("sent an input for car 1, which is not its own") == 1
 
 
+def test_a_client_without_a_seat_is_named_once_in_the_log(lobby, caplog):
+    lobby.open_match(seat_players(match_of(player(0))))
+    connect(lobby, agent(), flat.InitComplete())
+    stranger = connect(lobby, agent("other"), flat.InitComplete())
+    for _ in range(3):
+        stranger.send(
+            flat.PlayerInput(0, flat.ControllerState()), flat.PlayerInput(1, flat.ControllerState())
+        )
+    settle(lobby)
+    assert caplog.text.count("agent 'test/other' sent an input for car 0, which is not its own") == 1
+    assert caplog.text.count("which is not its own") == 1
+
+
 def test_undecodable_bytes_cost_their_client_the_connection(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     good, bad = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent(), flat.InitComplete())
