@@ -87,12 +87,17 @@ class RecordedMatch:
         return self._recorder
 
     def finish(self) -> None:
-        """Merge all files into one."""
+        """Merge all files into one; of a match that never began nothing is left."""
         if self.file is None:
             return
         if self._recorder is not None:
             self._recorder.close()
             self.failed = self._recorder.failed
+            if self._recorder.is_empty:
+                for file in (self.file, *bot_files(self.file)):
+                    file.unlink(missing_ok=True)
+                self.file = None
+                return
         try:
             notes = merge(self.file, bot_files(self.file))
         except OSError as error:

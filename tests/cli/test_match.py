@@ -280,6 +280,7 @@ def test_a_bot_toml_that_does_not_fit_calls_the_match_off(pace: str, tmp_path: P
     assert "'Bridge' was trained for 1v1, this match is 2v2" in error
     assert "Traceback" not in done.stderr and "0 : 0" not in done.stdout
     assert not (tmp_path / "out.json").exists()
+    assert not list(tmp_path.glob("*.mcap"))
 
 
 def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: Here) -> None:

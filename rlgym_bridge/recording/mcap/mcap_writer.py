@@ -99,6 +99,11 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether no message has been written, after `close`."""
+        return not self._channels and len(self._written) == 1
+
     def put(self, topic: str, frame: int, content: bytes, head: bool = False) -> None:
         """Have a message written.
 
