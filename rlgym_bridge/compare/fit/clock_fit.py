@@ -120,7 +120,7 @@ def _steady(recording: Recording, bodies: list[int], stretch: slice, scale: floa
     steps = np.diff(recording.seconds[stretch]) * scale
     ratios = np.full(len(steps), np.nan)
     fastest = np.zeros(len(steps))
-    for body in (body for body in bodies if shown(recording, body)[stretch].all()):
+    for body in (body for body in bodies if shown(recording, body, stretch).all()):
         said, found, at = steps_of(recording, body, stretch, recording.seconds)
         length = np.linalg.norm(said, axis=1)
         faster = length > fastest[at]
@@ -198,7 +198,7 @@ def steps_of(
 
     And `(steps,)` after which rows of the stretch.
     """
-    rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+    rows = np.flatnonzero(shown(recording, body, stretch)) + stretch.start
     apart = np.diff(seconds[rows])
     mean, moved, change = moves(recording, body, rows)
     speed = np.linalg.norm(mean, axis=1)

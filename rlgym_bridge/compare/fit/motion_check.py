@@ -115,7 +115,7 @@ def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) 
     """Refuse a body whose positions move otherwise than its velocity says."""
     off, moved, still = [], 0, 0
     for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+        rows = np.flatnonzero(shown(recording, body, stretch)) + stretch.start
         if len(rows) <= TRIAL:
             continue
         said, found, _ = steps_of(recording, body, stretch, times * TICK_SECONDS)
@@ -144,7 +144,7 @@ def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -
         return
     off = []
     for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, car)[stretch]) + stretch.start
+        rows = np.flatnonzero(shown(recording, car, stretch)) + stretch.start
         rows = rows[np.diff(np.maximum.accumulate(times[rows]), prepend=-np.inf) > 0]
         if len(rows) <= TRIAL:
             continue

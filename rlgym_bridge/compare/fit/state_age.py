@@ -68,7 +68,7 @@ def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarr
     late, explained = np.zeros(len(frames)), []
     ages = np.arange(OLDEST + 1)
     for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, body)[stretch]) + stretch.start
+        rows = np.flatnonzero(shown(recording, body, stretch)) + stretch.start
         if len(rows) < 2:
             continue
         mean, moved, _ = moves(recording, body, rows)

@@ -122,11 +122,11 @@ def stands(values: np.ndarray) -> bool:
     return bool(values[2] < STANDING_MOST_Z and values[ROTATION][8] > STANDING_LEAST_UP)
 
 
-def shown(recording: Recording, body: int) -> np.ndarray:
-    """Return `(rows,)` bool: rows that show a body; a demolished car is not shown."""
+def shown(recording: Recording, body: int, rows: slice = slice(None)) -> np.ndarray:
+    """Return `(rows,)` bool: which of some rows, or of all, show a body; a demolished car is not shown."""
     if body == BALL:
-        return recording.ball_shown
-    return recording.car_shown[:, body] & ~(recording.state.car_is_demoed[:, body] > 0)
+        return recording.ball_shown[rows]
+    return recording.car_shown[rows, body] & ~(recording.state.car_is_demoed[rows, body] > 0)
 
 
 def make_tracks(
@@ -144,6 +144,7 @@ def make_tracks(
     demoed = [recording.state.car_is_demoed[:, body] > 0 for body in bodies if body != BALL]
     gone = np.logical_or.reduce(demoed) if demoed else np.zeros(len(there), bool)
     run = np.cumsum(np.diff(gone.astype(np.int8), prepend=0) != 0)
+    without_spin = [place for place, body in enumerate(bodies) if not knows_spin(recording, body)]
     tracks = []
     for stretch in recording.stretches():
         for number in np.unique(run[stretch]):
@@ -152,9 +153,8 @@ def make_tracks(
             rows = rows[np.diff(np.maximum.accumulate(own), prepend=-np.inf) > 0]
             if len(rows) >= least:
                 values = np.stack([body_values(recording, body, rows) for body in bodies], axis=1)
-                for place, body in enumerate(bodies):
-                    if not knows_spin(recording, body):
-                        values[:, place, SPIN] = turning(values[:, place, ROTATION], times[rows, bodies[0]])
+                for place in without_spin:
+                    values[:, place, SPIN] = turning(values[:, place, ROTATION], times[rows, bodies[0]])
                 tracks.append(Track(tuple(bodies), rows, times[rows, bodies[0]], values))
     return tracks
 
