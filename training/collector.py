@@ -73,16 +73,26 @@ class Collectors:
 
     def restart(self, seed: tuple[int, ...]) -> None:
         """Begin new episodes in all matches; the seed alone decides how they begin and go on."""
-        self._ask(
-            "restart", [np.random.SeedSequence((*seed, i)).generate_state(1)[0] for i in range(self.count)]
-        )
+        seeds = [np.random.SeedSequence((*seed, i)).generate_state(1)[0] for i in range(self.count)]
+        self._send("restart", seeds)
+        self._receive()
 
     def collect(self, seed: tuple[int, ...], snapshot: int) -> Counter[str]:
-        """Fill the shared arrays with the next steps of all matches.
+        """Fill the shared arrays with the next steps of all matches; see `begin` and `finish`."""
+        self.begin(seed, snapshot)
+        return self.finish()
+
+    def begin(self, seed: tuple[int, ...], snapshot: int) -> None:
+        """Let all collectors play the next steps; until `finish` the shared arrays are theirs.
 
         Args:
             seed: Of the sampled actions.
             snapshot: Row of `policies` that the snapshots' seats play.
+        """
+        self._send("collect", [(seed, snapshot)] * self.count)
+
+    def finish(self) -> Counter[str]:
+        """Wait until the shared arrays hold the steps that `begin` was for.
 
         Returns:
             Sums of what was counted meanwhile: those of the environment, `episode_reward` over
@@ -91,17 +101,20 @@ class Collectors:
         """
         total: Counter[str] = Counter()
         self.seconds.clear()
-        for counts, seconds in self._ask("collect", [(seed, snapshot)] * self.count):
+        for counts, seconds in self._receive():
             total.update(counts)
             self.seconds.append(seconds)
         return total
 
-    def _ask(self, what: str, arguments: list[Any]) -> list[Any]:
+    def _send(self, what: str, arguments: list[Any]) -> None:
         for (worker, pipe), argument in zip(self._workers, arguments, strict=True):
             try:
                 pipe.send((what, argument))
             except OSError:  # it has gone; what it said last is read below
                 self._raise_if_dead(worker, pipe)
+
+    def _receive(self) -> list[Any]:
+        """Return the answer of each collector."""
         answers: dict[int, Any] = {}
         while len(answers) < self.count:
             open_pipes = {self._workers[i][1]: i for i in range(self.count) if i not in answers}

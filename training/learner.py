@@ -119,9 +119,18 @@ class PPOLearner:
             raise Diverged(f"a weight of the policy is {largest:g} after {self.steps} steps, expected less")
         return row
 
-    def random(self, purpose: int) -> np.random.Generator:
-        """Return this iteration's generator for one purpose; a resumed run gets the same."""
-        return np.random.default_rng((self.settings.seed, self.steps, purpose))
+    def random(self, purpose: int, steps: int | None = None) -> np.random.Generator:
+        """Return a generator for one purpose of an iteration; a resumed run gets the same.
+
+        Args:
+            purpose: `ARENAS` or one beside it.
+            steps: Agent steps at the iteration's beginning; None: the present ones.
+        """
+        return np.random.default_rng((self.settings.seed, self.steps if steps is None else steps, purpose))
+
+    def draw_older(self, steps: int | None = None) -> int:
+        """Return the number of the older version that an iteration meets; `steps` as `random` takes it."""
+        return int(self.random(OLDER, steps).integers(len(self.snapshots.rows)))
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """Return an array where the networks are."""

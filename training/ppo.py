@@ -9,18 +9,19 @@ of an observation; B = K * T * L agent steps of a batch.
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from training.collected_steps import CollectedSteps, CollectingPolicy
 from training.collector import Collectors
 from training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
 from training.returns import advantages
+from training.runs.checkpoints import has_checkpoint
 from training.runs.iteration_times import IterationTimes
 from training.runs.run import Iteration, Summary, run
-from training.selfplay.sides import name_car
 from training.settings import TrainingSettings
 
 
@@ -43,6 +44,8 @@ class Local:
         self._learner = learner
         self._collectors = Collectors(learner.settings, learner.shape)
         self.count = self._collectors.count
+        self._playing = False  # between `_begin` and the end of that batch
+        self._played_by = CollectingPolicy(learner) if learner.settings.overlap else None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -57,31 +60,58 @@ class Local:
 
     def restart(self) -> None:
         """Begin new matches; seed and steps alone decide how they begin and go on."""
+        if self._playing:  # steps of the matches before, which nobody learns from
+            self._collectors.finish()
+            self._playing = False
         self._collectors.restart((self._learner.settings.seed, self._learner.steps, ARENAS))
 
     def iterate(self, older: int) -> Iteration:
-        """Play one batch and learn from it.
+        """Play one batch and learn from it; with `overlap` play the next one meanwhile.
 
         Args:
             older: The older version that is met.
         """
-        learner, settings = self._learner, self._learner.settings
-        rollouts, policies = self._collectors.arrays, self._collectors.arrays["policies"]
+        learner, rollouts = self._learner, self._collectors.arrays
 
         # Collect: every collector plays the newest policy, in some matches against an older one.
         started = time.perf_counter()
-        policies[0] = learner.packed()
-        policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
-        counts = self._collectors.collect((settings.seed, learner.steps, ACTIONS), 1 + older)
-        collected = time.perf_counter()
+        if not self._playing:
+            self._begin(learner.steps, older)
+        counts = self._collectors.finish()
+        self._playing = False
+        waited = time.perf_counter()
 
         # Learn.
-        batch = batch_of(learner, rollouts)
+        seconds = list(self._collectors.seconds)
+        collected = CollectedSteps.of(learner, rollouts)
+        if self._played_by is not None:
+            self._played_by.load(rollouts["policies"][0])
+            self._begin_next(learner.steps + collected.count)
+        batch = batch_of(learner, collected, self._played_by)
         stats = improve(learner, batch)
         learned = time.perf_counter()
-        stats |= {"collect_seconds": collected - started, "learn_seconds": learned - collected}
-        times = IterationTimes.of(collected - started, learned - collected, self._collectors.seconds)
+        stats |= {"collect_seconds": waited - started, "learn_seconds": learned - waited}
+        overlap = learner.settings.overlap
+        times = IterationTimes.of(waited - started, learned - waited, seconds, overlap)
         return Iteration(len(batch.rows), counts, stats, times)
+
+    def _begin(self, steps: int, older: int) -> None:
+        """Let the collectors play the batch that is learned from after so many agent steps."""
+        learner, policies = self._learner, self._collectors.arrays["policies"]
+        policies[0] = learner.packed()
+        policies[1 : 1 + len(learner.snapshots.rows)] = learner.snapshots.rows
+        self._collectors.begin((learner.settings.seed, steps, ACTIONS), 1 + older)
+        self._playing = True
+
+    def _begin_next(self, steps: int) -> None:
+        """Begin the next batch, unless a checkpoint or the end of the run comes first.
+
+        A checkpoint holds no steps that were played but not learned from. So a resumed run equals one that
+        was never interrupted.
+        """
+        learner = self._learner
+        if steps < learner.settings.steps and not has_checkpoint(learner.settings, learner.steps, steps):
+            self._begin(steps, learner.draw_older(steps))
 
     def bring(self) -> None:
         """Do nothing: what was learned is in the learner."""
@@ -110,27 +140,26 @@ class Batch:
     explained: float
 
 
-def batch_of(learner: PPOLearner, rollouts: Any) -> Batch:
-    """Make a batch of rollouts.
+def batch_of(
+    learner: PPOLearner, collected: CollectedSteps, played_by: CollectingPolicy | None = None
+) -> Batch:
+    """Make a batch of what was collected. Its values are those of the present critic.
 
     Args:
-        learner: As it was when they were played.
-        rollouts: Arrays by name, see `training.shared.rollout_layout`; only read.
+        learner: As it was when they were played, or one update later.
+        collected: The steps.
+        played_by: The policy that played them; None: the learner's.
 
     Raises:
-        Diverged: A reward or an advantage is not finite.
+        Diverged: An advantage is not finite.
     """
-    settings, learned = learner.settings, learner.learned
-    _check_rewards(settings, rollouts["rewards"])
-    seen = rollouts["obs"][:, :, learned]  # (K, T + 1, L, S) float32
-    rewards = rollouts["rewards"][:, :, learned]  # (K, T, L) float32
-    cut = rollouts["truncated"] & learned  # (K, T, C) bool
-    truncated = cut[:, :, learned]  # (K, T, L) bool
-    terminated = rollouts["terminated"][:, :, learned]  # (K, T, L) bool
+    settings = learner.settings
+    seen, rewards = collected.obs, collected.rewards  # (K, T + 1, L, S) float32, (K, T, L) float32
+    terminated, truncated = collected.terminated, collected.truncated  # (K, T, L) bool
     shown = learner.shown(seen).flatten(0, 2)  # (K * (T + 1) * L, S) float32
     numbers = np.arange(len(shown)).reshape(seen.shape[:3])[:, :-1]  # (K, T, L) int64
     rows = learner.tensor(numbers.reshape(-1))  # (B,) int64
-    actions = learner.tensor(rollouts["actions"][:, :, learned]).flatten(0, 2)  # (B[, k])
+    actions = learner.tensor(collected.actions).flatten(0, 2)  # (B[, k])
 
     # What an action led to is worth nothing more after a termination; after a truncation it is worth
     # what the last observation of its own episode is, not the first one of the next.
@@ -138,7 +167,7 @@ def batch_of(learner: PPOLearner, rollouts: Any) -> Batch:
     next_values = values[:, 1:].copy()  # (K, T, L) float32
     next_values[terminated] = 0.0
     if truncated.any():
-        next_values[truncated] = learner.values(learner.shown(rollouts["final_obs"][cut]))
+        next_values[truncated] = learner.values(learner.shown(collected.final_obs))
     values = values[:, :-1]  # (K, T, L) float32
     by_step = (a.swapaxes(0, 1) for a in (rewards, values, next_values, terminated | truncated))
     found = advantages(settings.gamma, settings.gae_lambda, *by_step).swapaxes(0, 1)  # (K, T, L) float32
@@ -151,7 +180,11 @@ def batch_of(learner: PPOLearner, rollouts: Any) -> Batch:
     def log_probs_of(part: Tensor) -> Tensor:
         return learner.policy.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
 
-    log_probs = torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
+    if played_by is None:
+        every = torch.arange(len(rows), device=learner.device)
+        log_probs = torch.cat(learner.in_parts(log_probs_of, every))
+    else:
+        log_probs = played_by.log_probs(seen[:, :-1], actions)
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
     return Batch(
         shown, rows, actions, log_probs,
@@ -242,14 +275,3 @@ def losses(
     """
     clipped = ratios.clamp(1 - clip, 1 + clip)
     return -torch.minimum(ratios * gains, clipped * gains), 0.5 * (values - returns).square()
-
-
-def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
-    """Raise Diverged unless all of `(K, T, C)` are finite."""
-    wrong = np.argwhere(~np.isfinite(rewards))
-    if len(wrong):
-        collector, step, car = (int(i) for i in wrong[0])
-        raise Diverged(
-            f"the reward of {name_car(settings, car)} of collector {collector} is "
-            f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
-        )

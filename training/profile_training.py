@@ -1,11 +1,12 @@
 """Train a few iterations and tell how long each part takes; nothing is written into a run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.policy.files import newest_checkpoint
-from training.learner import OLDER, PPOLearner
+from rlgym_bridge.user_input.checking import VAST
+from training.learner import PPOLearner
 from training.ppo import Local
 from training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
 from training.settings import SettingsError, TrainingSettings
@@ -98,7 +99,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
         SettingsError: As `training.runs.run.run` raises it.
         CollectorDied, Diverged: As there.
     """
-    learner = PPOLearner(settings)
+    learner = PPOLearner(replace(settings, steps=VAST))  # no iteration is the last one
     newest = newest_checkpoint(Path(settings.out)) if resume else None
     if newest is not None:
         learner.load(newest)
@@ -111,7 +112,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
     with Local(learner) as engine:
         engine.restart()
         for number in range(iterations + 1):
-            done = engine.iterate(int(learner.random(OLDER).integers(len(learner.snapshots.rows))))
+            done = engine.iterate(learner.draw_older())
             learner.steps += done.steps
             if number and done.times is not None:
                 every.append(done.times)

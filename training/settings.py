@@ -100,6 +100,7 @@ class TrainingSettings:
     collectors: Annotated[Count, about("processes that play; 0: one for each core")] = 0
     matches: Annotated[Positive, about("matches that each of them plays at once")] = 128
     rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
+    overlap: Annotated[bool, about("play on while learning, with a policy one update older")] = False
     snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
     rival: Annotated[str, about("another opponent: chaser, or a policy folder with equal actions")] = ""
     rival_share: Annotated[Share, about("share of matches against it")] = 0.0
@@ -165,9 +166,7 @@ class TrainingSettings:
     episode_seconds: Annotated[
         float, Meta(ge=0.1, le=MOST_NUMBER), about("game time that ends an episode")
     ] = 300.0
-    kickoff_share: Annotated[Share, about("share of episodes from a kickoff; the others start anywhere")] = (
-        0.5
-    )
+    kickoff_share: Annotated[Share, about("share of episodes from a kickoff; others start anywhere")] = 0.5
 
     physics: Annotated[
         dict[str, Any],

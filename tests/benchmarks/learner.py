@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from training.collected_steps import CollectedSteps
 from training.learner import PPOLearner
 from training.ppo import batch_of, improve
 from training.settings import check_settings
@@ -37,7 +38,7 @@ def main() -> None:
     preparing, whole = [], []
     for _ in range(options.iterations + 1):
         began = time.perf_counter()
-        batch = batch_of(learner, rollouts)
+        batch = batch_of(learner, CollectedSteps.of(learner, rollouts))
         preparing.append(time.perf_counter() - began)
         improve(learner, batch)
         whole.append(time.perf_counter() - began)

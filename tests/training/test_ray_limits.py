@@ -1,4 +1,4 @@
-"""A Ray cluster with too few processors."""
+"""What training with Ray refuses before it begins."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,3 +18,8 @@ def test_three_runners_for_two_processors_are_refused(
         SettingsError, match="collectors is 3, and the cluster has 2 processors, one for each"
     ):
         ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "collectors": 3}), quiet=True)
+
+
+def test_overlap_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="overlap is true, and --engine rllib plays and learns in turns"):
+        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "overlap": True}), quiet=True)

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from tests.support.mark_game import MARKS
+from training.collected_steps import CollectedSteps
 from training.learner import Diverged, PPOLearner
-from training.ppo import batch_of, losses
+from training.ppo import Batch, batch_of, losses
 from training.returns import RunningScale, advantages, scaled
 from training.settings import check_settings
 
@@ -57,6 +58,11 @@ def learner_that_says(values: list[float]) -> PPOLearner:
     return made
 
 
+def batch_of_made_up(values: list[float], **changes: np.ndarray) -> Batch:
+    learner = learner_that_says(values)
+    return batch_of(learner, CollectedSteps.of(learner, rollouts(**changes)))
+
+
 def ended_at(step: int) -> np.ndarray:
     ends = np.zeros((1, 4, 2), bool)
     ends[0, step] = True
@@ -64,7 +70,7 @@ def ended_at(step: int) -> np.ndarray:
 
 
 def test_an_episode_ended_by_a_goal_is_worth_nothing_after_it() -> None:
-    batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts(terminated=ended_at(2)))
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], terminated=ended_at(2))
     # 10; 2 + 10 / 2; 1 + 7 / 2; and the next episode: 4 + half of what mark 0 is worth
     by_hand = [4.5, 7.0, 10.0, 4 + 6 / 2]
     np.testing.assert_allclose(batch.returns.reshape(4, 2).T, [by_hand, by_hand], rtol=1e-6)
@@ -73,21 +79,21 @@ def test_an_episode_ended_by_a_goal_is_worth_nothing_after_it() -> None:
 def test_a_truncated_episode_bootstraps_from_its_last_state() -> None:
     last = np.full((1, 4, 2, MARKS), np.nan, np.float32)
     last[0, 2] = np.eye(MARKS)[[1, 2]]  # blue ends on mark 1, worth 7; orange on mark 2, worth 8
-    batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts(truncated=ended_at(2), final_obs=last))
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], truncated=ended_at(2), final_obs=last)
     # 10 + 7 / 2 = 13.5; 2 + 13.5 / 2; 1 + 8.75 / 2, and for orange 10 + 8 / 2 = 14; 9; 5.5
     expected = [[5.375, 8.75, 13.5, 7.0], [5.5, 9.0, 14.0, 7.0]]
     np.testing.assert_allclose(batch.returns.reshape(4, 2).T, expected, rtol=1e-6)
 
 
 def test_a_cut_rollout_bootstraps_from_the_next_observation() -> None:
-    batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts())
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0])
     last = 4 + 6 / 2
     by_hand = [1 + (2 + (10 + last / 2) / 2) / 2, 2 + (10 + last / 2) / 2, 10 + last / 2, last]
     np.testing.assert_allclose(batch.returns.reshape(4, 2)[:, 0], by_hand, rtol=1e-6)
 
 
 def test_advantages_are_normalised_over_the_batch() -> None:
-    batch = batch_of(learner_that_says([6.0, 7.0, 8.0, 9.0]), rollouts(terminated=ended_at(1)))
+    batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], terminated=ended_at(1))
     assert float(batch.gains.mean()) == pytest.approx(0, abs=1e-6)
     assert float(batch.gains.std(unbiased=False)) == pytest.approx(1, abs=1e-6)
 
@@ -96,12 +102,12 @@ def test_a_reward_that_is_no_number_is_named() -> None:
     rewards = rollouts()["rewards"]
     rewards[0, 3, 1] = np.nan
     with pytest.raises(Diverged, match="reward of car 1 in match 0 of collector 0 is nan at step 3"):
-        batch_of(learner_that_says([0.0] * 4), rollouts(rewards=rewards))
+        batch_of_made_up([0.0] * 4, rewards=rewards)
 
 
 def test_an_observation_that_breaks_the_critic_is_noticed() -> None:
     with pytest.raises(Diverged, match="advantage is not finite after 0 steps"):
-        batch_of(learner_that_says([math.inf] * 4), rollouts())
+        batch_of_made_up([math.inf] * 4)
 
 
 def test_the_losses_are_those_of_the_paper() -> None:

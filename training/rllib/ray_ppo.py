@@ -63,6 +63,10 @@ def main(
             f"team_sizes is {toml_value(settings.team_sizes)}, and --engine rllib trains one size; expected "
             "one, or --engine local"
         )
+    if settings.overlap:
+        raise SettingsError(
+            "overlap is true, and --engine rllib plays and learns in turns; expected false, or --engine local"
+        )
     return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet)
 
 

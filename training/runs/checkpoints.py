@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints
+from training.settings import TrainingSettings
+
+
+def has_checkpoint(settings: TrainingSettings, before: int, after: int) -> bool:
+    """Return whether a checkpoint follows an iteration, from its agent steps before and after it."""
+    return after // settings.checkpoint_every > before // settings.checkpoint_every
 
 
 class Checkpoints:

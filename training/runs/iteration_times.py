@@ -23,14 +23,16 @@ _UNEVEN: Final = 1.2  # times the mean, from which on the slowest collector is n
 class IterationTimes:
     """Wall-clock seconds of an iteration: of its collectors, which are alike, and of its learner.
 
-    Collectors wait while the learner works, and the learner while they do.
+    Collectors wait while the learner works, and the learner while they do; where both overlap, only for the
+    rest of the other's work.
 
     Attributes:
-        collecting: From the question to the last collector's answer.
+        collecting: The learner waits: from its question to the last collector's answer.
         learning: From there to the improved policy.
         parts: Of a collector's work, by the names of `COLLECTOR_PARTS`: means over the collectors.
         slowest: Work of the collector that took longest.
         cpu: Processor time of a collector's work: the mean over the collectors.
+        overlap: Whether collectors play on while the learner works.
     """
 
     collecting: float
@@ -38,10 +40,11 @@ class IterationTimes:
     parts: Mapping[str, float]
     slowest: float
     cpu: float
+    overlap: bool = False
 
     @classmethod
     def of(
-        cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]]
+        cls, collecting: float, learning: float, seconds: Sequence[Mapping[str, float]], overlap: bool = False
     ) -> "IterationTimes":
         """Return the times of an iteration.
 
@@ -49,6 +52,7 @@ class IterationTimes:
             collecting: Seconds, see the class.
             learning: Seconds, see the class.
             seconds: Of each collector, see `training.collector.Collectors.seconds`.
+            overlap: See the class.
         """
         count = len(seconds)
         parts = {
@@ -57,7 +61,8 @@ class IterationTimes:
             if any(name in each for each in seconds)
         }
         slowest = max(each["total"] for each in seconds)
-        return cls(collecting, learning, parts, slowest, sum(each["cpu"] for each in seconds) / count)
+        cpu = sum(each["cpu"] for each in seconds) / count
+        return cls(collecting, learning, parts, slowest, cpu, overlap)
 
     @property
     def total(self) -> float:
@@ -73,6 +78,11 @@ class IterationTimes:
     def collector_waiting(self) -> float:
         """The time in which a collector does not work: for the learner, and for slower collectors."""
         return max(0.0, self.total - self.working)
+
+    @property
+    def waiting_for_learner(self) -> float:
+        """The time in which all collectors wait for the learner."""
+        return max(0.0, self.total - self.slowest) if self.overlap else self.learning
 
     def by_name(self) -> dict[str, float]:
         """Return all parts by name, those of the collectors first."""
@@ -97,8 +107,9 @@ class IterationTimes:
 
     def name_bottleneck(self) -> str:
         """Say in one line what holds the run back."""
-        if self.learning > self.collecting:
-            line = f"collectors wait {self.learning / self.total:.0%} of the time for the learner"
+        waiting = self.waiting_for_learner
+        if waiting > self.collecting:
+            line = f"collectors wait {waiting / self.total:.0%} of the time for the learner"
         else:
             part = max(self.parts, key=lambda name: self.parts[name])
             line = (
@@ -120,4 +131,4 @@ def mean_times(every: Sequence[IterationTimes]) -> IterationTimes:
         sum(getattr(times, name) for times in every) / count
         for name in ("collecting", "learning", "slowest", "cpu")
     )
-    return IterationTimes(collecting, learning, parts, slowest, cpu)
+    return IterationTimes(collecting, learning, parts, slowest, cpu, every[0].overlap)

@@ -12,8 +12,8 @@ from typing import Any, Protocol, Self
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
-from training.learner import OLDER, PPOLearner
-from training.runs.checkpoints import Checkpoints
+from training.learner import PPOLearner
+from training.runs.checkpoints import Checkpoints, has_checkpoint
 from training.runs.iteration_times import IterationTimes
 from training.runs.lock import Locked
 from training.runs.progress import Progress
@@ -125,7 +125,7 @@ def run(
             # that one begins new matches at its checkpoints too.
             if restart:
                 engine.restart()
-            older = int(learner.random(OLDER).integers(len(learner.snapshots.rows)))
+            older = learner.draw_older()
             done = engine.iterate(older)
             goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])
             learner.snapshots.ladder.count(older, *goals, seed=before)
@@ -133,8 +133,7 @@ def run(
 
             stats = {**done.stats, "rating": learner.snapshots.ladder.rating}
             row = progress.report(learner.steps, done.steps, done.counts, stats, done.times)
-            every = settings.checkpoint_every
-            restart = learner.steps // every > before // every
+            restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
                 newest = learner.save(checkpoints)

@@ -42,6 +42,17 @@ def tensors_of(shape: PolicyShape, row: np.ndarray) -> dict[str, np.ndarray]:
     return tensors
 
 
+def weights_and_scaling(
+    shape: PolicyShape, row: np.ndarray
+) -> tuple[dict[str, np.ndarray], Normalisation | None]:
+    """Return the weights of a row `(numbers,)`, views of it, and the scaling of observations."""
+    tensors = tensors_of(shape, row)
+    mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
+    if shape.obs_clip is None:
+        return tensors, None
+    return tensors, Normalisation(tuple(mean.tolist()), tuple(std.tolist()), shape.obs_clip)
+
+
 def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> NetworkPolicy:
     """Return the policy of a row; it samples, from a random stream that `seed` begins.
 
@@ -53,11 +64,7 @@ def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> Networ
     Raises:
         ValueError: A weight is not finite.
     """
-    tensors = tensors_of(shape, row)
-    mean, std = tensors.pop("obs_mean"), tensors.pop("obs_std")
-    scaling = None
-    if shape.obs_clip is not None:
-        scaling = Normalisation(tuple(mean.tolist()), tuple(std.tolist()), shape.obs_clip)
+    tensors, scaling = weights_and_scaling(shape, row)
     policy = NetworkPolicy(
         tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation
     )

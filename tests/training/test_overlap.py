@@ -1,0 +1,161 @@
+"""Playing the next batch while learning: whose probabilities count, what is begun when, and resuming."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rlgym_bridge.policy.shape import PolicyShape
+from tests.support.mark_game import MARKS
+from tests.support.training_runs import SMALL, column
+from training import ppo
+from training.collected_steps import CollectedSteps, CollectingPolicy
+from training.learner import PPOLearner
+from training.runs.iteration_times import IterationTimes
+from training.runs.restore import STATE_FILE
+from training.selfplay.policy_rows import unpack
+from training.settings import SettingsError, TrainingSettings, check_settings
+from training.shared import rollout_layout
+
+BATCH = 8 * 14
+
+
+def overlapping(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out), "overlap": True} | changes)
+
+
+class RecordingCollectors:
+    """Collectors that play at once, and write down what they are asked."""
+
+    count = 1
+
+    def __init__(self, settings: TrainingSettings, policy: PolicyShape) -> None:
+        layout = rollout_layout(settings, 1, policy)
+        self.arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+        self.seconds = [{"total": 1.0, "cpu": 1.0, "rest": 1.0}]
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def restart(self, seed: tuple[int, ...]) -> None:
+        self.calls.append(("restart", seed[1]))
+
+    def begin(self, seed: tuple[int, ...], snapshot: int) -> None:
+        self.calls.append(("begin", seed[1], self.arrays["policies"][0].copy()))
+
+    def finish(self) -> Counter[str]:
+        self.calls.append(("finish",))
+        return Counter()
+
+
+def play(monkeypatch: pytest.MonkeyPatch, settings: TrainingSettings, iterations: int) -> list[tuple]:
+    """Iterate as a run does without checkpoints in files; return the calls, `learn` among them."""
+    monkeypatch.setattr(ppo, "Collectors", RecordingCollectors)
+    learner = PPOLearner(settings)
+    engine = ppo.Local(learner)
+    calls = engine._collectors.calls  # type: ignore[attr-defined]
+    improve = ppo.improve
+
+    def recorded(*arguments: Any) -> dict[str, float]:
+        calls.append(("learn",))
+        return improve(*arguments)
+
+    monkeypatch.setattr(ppo, "improve", recorded)
+    engine.restart()
+    for _ in range(iterations):
+        learner.steps += engine.iterate(learner.draw_older()).steps
+    return calls
+
+
+def test_the_next_batch_is_begun_before_learning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = play(monkeypatch, overlapping(tmp_path), 3)
+    first = ["restart", "begin", "finish"]
+    assert [call[0] for call in calls] == first + ["begin", "learn", "finish"] * 2 + ["begin", "learn"]
+    begun = [call for call in calls if call[0] == "begin"]
+    assert [call[1] for call in begun] == [0, BATCH, 2 * BATCH, 3 * BATCH]
+    np.testing.assert_array_equal(begun[0][2], begun[1][2])  # the policy is one update old from then on
+    assert not np.array_equal(begun[1][2], begun[2][2])
+
+
+def test_nothing_is_begun_before_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = play(monkeypatch, overlapping(tmp_path, checkpoint_every=2 * BATCH, steps=4 * BATCH), 4)
+    twice = ["begin", "finish", "begin", "learn", "finish", "learn"]
+    assert [call[0] for call in calls] == ["restart", *twice, *twice]
+
+
+def test_batches_in_turns_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = play(monkeypatch, check_settings(SMALL | {"out": str(tmp_path)}), 2)
+    assert [call[0] for call in calls] == ["restart", *["begin", "finish", "learn"] * 2]
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_probabilities_are_those_of_the_policy_that_played(normalise: bool, tmp_path: Path) -> None:
+    settings = overlapping(tmp_path, normalise_obs=normalise)
+    learner, rng = PPOLearner(settings), np.random.default_rng(0)
+    learner.take_in(rng.normal(1, 3, (100, MARKS)))
+    row, played_by = learner.packed(), CollectingPolicy(learner)
+    played_by.load(row)
+    with torch.no_grad():  # an update
+        for parameter in learner.parameters:
+            parameter += 0.1 * torch.randn_like(parameter)
+    learner.take_in(rng.normal(-1, 1, (1000, MARKS)))
+
+    layout = rollout_layout(settings, 1, learner.shape)
+    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
+    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
+    collected = CollectedSteps.of(learner, rollouts)
+    obs, actions = collected.obs[:, :-1].reshape(-1, MARKS), collected.actions.reshape(-1)
+    player = unpack(learner.shape, row, (0,))
+    if normalise:
+        mean, inverse, clip = player._normalisation  # type: ignore[misc]
+        obs = ((obs - mean) * inverse).clip(-clip, clip)
+    outputs = torch.from_numpy(player.network(obs))
+    expected = torch.log_softmax(outputs, 1)[torch.arange(len(actions)), torch.from_numpy(actions)]
+
+    batch = ppo.batch_of(learner, collected, played_by)
+    torch.testing.assert_close(batch.log_probs, expected, rtol=1e-5, atol=1e-5)
+    assert (batch.log_probs - ppo.batch_of(learner, collected).log_probs).abs().max() > 0.01
+
+
+def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
+    changes = {"steps": 6 * BATCH, "checkpoint_every": 3 * BATCH, "normalise_obs": True, "snapshots": 2}
+    whole = ppo.main(overlapping(tmp_path / "whole", **changes), quiet=True).checkpoint
+    halfway = whole.with_name(str(3 * BATCH))
+    shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)
+    resumed = ppo.main(overlapping(tmp_path / "resumed", **changes), resume=True, quiet=True).checkpoint
+    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    ours, theirs = (torch.load(folder / STATE_FILE, weights_only=True) for folder in (resumed, whole))
+    for part in ("policy", "critic"):
+        assert all(torch.equal(ours[part][name], theirs[part][name]) for name in theirs[part])
+    assert torch.equal(ours["snapshots"], theirs["snapshots"]) and ours["ratings"] == theirs["ratings"]
+
+
+@pytest.mark.slow
+def test_an_overlapping_run_learns_a_game_with_known_returns(tmp_path: Path) -> None:
+    changes = {"matches": 32, "rollout_steps": 32, "learning_rate": 3e-3, "minibatch": 512, "gamma": 0.0}
+    out = tmp_path / "run"
+    ppo.main(overlapping(out, steps=60_000, snapshot_share=0.0, **changes), quiet=True)
+    assert column(out, "touches_per_car_minute")[-1] / 900 > 0.9  # 900 decisions a minute
+
+
+def test_overlapping_parts_wait_only_for_the_rest() -> None:
+    seconds = [{"physics": 5.0, "total": 6.0, "cpu": 6.0}]
+    fast_learner = IterationTimes.of(3.0, 4.0, seconds, overlap=True)
+    assert fast_learner.waiting_for_learner == 1.0
+    assert fast_learner.name_bottleneck().startswith("the learner waits 43% of the time for collectors")
+    slow_learner = IterationTimes.of(0.0, 9.0, seconds, overlap=True)
+    assert slow_learner.name_bottleneck().startswith("collectors wait 33% of the time for the learner")
+
+
+def test_overlap_is_true_or_false() -> None:
+    with pytest.raises(SettingsError, match="overlap is 1, expected true or false"):
+        check_settings({"overlap": 1})

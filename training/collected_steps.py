@@ -1,0 +1,110 @@
+"""The steps that are learned from, copied out of the collectors' arrays, and the policy that played them."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.manifest import Normalisation
+from training.learner import Diverged, PPOLearner
+from training.returns import scaled
+from training.selfplay.policy_rows import weights_and_scaling
+from training.selfplay.sides import name_car
+from training.settings import TrainingSettings
+
+
+@dataclass(frozen=True)
+class CollectedSteps:
+    """The steps of one iteration: of K collectors T steps of L cars that are learned from.
+
+    Attributes:
+        obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
+        actions: `(K, T, L)` or `(K, T, L, k)`.
+        rewards: `(K, T, L)` float32.
+        terminated: `(K, T, L)` bool.
+        truncated: `(K, T, L)` bool.
+        final_obs: `(n, S)` float32, of the n truncated ones in order.
+    """
+
+    obs: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    final_obs: np.ndarray
+
+    @classmethod
+    def of(cls, learner: PPOLearner, rollouts: Any) -> "CollectedSteps":
+        """Copy what is learned from.
+
+        Args:
+            learner: Knows which cars these are.
+            rollouts: Arrays by name, see `training.shared.rollout_layout`; only read.
+
+        Raises:
+            Diverged: A reward is not finite.
+        """
+        learned = learner.learned  # (C,) bool
+        _check_rewards(learner.settings, rollouts["rewards"])
+        cut = rollouts["truncated"] & learned  # (K, T, C) bool
+        return cls(
+            obs=rollouts["obs"][:, :, learned],
+            actions=rollouts["actions"][:, :, learned],
+            rewards=rollouts["rewards"][:, :, learned],
+            terminated=rollouts["terminated"][:, :, learned],
+            truncated=cut[:, :, learned],
+            final_obs=rollouts["final_obs"][cut],
+        )
+
+    @property
+    def count(self) -> int:
+        """Agent steps."""
+        return self.rewards.size
+
+
+class CollectingPolicy:
+    """The policy that played the steps, where the learner's is newer already.
+
+    Args:
+        learner: Whose policies play.
+    """
+
+    def __init__(self, learner: PPOLearner) -> None:
+        self._learner = learner
+        self._network = copy.deepcopy(learner.policy)
+        self._scaling: Normalisation | None = None
+
+    def load(self, row: np.ndarray) -> None:
+        """Become the policy of a row `(numbers,)`, as collectors play it; see `selfplay.policy_rows`."""
+        weights, self._scaling = weights_and_scaling(self._learner.shape, row)
+        self._network.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
+
+    def log_probs(self, obs: np.ndarray, actions: Tensor) -> Tensor:
+        """Return the log-probabilities of actions when they were drawn, `(B,)` float32.
+
+        Args:
+            obs: `(..., S)` float32, what was acted on, before any scaling.
+            actions: `(B,)` or `(B, k)`, in the same order.
+        """
+        learner = self._learner
+        shown = learner.tensor(scaled(obs, self._scaling)).flatten(0, -2)
+
+        @torch.no_grad()
+        def log_probs_of(part: Tensor) -> Tensor:
+            return self._network.log_probs_and_entropies(shown[part], actions[part])[0]
+
+        return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(shown), device=learner.device)))
+
+
+def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:
+    """Raise Diverged unless all of `(K, T, C)` are finite."""
+    wrong = np.argwhere(~np.isfinite(rewards))
+    if len(wrong):
+        collector, step, car = (int(i) for i in wrong[0])
+        raise Diverged(
+            f"the reward of {name_car(settings, car)} of collector {collector} is "
+            f"{rewards[collector, step, car]} at step {step} of the rollout, expected a finite number"
+        )
