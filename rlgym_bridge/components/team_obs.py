@@ -30,8 +30,7 @@ _BLOCK: Final = ("there", *_CAR, *_SEEN)
 _HEAD: Final = _FULL.index("enemy-0/position/x")  # numbers of ball, pads and the own car
 _OTHERS: Final = _HEAD + len(_BALL)  # where the blocks begin
 
-_ABSENT: Final = 1e10  # more than any squared distance: a place without a car is sorted behind the others
-_ENEMY: Final = 1e12  # opponents stay behind team mates
+_FARTHEST: Final = 2e4  # uu, more than any distance in the field
 
 
 class TeamObs(DefaultObs):
@@ -61,7 +60,9 @@ class TeamObs(DefaultObs):
         super().__init__(zero_padding, **coefficients)
         self._mates = zero_padding - 1
         self._others = 2 * zero_padding - 1
-        self._ranks = np.where(np.arange(self._others) < self._mates, 0.0, _ENEMY)
+        # Team mates, places without one, opponents, places without one.
+        self._farthest = (_FARTHEST * self.pos_coef) ** 2
+        self._ranks = np.where(np.arange(self._others) < self._mates, 1, 3) * self._farthest
 
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`."""
@@ -86,9 +87,8 @@ class TeamObs(DefaultObs):
 
     def _nearest_first(self, away: np.ndarray, around: Surroundings) -> np.ndarray:
         """Return the order of all blocks, `(N * cars * others,)` int, from `(N, cars, others, 3)`."""
-        # float64, in which neither the squares nor their sum with a rank are rounded much.
-        distances = np.add.reduce(np.square(away, dtype=np.float64), -1)
-        distances += np.where(around.there, self._ranks, self._ranks + _ABSENT)
+        # The sum is float64, in which a rank takes nothing from a distance.
+        distances = np.add.reduce(away * away, -1) + (self._ranks - self._farthest * around.there)
         order = distances.argsort(-1, kind="stable").reshape(-1, self._others)
         order += np.arange(0, order.size, self._others)[:, None]
         flat: np.ndarray = order.reshape(-1)

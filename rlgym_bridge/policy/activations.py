@@ -1,5 +1,6 @@
 """Functions between a network's layers, in numpy, as torch computes them by default."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -67,6 +68,14 @@ def normalise_layer(values: np.ndarray, weight: np.ndarray, bias: np.ndarray) ->
         weight: `(n,)` float32.
         bias: `(n,)` float32.
     """
+    if values.ndim == 1:  # a live bot: numbers in place of arrays of one cost a third
+        count = len(values)
+        values -= np.add.reduce(values) / np.float32(count)
+        variance_of_all = float(np.dot(values, values)) / count
+        values *= np.float32(1 / math.sqrt(variance_of_all + NORM_EPS))
+        values *= weight
+        values += bias
+        return
     values -= values.mean(-1, keepdims=True)
     variance = np.square(values).mean(-1, keepdims=True)
     values /= np.sqrt(variance + np.float32(NORM_EPS))

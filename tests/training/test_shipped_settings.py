@@ -1,0 +1,60 @@
+"""The settings of the shipped bot: every phase is accepted, goes on from the one before, and begins."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import training
+from rlgym_bridge.policy.load_player import load_player
+from training.components import reward
+from training.ppo import main
+from training.selfplay.mixed_matches import MixedMatches
+from training.settings import TrainingSettings
+from training.settings_file import load_settings
+
+FIRST = Path(training.__file__).with_name("shipped.toml")
+LATER = sorted(FIRST.with_suffix("").glob("*.toml"))
+FIXED = ("team_sizes", "policy_layers", "critic_layers", "activation", "layer_norm", "normalise_obs",
+         "snapshots", "tick_skip", "components", "out")  # fmt: skip
+"""Settings that a resumed run cannot change, or should not."""
+
+
+def phases() -> list[TrainingSettings]:
+    return [load_settings(FIRST), *(load_settings(FIRST, later) for later in LATER)]
+
+
+def test_each_phase_can_go_on_from_the_one_before() -> None:
+    every = phases()
+    assert len(every) == 4
+    assert [phase.steps for phase in every] == sorted({phase.steps for phase in every})
+    for phase in every[1:]:
+        assert [getattr(phase, name) for name in FIXED] == [getattr(every[0], name) for name in FIXED]
+
+
+def test_team_spirit_and_goals_grow_and_touches_fade() -> None:
+    every = phases()
+    for name, sign in (("team_spirit", 1), ("goal", 1), ("touch", -1), ("velocity_to_ball", -1)):
+        values = [sign * getattr(phase, name) for phase in every]
+        assert values == sorted(values) and values[0] < values[-1], name
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_matches_of_a_phase_begin_and_step(number: int) -> None:
+    phase = replace(phases()[number], matches=4)
+    reward(phase)
+    matches = MixedMatches(phase, 222)
+    obs = matches.reset(0)
+    cars = 2 * 2 + 4 + 6
+    assert obs.shape == (cars, 222)
+    step = matches.step(np.zeros(cars, int))
+    assert np.isfinite(step.obs).all() and np.isfinite(step.rewards).all()
+
+
+@pytest.mark.slow
+def test_training_with_them_starts(tmp_path: Path) -> None:
+    small = {"out": str(tmp_path), "collectors": 1, "threads": 1, "rollout_steps": 8, "device": "cpu"}
+    summary = main(load_settings(FIRST, steps=2_000, **small), quiet=True)
+    assert summary.steps >= 2_000
+    assert load_player(summary.checkpoint).team_sizes == ((1, 1), (2, 2), (3, 3))
