@@ -84,6 +84,7 @@ class Clock:
         self._frame: int | None = None
         self._phase = -1  # the newest but for pauses
         self._paused = False
+        self._since_break = GAP_TICKS  # packets since frame numbers broke off in play
         self._due: int | None = None  # tick of the next decision; None out of play
         self._grid = 0  # tick on the grid that the newest decision stands for
         self._length = 1  # ticks that the newest rows last
@@ -97,10 +98,13 @@ class Clock:
             phase: Its match phase (`game.Phase`).
 
         Returns:
-            The next thing to do. A repeated frame needs nothing, unless its phase begins play.
+            The next thing to do. A repeated frame needs nothing, unless its phase begins play. Where frame
+            numbers break off again within `GAP_TICKS` packets, the packet counts as the next tick: new
+            episodes one after the other would leave the car without control.
         """
         last_frame, last_phase = self._frame, self._phase
         self._frame = frame
+        self._since_break += 1
         self._paused = phase == Phase.PAUSED
         if self._paused:  # what comes after goes on from what was before
             return Event.IDLE
@@ -111,6 +115,13 @@ class Clock:
             return Event.IDLE
         broken = last_frame is None or not 0 <= frame - last_frame <= GAP_TICKS
         kickoff = phase == Phase.KICKOFF and last_phase != Phase.KICKOFF
+        if broken and last_frame is not None and self._due is not None and not kickoff:
+            broken = self._since_break >= GAP_TICKS
+            if broken:
+                self._since_break = 0
+            else:
+                self._move(frame - last_frame - 1)
+                last_frame = frame - 1
         if self._due is None or broken or kickoff:
             return self.restart()
         if frame == last_frame or frame < self._due:
@@ -119,6 +130,13 @@ class Clock:
         self.skipped_decisions += behind
         self._grid = self._due + behind * self._length
         return Event.DECIDE
+
+    def _move(self, ticks: int) -> None:
+        """Count what was decided from another frame number on."""
+        assert self._due is not None
+        self._due += ticks
+        self._grid += ticks
+        self._plans = [(first + ticks, rows) for first, rows in self._plans]
 
     def restart(self) -> Event:
         """Begin a new episode on the packet just seen; also what a user's override ends with.

@@ -97,6 +97,20 @@ def test_a_frame_number_that_goes_back_or_far_ahead_resets(jump: int) -> None:
     assert clock.see(159 + jump, Phase.ACTIVE) is Event.RESET
 
 
+@pytest.mark.parametrize("step", [-1, -50, 5000])
+def test_frame_numbers_that_keep_breaking_cost_a_neutral_tick(step: int) -> None:
+    clock = Clock()
+    drive(clock, PLAY)
+    sent = drive(clock, [(10_000 + step * tick, Phase.ACTIVE) for tick in range(60)])
+    assert sent == rlgym_rows(60)
+
+
+def test_a_second_break_in_frame_numbers_much_later_begins_anew() -> None:
+    clock = Clock()
+    drive(clock, [(frame, Phase.ACTIVE) for frame in (100, 50, *range(51, 51 + 120))])
+    assert clock.see(20, Phase.ACTIVE) is Event.RESET
+
+
 def test_a_repeated_frame_gets_the_same_row_and_no_decision() -> None:
     clock = Clock()
     packets = [(frame, phase) for frame, phase in PLAY for _ in range(2)]
