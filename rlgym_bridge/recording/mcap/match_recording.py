@@ -157,13 +157,17 @@ def _decode(
     notes: list[str] = []
     dialect = _dialect(about, notes)
     decoder = Decoder(field_info or flat.FieldInfo(), configuration, shadow, dialect)
-    states, seatings, kept, bad, last = [], [], [], 0, None
+    states, seatings, kept, bad, crowded, last = [], [], [], 0, 0, None
     for message in packets:
         packet = _message(message)
         if not isinstance(packet, flat.GamePacket):
             bad += 1
             continue
-        state = decoder.update(packet)
+        try:
+            state = decoder.update(packet)
+        except ValueError:  # more cars than a state holds
+            crowded += 1
+            continue
         if message.frame == last:  # shown again
             continue
         last = message.frame
@@ -173,6 +177,8 @@ def _decode(
         decoder.clear_touches()
     if bad:
         notes.append(f"{bad:,} packets cannot be read")
+    if crowded:
+        notes.append(f"{crowded:,} packets with more than four cars in a team are left out")
     return states, seatings, kept, notes
 
 
