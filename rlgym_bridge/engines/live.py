@@ -194,6 +194,8 @@ class LiveEngine(BaseEngine):
                 stream.answer(self._neutral)
                 span.pause(stream.frame - before)
             else:
+                if stream.frame < before:  # the numbers went back: the packet counts as the next tick
+                    span.pause(stream.frame - before - 1)
                 if span.begins_late(stream.frame):
                     stream.clear_touches()
                 stream.answer(list(rows[:, span.row(stream.frame)]))
