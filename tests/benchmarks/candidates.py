@@ -16,9 +16,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from subprocess import PIPE, STDOUT, CalledProcessError, TimeoutExpired
+from subprocess import STDOUT, CalledProcessError, TimeoutExpired
 from typing import Any, Final
 
+from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE
 from rlgym_bridge.user_input.toml_text import toml_value
 from tests.support.processes import child
 from training.evaluate import evaluate
@@ -37,6 +38,7 @@ SIZES: Final = (1, 2, 3)
 FIRST: Final = "first"
 _TEAMS: Final = [[1, 1, 0.5], [2, 2, 0.3], [3, 3, 0.2]]
 _TO_START, _TO_STOP = 120.0, 60.0  # s, longest
+_POLICY_FILES: Final = (MANIFEST_FILE, WEIGHTS_FILE)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str,
     own = {"obs": candidate.pop("obs")}
     settings = {
         "components": "tests.benchmarks.candidate_parts", "team_sizes": _TEAMS, "seed": seed,
-        "out": str(folder / "run"), "steps": 10**12, "checkpoint_every": 100_000, "keep_checkpoints": 10**6,
+        "out": str(folder / "run"), "steps": 10**12, "keep_checkpoints": 10**6,
         **candidate, **changes,
     }  # fmt: skip
     lines = [f"{key} = {toml_value(value)}" for key, value in settings.items()]
@@ -113,7 +115,8 @@ def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str,
     (folder / "settings.toml").write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "training", folder / "settings.toml", "-q"]
     progress = folder / "run" / "progress.csv"
-    with child(command, stdout=PIPE, stderr=STDOUT, text=True) as process:
+    output = folder / "output.txt"
+    with output.open("w") as stream, child(command, stdout=stream, stderr=STDOUT) as process:
         waited = 0.0
         while not _lines_of(progress) and process.poll() is None and waited < _TO_START:
             waited += 0.5
@@ -125,8 +128,9 @@ def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str,
             process.wait(seconds)
         asked = process.poll() is None
         process.terminate()
-        said, _ = process.communicate(timeout=_TO_STOP)
+        process.wait(_TO_STOP)
         if not asked or process.returncode:
+            said = output.read_text(encoding="utf-8")
             failed = CalledProcessError(process.returncode, [str(word) for word in command], said)
             failed.add_note(f"{name}, seed {seed}, ended before its time; it said: {said[-2000:]}")
             raise failed
@@ -136,6 +140,10 @@ def train(name: str, seed: int, folder: Path, seconds: float, changes: dict[str,
     checkpoints = {
         int(path.name): path for path in (folder / "run" / "checkpoints").iterdir() if path.name.isdigit()
     }
+    for path in checkpoints.values():
+        for file in path.iterdir():
+            if file.name not in _POLICY_FILES:  # of the trainer, which are several times as large
+                file.unlink()
     return TrainedRun(name, seed, checkpoints, statistics.mean(float(row[touches]) for row in last))
 
 
@@ -221,6 +229,9 @@ def main() -> int:
     parser.add_argument("--against", default="chaser", help=f"chaser, a policy folder, or {FIRST}")
     parser.add_argument("--matches", type=int, default=50, help="of each policy and size (default: 50)")
     parser.add_argument("--match-seconds", type=float, default=60.0, help="of each match (default: 60)")
+    parser.add_argument(
+        "--checkpoint-every", type=int, default=500_000, help="agent steps; equal steps are multiples of it"
+    )
     parser.add_argument("--json", type=Path, help="file for all results")
     options = parser.parse_args()
     unknown = set(options.names) - set(CANDIDATES)
@@ -231,10 +242,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.seeds):
             for number, name in enumerate(names):
-                runs.append(train(name, seed, Path(folder, f"{seed}-{number}"), options.seconds, {}))
+                changes = {"checkpoint_every": options.checkpoint_every}
+                runs.append(train(name, seed, Path(folder, f"{seed}-{number}"), options.seconds, changes))
                 print(f"{name}, seed {seed}: {runs[-1].steps:,} steps", file=sys.stderr, flush=True)
         judgements = judge(runs, options.against, options.matches, options.match_seconds)
-    print(f"goals a minute less those of {options.against}: median (least to largest) of the seeds\n")
+    print(f"goals a minute less those of {options.against}: median (least to largest) of the seeds")
+    equal = sorted(choose_equal_steps(runs).values())
+    print(f"equal steps: {equal[0]:,} to {equal[-1]:,}\n")
     print("\n".join(make_table(runs, judgements)))
     if options.json:
         options.json.write_text(json.dumps([asdict(one) for one in judgements], indent=1), encoding="utf-8")
