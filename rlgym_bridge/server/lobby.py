@@ -301,11 +301,22 @@ class Lobby:
             account.ready = account.pending = False
             if self.release is not None:
                 self.release(account.seat.index)
-        self._free += client.seats
+        freed = client.seats
+        self._free += freed
         self._free.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
         client.sit(())
         if self._lines is not None:
             self._lines.forget(client)
+        self._seat_waiting({seat.agent_id for seat in freed})
+
+    def _seat_waiting(self, agent_ids: set[str]) -> None:
+        """Give free seats to agents that came while they were taken, such as one that connects again."""
+        waiting = [one for one in self.clients.everyone if one.informed and not one.seats]
+        for client in waiting:
+            is_free = any(seat.agent_id == client.agent_id for seat in self._free)
+            if self._roster is not None and client.agent_id in agent_ids and is_free:
+                self._reserve(client, self._roster)
+                self._note_ready(client)
 
     def _driven(self, client: Client) -> list[BotAccount]:
         return [self.accounts[index] for index in sorted(client.cars)]

@@ -189,6 +189,18 @@ def test_a_client_without_a_seat_is_named_once_in_the_log(lobby, caplog):
     assert caplog.text.count("which is not its own") == 1
 
 
+def test_a_seat_that_gets_free_goes_to_the_agent_that_waits(lobby):
+    lobby.open_match(seat_players(match_of(player(0))))
+    gone, waiting = connect(lobby, agent()), connect(lobby, agent())
+    assert [type(waiting.receive()) for _ in range(2)] == [flat.MatchConfiguration, flat.FieldInfo]
+    gone.socket.close()
+    settle(lobby)
+    assert [one.index for one in waiting.receive().controllables] == [0]
+    waiting.send(flat.InitComplete())
+    settle(lobby)
+    assert not lobby.missing()
+
+
 def test_undecodable_bytes_cost_their_client_the_connection(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     good, bad = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent(), flat.InitComplete())
