@@ -12,9 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.physics import parse_physics, rules_in
+from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
@@ -110,16 +113,11 @@ class Task:
         """
         settings = self._settings
         if hasattr(self._module, "make_env"):
-            if settings.obs_noise:
-                raise SettingsError(
-                    f"[obs_noise] is set, and {self.name} has a make_env of its own, which it does not "
-                    "reach; expected one of them"
-                )
             return self._module.make_env(settings, settings.matches)
         return self._vector_env(settings.matches, reads, own_delays)
 
     def check(self) -> None:
-        """Make everything once; where there is an environment, begin a match. Raises what that raises."""
+        """Make everything once for each team size, and begin a match. Raises what that raises."""
         if self._module is None:
             if len(self._settings.sizes) > 1:
                 raise SettingsError(
@@ -128,7 +126,13 @@ class Task:
                 )
             self._vector_env(1).reset(0)
         elif not hasattr(self._module, "make_env"):
-            self.components()
+            for settings in self._settings.by_size():
+                _check_components(Task(settings, self._whole).components(), settings)
+        elif self._settings.obs_noise:
+            raise SettingsError(
+                f"[obs_noise] is set, and {self.name} has a make_env of its own, which it does not reach; "
+                "expected one of them"
+            )
 
     def _vector_env(
         self, matches: int, reads: Collection[str] = (), own_delays: np.ndarray | None = None
@@ -148,6 +152,23 @@ class Task:
             rules=rules_in(settings.physics),
             also_reads=reads,
         )
+
+
+def _check_components(parts: Components, settings: TrainingSettings) -> None:
+    """Begin an episode of one team size, and check that observations can have noise.
+
+    Raises:
+        SettingsError: `obs_noise` is set, and a component has no batch form.
+    """
+    foreign = foreign_parts(parts)
+    if foreign and any(settings.obs_noise.values()):
+        raise SettingsError(
+            f"obs_noise is {toml_value(settings.obs_noise)}, expected none where components have no batch "
+            f"form: {', '.join(foreign)}"
+        )
+    if parts.state_mutator is not None and foreign_part(parts.state_mutator) is None:
+        mutator: Any = parts.state_mutator
+        mutator.apply_batch(blank_state(*settings.sizes[0], 1), np.random.default_rng(settings.seed))
 
 
 def _imported(name: str) -> ModuleType:

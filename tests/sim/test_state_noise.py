@@ -67,4 +67,4 @@ def test_foreign_components_are_named_where_noise_is_set() -> None:
         VectorEnv(1, peers, obs_noise=NOISE)
     own = check_settings(SMALL | {"obs_noise": NOISE})
     with pytest.raises(SettingsError, match=r"mark_game has a make_env of its own, which it does not reach"):
-        Task(own).make_env()
+        Task(own).check()

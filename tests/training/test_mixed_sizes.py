@@ -1,6 +1,7 @@
 """Several team sizes in one run: who plays what, what a step gives, and what is refused."""
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import load_player
-from tests.support.policy_folders import make_module
+from tests.support.policy_folders import make_module, save
 from tests.support.training_runs import SMALL
 from training.evaluate import evaluate
 from training.learner import PPOLearner
@@ -108,6 +109,43 @@ def test_an_observation_without_room_is_named(
     make_module(tmp_path, monkeypatch, "narrow", module)
     with pytest.raises(SettingsError, match=message):
         PPOLearner(settings(components="narrow"))
+
+
+def test_components_are_made_for_each_size_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = (
+        "from training.components import *\nMADE = []\ndef mutator(settings):\n"
+        "    MADE.append((settings.team_sizes, settings.matches))\n    return KickoffMutator()\n"
+        "from rlgym.rocket_league.state_mutators import KickoffMutator\n"
+    )
+    make_module(tmp_path, monkeypatch, "sized", module)
+    PPOLearner(settings(components="sized"))
+    assert sys.modules["sized"].MADE == [((1, 1), 4), ((2, 2), 2), ((3, 3), 2)]
+    with pytest.raises(SettingsError, match=r"obs_noise is \{ball.*no batch form: KickoffMutator"):
+        PPOLearner(settings(components="sized", obs_noise={"ball_position": 1.0}))
+
+
+def test_a_mutator_without_states_of_a_size_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = (
+        "from training.components import *\nfrom rlgym_bridge.components.mutators import KickoffMutator\n"
+        "class Duel(KickoffMutator):\n    def apply_batch(self, state, rng):\n"
+        "        if state.layout.cars != 2: raise ValueError('states of 1v1 alone')\n"
+        "def mutator(settings): return Duel()\n"
+    )
+    make_module(tmp_path, monkeypatch, "duel", module)
+    PPOLearner(settings(components="duel", team_sizes=[1, 1]))
+    with pytest.raises(SettingsError, match=r"components of duel do not fit: .*states of 1v1 alone"):
+        PPOLearner(settings(components="duel"))
+
+
+def test_a_rival_of_another_size_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "duel")
+    changes = REAL | {"rival": str(tmp_path / "duel"), "rival_share": 0.5, "matches": 8}
+    PPOLearner(settings(**changes, team_sizes=[1, 1]))
+    for sizes in ([2, 2], [[1, 1], [2, 2]]):
+        with pytest.raises(SettingsError, match=r"duel\", which was trained for 1v1, this match is 2v2"):
+            PPOLearner(settings(**changes, team_sizes=sizes))
 
 
 def test_a_policy_of_several_sizes_plays_each_of_them(tmp_path: Path) -> None:

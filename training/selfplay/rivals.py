@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.components.batch_form import works_in_batches
+from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.state import MatchState
 from training.environment import Task
 from training.selfplay.sides import cars_of_sides
@@ -33,16 +35,21 @@ class Rival:
             where it does not play.
 
     Raises:
-        SettingsError: It cannot be loaded, decides at another pace, has other actions, or no batch form.
+        SettingsError: It cannot be loaded, was trained for other team sizes, decides at another pace, has
+            other actions, or no batch form.
     """
 
     def __init__(self, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:
         name, ours = settings.rival, task.obs_and_parser()
         try:
-            player_spec = load_player(name, [task.module.partition(".")[0], *run_modules(name)])
+            player_spec = load_player(policy_path(name), [task.module.partition(".")[0], *run_modules(name)])
             theirs = player_spec.components()
         except (OSError, ValueError) as error:
             raise SettingsError(f'rival is "{name}", which cannot be played: {error}') from error
+        trained, sizes = player_spec.team_sizes, settings.sizes[0]
+        misfit = None if trained is None or not sides.any() else explain_misfit(trained, sizes)
+        if misfit is not None:
+            raise SettingsError(f'rival is "{name}", which {misfit}; chaser plays all sizes')
         if player_spec.tick_skip != settings.tick_skip:
             raise SettingsError(
                 f'rival is "{name}", which decides every {player_spec.tick_skip} ticks, and tick_skip is '
