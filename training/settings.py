@@ -102,9 +102,7 @@ class TrainingSettings:
     rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
     overlap: Annotated[bool, about("play on while learning, with a policy one update older")] = False
     snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
-    rival: Annotated[str, about("another opponent: chaser, or a policy folder or run with equal actions")] = (
-        ""
-    )
+    rival: Annotated[str, about("another opponent: chaser, or a policy folder with equal actions")] = ""
     rival_share: Annotated[Share, about("share of matches against it")] = 0.0
     snapshots: Annotated[
         Positive, about("older versions to draw from; each checkpoint adds or replaces one")
