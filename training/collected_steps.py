@@ -82,21 +82,24 @@ class CollectingPolicy:
         weights, self._scaling = weights_and_scaling(self._learner.shape, row)
         self._network.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
 
-    def log_probs(self, obs: np.ndarray, actions: Tensor) -> Tensor:
+    def log_probs(self, obs: np.ndarray, shown: Tensor, rows: Tensor, actions: Tensor) -> Tensor:
         """Return the log-probabilities of actions when they were drawn, `(B,)` float32.
 
         Args:
-            obs: `(..., S)` float32, what was acted on, before any scaling.
-            actions: `(B,)` or `(B, k)`, in the same order.
+            obs: `(..., S)` float32, before any scaling.
+            shown: `(n, S)` float32, the same as the learner's networks see them.
+            rows: `(B,)` int64, those of `shown` that were acted on.
+            actions: `(B,)` or `(B, k)`, in the order of `rows`.
         """
         learner = self._learner
-        shown = learner.tensor(scaled(obs, self._scaling)).flatten(0, -2)
+        if self._scaling is not None:  # which was another one then
+            shown = learner.tensor(scaled(obs, self._scaling)).flatten(0, -2)
 
         @torch.no_grad()
         def log_probs_of(part: Tensor) -> Tensor:
-            return self._network.log_probs_and_entropies(shown[part], actions[part])[0]
+            return self._network.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
 
-        return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(shown), device=learner.device)))
+        return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
 
 
 def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:

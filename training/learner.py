@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -62,6 +62,7 @@ class PPOLearner:
         settings: Of the run.
         shape: Of the policy.
         device: Where the networks are.
+        asynchronous: Whether the device computes while Python goes on, as a GPU does.
         policy, critic: The networks.
         parameters: Of both.
         optimizer: Of both.
@@ -87,6 +88,7 @@ class PPOLearner:
             self._built.obs_size, distribution, sizes, settings.policy_layers, clip, *kind
         )
         self.device = _device(settings)
+        self.asynchronous = self.device.type != "cpu"
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
         self._threads = (settings.threads or count_usable_cores()) if self.device.type == "cpu" else 1
@@ -153,7 +155,7 @@ class PPOLearner:
         On a CPU the parts are computed on all threads at once. With equal threads they are always cut alike,
         so that what comes out is the same to the last bit.
         """
-        if self.device.type != "cpu":
+        if self.asynchronous:
             return [function(rows)]
         longest = min(PART, max(1, math.ceil(len(rows) / self._threads)))
         return list(self._pool.map(function, rows.split(longest)))
@@ -177,24 +179,42 @@ class PPOLearner:
             group["lr"] = rate
         return rate
 
-    def descend(self, gradients: Iterable[Tensor], where: str) -> list[float]:
+    def descend(self, gradients: Iterable[Tensor], where: str) -> Tensor:
         """Take a step of Adam with each network's gradient, shortened to the longest allowed.
+
+        On a GPU nothing here waits for it: whether a gradient is finite is for `check_norms` to say, later.
 
         Args:
             gradients: One for each of `parameters`.
             where: For the message of an error.
 
         Returns:
-            How long the gradients of policy and critic were.
+            `(2,)` float32, where the networks are: how long the gradients of policy and critic were.
 
         Raises:
-            Diverged: A gradient is not finite; the step was not taken.
+            Diverged: On a CPU, a gradient is not finite; the step was not taken.
         """
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
-        norms = []
-        for name, network in (("policy", self.policy), ("critic", self.critic)):
-            norm = float(nn.utils.clip_grad_norm_(network.parameters(), self.settings.max_grad_norm))
+        longest, networks = self.settings.max_grad_norm, (self.policy, self.critic)
+        norms = torch.stack([nn.utils.clip_grad_norm_(one.parameters(), longest) for one in networks])
+        if not self.asynchronous:
+            self.check_norms(norms.tolist(), where)
+        if self.settings.start_from and self.steps < self.settings.critic_alone:
+            # A critic that knows nothing yet would only mislead a policy that knows much.
+            for parameter in self.policy.parameters():
+                parameter.grad = None
+        self.optimizer.step()
+        return norms
+
+    def check_norms(self, norms: Sequence[float], where: str) -> None:
+        """Raise Diverged unless the norms of policy's and critic's gradients are finite.
+
+        Args:
+            norms: Of both.
+            where: For the message.
+        """
+        for name, network, norm in zip(("policy", "critic"), (self.policy, self.critic), norms, strict=True):
             if not np.isfinite(norm):
                 wrong = [
                     f"{name}.{part}"
@@ -202,13 +222,6 @@ class PPOLearner:
                     if tensor.grad is not None and not tensor.grad.isfinite().all()
                 ]
                 raise Diverged(f"the gradient of {', '.join(wrong) or name} is not finite in {where}")
-            norms.append(norm)
-        if self.settings.start_from and self.steps < self.settings.critic_alone:
-            # A critic that knows nothing yet would only mislead a policy that knows much.
-            for parameter in self.policy.parameters():
-                parameter.grad = None
-        self.optimizer.step()
-        return norms
 
     # --- checkpoints -----------------------------------------------------------------------------
 
@@ -341,5 +354,9 @@ def _fingerprint(settings: TrainingSettings, task: Task) -> Fingerprint:
 def _device(settings: TrainingSettings) -> torch.device:
     there = torch.cuda.is_available()
     if settings.device == "cuda" and not there:
-        raise SettingsError('device is "cuda", and torch finds no such device here; expected "auto" or "cpu"')
+        built = f"made for CUDA {torch.version.cuda}" if torch.version.cuda else "made without CUDA"
+        raise SettingsError(
+            f'device is "cuda", and torch {torch.__version__} ({built}) finds no CUDA device here; '
+            'expected "auto" or "cpu", or a machine with an NVIDIA GPU, its driver, and a torch made for CUDA'
+        )
     return torch.device("cuda" if there and settings.device != "cpu" else "cpu")

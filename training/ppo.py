@@ -184,7 +184,7 @@ def batch_of(
         every = torch.arange(len(rows), device=learner.device)
         log_probs = torch.cat(learner.in_parts(log_probs_of, every))
     else:
-        log_probs = played_by.log_probs(seen[:, :-1], actions)
+        log_probs = played_by.log_probs(seen, shown, rows, actions)
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
     return Batch(
         shown, rows, actions, log_probs,
@@ -197,14 +197,14 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     """Improve policy and critic by some epochs over a batch; return statistics.
 
     Raises:
-        Diverged: A gradient is not finite; it was not applied.
+        Diverged: A gradient is not finite. On a CPU it was not applied.
     """
     settings, size = learner.settings, len(batch.rows)
     rate = learner.set_learning_rate()
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
     minibatches = max(1, round(size / settings.minibatch))
     totals = torch.zeros(5, device=learner.device)  # policy loss, value loss, entropy, KL, share clipped
-    norms = np.zeros(2)  # of the gradients of policy and critic
+    norms: list[tuple[str, Tensor]] = []  # of the gradients of policy and critic, and of which minibatch
     for epoch in range(settings.epochs):
         shuffled = torch.randperm(size, generator=order).to(learner.device)  # (B,) int64
         for number, minibatch in enumerate(shuffled.tensor_split(minibatches)):
@@ -215,14 +215,20 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
             gradients, sums = zip(*learner.in_parts(learn_from, minibatch), strict=True)
             totals += torch.stack(sums).sum(0)
             where = f"epoch {epoch}, minibatch {number} after {learner.steps} steps"
-            norms += learner.descend([sum(found) for found in zip(*gradients, strict=True)], where)
+            norms.append(
+                (where, learner.descend([sum(found) for found in zip(*gradients, strict=True)], where))
+            )
     names = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
     means = (totals / (settings.epochs * size)).tolist()
-    norms /= settings.epochs * minibatches
+    lengths = torch.stack([norm for _, norm in norms]).tolist()
+    if learner.asynchronous:  # it waits for the device here, once
+        for (where, _), length in zip(norms, lengths, strict=True):
+            learner.check_norms(length, where)
+    mean_norms = np.mean(lengths, 0)  # (2,) float64
     return dict(zip(names, means, strict=True)) | {
         "explained_variance": batch.explained,
-        "policy_gradient": float(norms[0]),
-        "critic_gradient": float(norms[1]),
+        "policy_gradient": float(mean_norms[0]),
+        "critic_gradient": float(mean_norms[1]),
         "learning_rate": rate,
     }
 

@@ -1,0 +1,102 @@
+"""The learner's work on a device that computes on its own: what waits for it, and what is moved to it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.support.training_runs import SMALL
+from training.collected_steps import CollectedSteps
+from training.learner import Diverged, PPOLearner
+from training.ppo import batch_of, improve
+from training.settings import SettingsError, check_settings
+from training.shared import rollout_layout
+
+_WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
+"""Operations whose results Python has to know: on a GPU it waits for them."""
+
+
+class WaitingOperations(TorchDispatchMode):
+    """Writes down the operations that would wait for a device; in the thread that opened it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.name().removeprefix("aten::").partition(".")[0]
+        if name in _WAITING:
+            self.names.append(name)
+        return func(*args, **(kwargs or {}))
+
+
+def collected_by(learner: PPOLearner) -> CollectedSteps:
+    rng = np.random.default_rng(0)
+    layout = rollout_layout(learner.settings, 1, learner.shape)
+    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
+    rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
+    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
+    return CollectedSteps.of(learner, rollouts)
+
+
+def learner_of(out: Path, asynchronous: bool) -> PPOLearner:
+    learner = PPOLearner(check_settings(SMALL | {"out": str(out), "minibatch": 16}))
+    learner.asynchronous = asynchronous
+    return learner
+
+
+def test_no_minibatch_waits_for_the_device(tmp_path: Path) -> None:
+    learner = learner_of(tmp_path, asynchronous=True)
+    batch = batch_of(learner, collected_by(learner))
+    with WaitingOperations() as seen:
+        stats = improve(learner, batch)
+    assert seen.names == []
+    assert np.isfinite(list(stats.values())).all()
+    with WaitingOperations() as seen:
+        float(batch.gains.sum())
+    assert seen.names == ["_local_scalar_dense"]  # it would have been seen
+
+
+def test_a_device_learns_what_a_cpu_learns(tmp_path: Path) -> None:
+    learners = [learner_of(tmp_path, asynchronous) for asynchronous in (False, True)]
+    stats = [improve(one, batch_of(one, collected_by(one))) for one in learners]
+    assert stats[0] == pytest.approx(stats[1], rel=1e-4, abs=1e-6)
+    torch.testing.assert_close(*(one.policy.state_dict() for one in learners))
+
+
+def test_a_batch_is_moved_to_the_device_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, moved = learner_of(tmp_path, asynchronous=True), []
+    collected, tensor = collected_by(learner), learner.tensor
+
+    def recorded(array: np.ndarray) -> torch.Tensor:
+        moved.append(array.nbytes)
+        return tensor(array)
+
+    monkeypatch.setattr(learner, "tensor", recorded)
+    improve(learner, batch_of(learner, collected))
+    numbers = 3 * collected.count * 8 + 2 * collected.count * 4  # rows, actions; advantages, value targets
+    assert sum(moved) <= collected.obs.nbytes + numbers
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_gradient_that_is_not_finite_is_named(asynchronous: bool, tmp_path: Path) -> None:
+    learner = learner_of(tmp_path, asynchronous)
+    batch = batch_of(learner, collected_by(learner))
+    batch.gains[3] = np.nan
+    with pytest.raises(
+        Diverged, match=r"gradient of policy\.layers\.0\.weight, .*epoch 0, minibatch \d after 0"
+    ):
+        improve(learner, batch)
+
+
+def test_a_device_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    message = (
+        r'device is "cuda", and torch .* \(made .*CUDA.*\) finds no CUDA device.*expected "auto" or "cpu"'
+    )
+    with pytest.raises(SettingsError, match=message):
+        PPOLearner(check_settings(SMALL | {"out": str(tmp_path), "device": "cuda"}))
