@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Manifest
@@ -79,6 +80,8 @@ def imitate(
     commanded: bool = False,
     held_out: float = 0.2,
     layers: Sequence[int] = (256, 256),
+    activation: str = "relu",
+    layer_norm: bool = False,
     epochs: float | None = None,
     learning_rate: float = 1e-3,
     seed: int = 0,
@@ -95,6 +98,8 @@ def imitate(
         held_out: Share that is not learned from: two seconds here and there, the same of all cars of a match
             and of all its recordings.
         layers: Widths of the hidden layers.
+        activation: One of `policy.activations.ACTIVATIONS`, between the layers.
+        layer_norm: Whether layer normalisation stands before each activation.
         epochs: How often each decision is learned from; None: 20 times, or as often as 1,000 gradient steps
             take.
         learning_rate: Of Adam.
@@ -107,7 +112,7 @@ def imitate(
         OSError, RecordingError: A file cannot be read, or `out` cannot be written.
         ValueError: Recorded policies do not fit each other, or there is too little to learn from.
     """
-    _check_arguments(held_out, epochs, learning_rate, seed, layers)
+    _check_arguments(held_out, epochs, learning_rate, seed, layers, activation)
     _check_out(Path(out))
     # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
     import training.rllib  # noqa: F401
@@ -123,19 +128,16 @@ def imitate(
             epochs = max(_EPOCHS, math.ceil(_UPDATES * BATCH / steps))
         say(f"learning from {steps:,} decisions, {epochs:g} times from each")
         weights = clone(
-            folder,
-            data.pieces[0],
-            steps,
-            layers=layers,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            seed=seed,
-        )
+            folder, data.pieces[0], steps, layers=layers, epochs=epochs, learning_rate=learning_rate,
+            seed=seed, activation=activation, layer_norm=layer_norm,
+        )  # fmt: skip
     policy = NetworkPolicy(
-        weights, *data.cars[0].space, "argmax", normalisation=data.manifest.obs_normalisation
-    )
+        weights, *data.cars[0].space, "argmax", normalisation=data.manifest.obs_normalisation,
+        activation=activation,
+    )  # fmt: skip
     result = _describe_result(data, policy, steps, not commanded, epochs)
-    _save(out, weights, data.manifest, {"imitates": [Path(file).name for file in files], **result.to_json()})
+    notes = {"imitates": [Path(file).name for file in files], **result.to_json()}
+    _save(out, weights, data.manifest, notes, activation)
     return result
 
 
@@ -156,8 +158,9 @@ def _describe_result(
 
 
 def _save(
-    out: str | Path, weights: Mapping[str, np.ndarray], manifest: Manifest, training: dict[str, Any]
-) -> None:
+    out: str | Path, weights: Mapping[str, np.ndarray], manifest: Manifest, training: dict[str, Any],
+    activation: str,
+) -> None:  # fmt: skip
     """Save weights with the components and timing of the recorded policy."""
     save_policy(
         out,
@@ -174,12 +177,14 @@ def _save(
         obs_normalisation=manifest.obs_normalisation,
         hitbox=manifest.hitbox,
         training=training,
+        activation=activation,
     )
 
 
 def _check_arguments(
-    held_out: float, epochs: float | None, learning_rate: float, seed: int, layers: Sequence[int]
-) -> None:
+    held_out: float, epochs: float | None, learning_rate: float, seed: int, layers: Sequence[int],
+    activation: str,
+) -> None:  # fmt: skip
     if not 0 < held_out < 1:
         raise ValueError(f"held_out is {held_out}, expected a share above 0 and below 1")
     for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
@@ -189,6 +194,8 @@ def _check_arguments(
         raise ValueError(f"seed is {seed}, expected 0 to {_SEEDS - 1}")
     if not layers or min(layers) < 1:
         raise ValueError(f"layers are {list(layers)}, expected widths of 1 or more")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
 
 
 def _check_out(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
+from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.behaviour_cloning import Imitation, imitate
@@ -46,6 +47,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="widths of the hidden layers (default: 256 256)",
     )  # fmt: skip
     parser.add_argument(
+        "--activation", choices=tuple(ACTIVATIONS), default="relu",
+        help="between the layers (default: relu)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--layer-norm", action="store_true", help="layer normalisation before each activation"
+    )
+    parser.add_argument(
         "--epochs",
         type=float,
         metavar="N",
@@ -77,10 +85,10 @@ def run(options: argparse.Namespace) -> int:
     say = shared.printer(options)
     output_files.check_outputs(options.json, inputs=map(Path, options.files))
     output_files.check_output_folder(options.out, options.json)
-    how = {
-        name: getattr(options, name)
-        for name in ("commanded", "held_out", "layers", "epochs", "learning_rate", "seed")
-    }
+    names = (
+        "commanded", "held_out", "layers", "activation", "layer_norm", "epochs", "learning_rate", "seed",
+    )  # fmt: skip
+    how = {name: getattr(options, name) for name in names}
     if options.allow_modules:
         add_module_folders(Path.cwd())
     how["allow_modules"] = [*options.allow_modules, *itertools.chain(*map(_modules_of, options.run))]

@@ -69,6 +69,8 @@ def clone(
     epochs: float = 20,
     learning_rate: float = 1e-3,
     seed: int = 0,
+    activation: str = "relu",
+    layer_norm: bool = False,
 ) -> dict[str, np.ndarray]:
     """Train a policy to do what episodes show: behaviour cloning with RLlib, on Ray as it was initialised.
 
@@ -80,10 +82,12 @@ def clone(
         epochs: Mean number of times that each step is learned from.
         learning_rate: Learning rate of Adam.
         seed: Seed of network and batches.
+        activation: One of `policy.activations.ACTIVATIONS`, between the layers.
+        layer_norm: Whether layer normalisation stands before each activation.
 
     Returns:
         The tensors of a policy folder: `layers.0.weight` of shape (outputs, inputs), `layers.0.bias` of
-        shape (outputs,) and so on, float32.
+        shape (outputs,) and so on, float32; with layer normalisation `norms.0.weight` (outputs,), too.
     """
     updates = max(1, math.ceil(epochs * steps / BATCH))
     config = (
@@ -94,7 +98,12 @@ def clone(
         .rl_module(
             rl_module_spec=RLModuleSpec(
                 module_class=PolicyModule,
-                model_config={"policy_layers": tuple(layers), "critic_layers": (1,)},
+                model_config={
+                    "policy_layers": tuple(layers),
+                    "critic_layers": (1,),
+                    "activation": activation,
+                    "layer_norm": layer_norm,
+                },
             )
         )
         .offline_data(

@@ -2,14 +2,19 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
@@ -122,6 +127,46 @@ def test_bad_input_is_named(
     assert main([*more, *(word.format(match=clean, bot=bot(clean, 0)) for word in words)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_activation_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="activation is 'sigmoid', expected one of relu, leaky_relu, tanh"):
+        imitate(["match.mcap"], tmp_path / "out", activation="sigmoid")
+    with pytest.raises(SystemExit):
+        main(["match.mcap", "--activation", "sigmoid"])
+    assert "invalid choice: 'sigmoid' (choose from 'relu'" in capsys.readouterr().err
+
+
+def test_a_clone_has_the_network_that_was_asked_for(
+    clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rlgym_bridge.rllib import offline
+    from training.rllib import cluster
+
+    def clone_at_once(folder: str, example: Any, steps: int, **how: Any) -> dict[str, np.ndarray]:
+        kind = how["activation"], how["layer_norm"]
+        size = example.observation_space.shape[0]
+        shape = PolicyShape(size, "categorical", (90,), tuple(how["layers"]), None, *kind)
+        return PolicyNetwork(shape).arrays()
+
+    monkeypatch.setattr(offline, "clone", clone_at_once)
+    monkeypatch.setattr(cluster, "cluster", lambda **how: nullcontext())
+    words = ["--activation", "tanh", "--layer-norm", "--layers", "16", "8", "-q"]
+    assert main([str(clean), "--bot", bot(clean, 0), *words, "--out", str(tmp_path / "clone")]) == 0
+    loaded = load_policy(tmp_path / "clone")
+    assert loaded.manifest.activation == "tanh"
+    weights = safetensors.numpy.load_file(tmp_path / "clone" / "weights.safetensors")
+    assert weights["norms.1.weight"].shape == (8,)
+
+
+@pytest.mark.slow
+def test_a_clone_with_layer_normalisation_learns(match: Path, tmp_path: Path) -> None:
+    found = imitate(
+        [match], tmp_path / "clone", bots=[bot(match, 0)], layers=(64,), activation="silu", layer_norm=True,
+        epochs=100,
+    )  # fmt: skip
+    assert found.accuracy_learned > 0.2
+    assert load_policy(tmp_path / "clone").manifest.activation == "silu"
 
 
 def test_a_policy_that_is_there_stays(
