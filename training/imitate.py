@@ -42,17 +42,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="share of the decisions to hold out as a test set, in blocks of two seconds (default: "
         "%(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
-        help="widths of the hidden layers (default: 256 256)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--activation", choices=tuple(ACTIVATIONS), default="relu",
-        help="between the layers (default: relu)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--layer-norm", action="store_true", help="layer normalisation before each activation"
-    )
+    _add_network_options(parser)
     parser.add_argument(
         "--epochs",
         type=float,
@@ -78,6 +68,21 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="a Python module of yours that recorded policies may import from; may be repeated",
     )  # fmt: skip
     shared.add_output_options(parser)
+
+
+def _add_network_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the network."""
+    parser.add_argument(
+        "--layers", type=int, nargs="+", default=[256, 256], metavar="N",
+        help="widths of the hidden layers (default: 256 256)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--activation", choices=tuple(ACTIVATIONS), default="relu",
+        help="between the layers (default: relu)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--layer-norm", action="store_true", help="layer normalisation before each activation"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -95,17 +95,7 @@ def clone(
         .environment(observation_space=example.observation_space, action_space=example.action_space)
         .env_runners(num_env_runners=0)
         .learners(num_learners=0)
-        .rl_module(
-            rl_module_spec=RLModuleSpec(
-                module_class=PolicyModule,
-                model_config={
-                    "policy_layers": tuple(layers),
-                    "critic_layers": (1,),
-                    "activation": activation,
-                    "layer_norm": layer_norm,
-                },
-            )
-        )
+        .rl_module(rl_module_spec=_describe_module(layers, activation, layer_norm))
         .offline_data(
             input_=[str(Path(folder).absolute())],
             input_read_method="read_parquet",
@@ -129,3 +119,12 @@ def clone(
     return {
         name[len(start) :]: np.asarray(tensor) for name, tensor in weights.items() if name.startswith(start)
     }
+
+
+def _describe_module(layers: Sequence[int], activation: str, layer_norm: bool) -> RLModuleSpec:
+    """Return what RLlib makes the network of; behaviour cloning needs no critic."""
+    config = {
+        "policy_layers": tuple(layers), "critic_layers": (1,), "activation": activation,
+        "layer_norm": layer_norm,
+    }  # fmt: skip
+    return RLModuleSpec(module_class=PolicyModule, model_config=config)
