@@ -37,7 +37,7 @@ def in_its_own_process(what, **options):
         pytest.param("play", id="during a match"),
     ],
 )
-def test_goodbyes_of_1200_clients_leave_the_server_at_work(what):
+def test_goodbyes_of_400_clients_leave_the_server_at_work(what):
     with in_its_own_process(what) as process:
         out, errors = process.communicate(timeout=120)
     assert (out, process.returncode) == ("match ended\n", 0), errors

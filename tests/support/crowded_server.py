@@ -18,7 +18,7 @@ from tests.support.raw_client import RawClient
 from tests.support.short_waits import shorten_farewell
 from tests.support.stepped_match import match_of, player
 
-GOODBYES = 1200
+GOODBYES = 400  # more than may be open at a time
 HANDLES = 4096
 """Open files that a process with a server and all these clients may have."""
 
