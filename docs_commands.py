@@ -111,7 +111,7 @@ MADE = {
     "fields: car": lambda: fields_table("CAR_FIELDS"),
     "rooms": rooms_table,
 }
-"""What stands in the pages in place of a comment."""
+"""Text that stands in the pages in place of a comment."""
 
 
 def index_page() -> str:

@@ -24,7 +24,7 @@ RLGym's engine reads them in this order [RG, `RocketSimEngine.step`]; its docume
 """
 
 ENGINE_AGENT: Final = "rlgym_bridge/engine/"
-"""How the RLBot agent ids of an engine's cars begin: our server in lockstep waits for them without limit."""
+"""Beginning of RLBot agent ids of an engine's cars: our server in lockstep waits for them without limit."""
 
 BLUE: Final = 0
 ORANGE: Final = 1
@@ -98,7 +98,7 @@ HANDBRAKE_FALL_PER_SECOND: Final = 2.0  # [RS, POWERSLIDE_FALL_RATE]
 BOOST_MIN_SECONDS: Final = 0.1  # a tapped boost burns this long [RS]
 BOOST_PER_SECOND: Final = 100.0 / 3.0  # of 100, while boosting [RS]
 RLGYM_BOOST_PER_SECOND: Final = 33.3
-"""What RLGym's `GameConfig.boost_consumption` of 1 stands for [RG]: 0.1 % less than RocketSim's own.
+"""Boost that RLGym's `GameConfig.boost_consumption` of 1 stands for [RG]: 0.1 % less than RocketSim's own.
 
 A match here burns RocketSim's rate, so its `boost_consumption` is `BOOST_CONSUMPTION`.
 """

@@ -30,7 +30,7 @@ CONSTANTS: Final = {
     "jump_immediate_force": 291.667,  # uu/s at the press of the button
     "jump_accel": 1458.333,  # uu/s^2 while it is held
 }
-"""What can be changed, under the names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
+"""Constants that can be changed: names of RocketSim's `MutatorConfig`, with its values [RocketSim 2.2.1]."""
 
 RULES_KEY: Final = "rules"
 """Names the game's rules beside the constants: rocketsim, default, game, or names with commas."""

@@ -87,7 +87,7 @@ ROOMS = {
         "view",
     },
 }  # fmt: skip
-"""Which rooms each room may import from, besides `user_input` and the modules at the package's root."""
+"""Rooms from which each room may import, besides `user_input` and the modules at the package's root."""
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -120,7 +120,7 @@ COMPARE_ROOMS = {
     "findings": {"fit", "simulate"},
     "output": {"findings", "fit", "simulate"},
 }  # fmt: skip
-"""Which parts of `compare` each of its rooms may import from."""
+"""Parts of `compare` from which each of its rooms may import."""
 
 
 @pytest.mark.parametrize("room", COMPARE_ROOMS)

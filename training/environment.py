@@ -24,7 +24,7 @@ from rlgym_bridge.user_input.user_modules import import_user_module
 from training.settings import SettingsError, TrainingSettings, hitbox_numbers
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
-"""What a module has to have; a function `make_env(settings, matches)` takes the place of the last three."""
+"""Functions that a module needs; `make_env(settings, matches)` takes the place of the last three."""
 
 
 class Task:

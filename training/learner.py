@@ -42,7 +42,7 @@ MOST_WEIGHT: Final = 1e6
 """Larger ones come of a learning rate that is far too large; what the network gives then overflows."""
 
 ARENAS, ACTIONS, OLDER, ORDER, POOL = range(5)
-"""What random numbers are drawn for. Each use has its own stream, from (seed, steps, one of these)."""
+"""Uses of random numbers. Each use has its own stream, from (seed, steps, one of these)."""
 
 
 Found = TypeVar("Found")

@@ -41,7 +41,7 @@ SETTLED: Final = np.array(
         (18.80895, -0.0843, 0.0048174),  # merc
     ]
 )
-"""How a car of each hitbox stands still: height uu, shift along its nose uu, pitch rad (nose up is positive).
+"""Resting pose of a car of each hitbox: height uu, shift along its nose uu, pitch rad (nose up is positive).
 
 Measured in RocketSim 2.2.1 with cars put level at z 17, 480 ticks of neutral inputs later; mean of four spots
 and facings, which differ by 0.002 uu in the shift (float32 far from the centre), 1e-5 uu in the height and

@@ -41,7 +41,7 @@ _FORMER_PATHS: Final = {
     "rlgym_bridge.observations:DefaultObs": "rlgym_bridge:DefaultObs",
     "rlgym_bridge.relative_obs:RelativeObs": "rlgym_bridge:RelativeObs",
 }
-"""What policy folders called our components before there was a public face; they go on loading."""
+"""Names that older policy folders have for our components; they go on loading."""
 
 
 class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"path": "class"}):

@@ -10,7 +10,7 @@ LEAKY_SLOPE: Final = 0.01
 """Slope of a leaky ReLU below 0 [torch's default]."""
 
 NORM_EPS: Final = 1e-5
-"""What layer normalisation adds to the variance [torch's default]."""
+"""Number that layer normalisation adds to the variance [torch's default]."""
 
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _ERF_SCALE: Final = 0.3275911

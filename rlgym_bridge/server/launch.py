@@ -19,7 +19,7 @@ from rlgym_bridge.server.roster import AgentSeat
 _log = logging.getLogger(__name__)
 
 _LOCAL: Final = {"localhost": "127.0.0.1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Where a server that listens on all addresses is found from this machine."""
+"""Address at which this machine finds a server that listens on all addresses."""
 
 _APART: Final[dict[str, Any]] = (
     {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}

@@ -107,4 +107,4 @@ WHY_NOT: Final[Mapping[str, str]] = {
     "Hoops": "rlgym-rocket-league brings no collision meshes of its arena",
     "Dropshot": "RocketSim 2.2.1 makes no arena of it",
 }
-"""What keeps a mode that RocketSim knows by name from being played; it does not know the others."""
+"""Reasons why modes that RocketSim knows by name cannot be played; it does not know the others."""

@@ -62,12 +62,14 @@ class SocketEvents:
         A socket that has failed can be read and written, so that both tell of it.
 
         Args:
-            timeout: Seconds at most.
+            timeout: Seconds at most; 0 or less does not wait.
         """
         owners, epoll = self._owners, self._epoll
         if epoll is None:
             return [(owners[key.fd], events) for key, events in self._selector.select(timeout)]
-        if 0.0 < timeout < _SHORT_SECONDS and self._number >= 0:  # else packets leave up to 1 ms late
+        if timeout <= 0.0:
+            timeout = 0.0  # epoll takes less for no end
+        elif timeout < _SHORT_SECONDS and self._number >= 0:  # else packets leave up to 1 ms late
             select.select((self._number,), (), (), timeout)
             timeout = 0.0
         return [

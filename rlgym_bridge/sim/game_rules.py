@@ -71,7 +71,7 @@ ROCKETSIM: Final[frozenset[str]] = frozenset()
 """RocketSim as it is: no rule."""
 
 DEFAULT: Final = frozenset({"thrust"})
-"""What training, matches and parity use where nothing else is named: rules that need no loop over ticks."""
+"""Rules of training, matches and parity where nothing else is named: those that need no loop over ticks."""
 
 GAME: Final = frozenset(RULES)
 """The game's own physics, as far as it is known."""

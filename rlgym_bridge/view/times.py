@@ -9,7 +9,7 @@ from rlgym_bridge.game import TICK_SECONDS, TICKS_PER_SECOND
 from rlgym_bridge.recording.recording import Recording
 
 _HELD_TICKS: Final = 15
-"""How long a body stays where it was last shown: a replay shows each every 4 to 15 ticks."""
+"""Time for which a body stays where it was last shown: a replay shows each every 4 to 15 ticks."""
 
 
 class Times:

@@ -27,7 +27,7 @@ _NEXT: Final[Mapping[int, frozenset[int]]] = {
     Phase.PAUSED: frozenset(NAMES),
     Phase.ENDED: frozenset(),
 }
-"""What follows a phase; beside these every phase may be paused, and ended from outside."""
+"""Phases that may follow a phase; beside these every phase may be paused, and ended from outside."""
 
 _ALWAYS: Final = frozenset({Phase.PAUSED, Phase.ENDED})
 

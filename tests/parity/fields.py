@@ -17,7 +17,7 @@ TOLERANCES = {
     "boost_pad_timers": (2e-4, "s; RocketSim sums float32 ticks"),
     "default": (2e-4, "s, or the field's own unit"),
 }
-"""How far a number may be off, and why."""
+"""Distances by which numbers may be off, and why."""
 
 _CAR_FIELDS = (
     "team_num", "hitbox_type", "ball_touches", "bump_victim_id", "demo_respawn_timer",

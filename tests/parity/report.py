@@ -14,7 +14,7 @@ NEEDED = {
     "car ticks on the ceiling": 500, "car ticks on the roof": 500, "car ticks with an empty tank": 1000,
     "car ticks with a full tank": 500,
 }  # fmt: skip
-"""What a run must hold, at least."""
+"""Counts that a run must hold, at least."""
 
 
 def counts_of(run: Run) -> dict[str, int]:

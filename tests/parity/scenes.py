@@ -11,7 +11,7 @@ from rlgym_bridge.game import CEILING_Z, PAD_POSITIONS, SIDE_WALL_X
 from rlgym_bridge.server.simulated_match import Match
 
 Inputs = dict[int, flat.ControllerState]
-"""What a scene presses in a tick, by slot; the other cars play on."""
+"""Controls that a scene presses in a tick, by car; the other cars play on."""
 
 Scene = Callable[["Stage"], Iterator[Inputs]]
 

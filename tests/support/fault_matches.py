@@ -49,7 +49,7 @@ KINDS: Final = (
     "throttle gain", "steer gain", "dead zone", "stuck steer", "swapped", "yaw inverted", "mirrored axis",
     "lag", "lag of one control", "clock", *CONSTANTS,
 )  # fmt: skip
-"""What can be planted."""
+"""Faults that can be planted."""
 
 
 @dataclass(frozen=True)

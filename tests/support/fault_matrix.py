@@ -67,7 +67,7 @@ ENDS: Final = {
 
 @dataclass
 class Cell:
-    """What one fault did to one subject.
+    """Effect of one fault on one subject.
 
     Attributes:
         fault: Name of the fault.

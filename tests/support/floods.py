@@ -27,7 +27,7 @@ FLOODS: dict[str, tuple[int, Make]] = {
     "inputs of four clients": (4, lambda: flat.PlayerInput(0, flat.ControllerState())),
     "pings of 32 clients": (32, lambda: flat.PingRequest(cookie=1)),
 }
-"""How many clients send, and what each sends without end."""
+"""Number of clients that send, and what each sends without end."""
 
 
 def _flood(port: int, name: str) -> None:

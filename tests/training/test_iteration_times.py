@@ -1,4 +1,4 @@
-"""Where the time of training goes: what is measured, and what is said about it."""
+"""Times of the parts of training, and what is said about them."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What training with Ray refuses before it begins."""
+"""Refusals of training with Ray before it begins."""
 
 from contextlib import nullcontext
 from pathlib import Path

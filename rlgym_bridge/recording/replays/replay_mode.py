@@ -27,7 +27,7 @@ _ARENAS: Final = {"hoops": "Hoops", "shattershot": "Dropshot"}
 """Modes by how the names of their arenas begin, in lower case."""
 
 _ODD_ARENAS: Final = ("labs_", "arc_p", "wasteland_p", "wasteland_night_p", "neotokyo_p", "throwback")
-"""How the names of arenas begin in which soccar is played, and whose shape is not the standard one."""
+"""Beginnings of the names of arenas for soccar whose shape is not the standard one."""
 
 _NEUTRAL: Final = {
     "ReplicatedBallScale": ("size of the ball", 1.0),
