@@ -1,32 +1,31 @@
-"""The learner: networks, what trains them, older versions of the policy, and how all that is kept."""
+"""The learner: networks, what trains them, and older versions of the policy."""
 
 import io
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
-from rlgym_bridge.policy.folder import save_policy
+from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from training.environment import Task
+from training.learner_setup import choose_device, probe_components
 from training.returns import RunningScale, scaled
 from training.runs.checkpoints import Checkpoints
+from training.runs.policy_output import recorded_settings, write_policy
 from training.runs.restore import STATE_FILE, load_start, load_state
 from training.selfplay.policy_rows import pack
 from training.selfplay.rivals import Rival
 from training.selfplay.sides import learned_cars, rival_sides
 from training.selfplay.snapshots import Snapshots
-from training.settings import SettingsError, TrainingSettings, hitbox_number
-from training.team_sizes import as_lists, name_sizes
+from training.settings import SettingsError, TrainingSettings
+from training.team_sizes import name_sizes
 from training.usable_cores import count_usable_cores
 
 PART: Final = 2048
@@ -43,7 +42,6 @@ MOST_WEIGHT: Final = 1e6
 
 ARENAS, ACTIONS, OLDER, ORDER, POOL = range(5)
 """Uses of random numbers. Each use has its own stream, from (seed, steps, one of these)."""
-
 
 Found = TypeVar("Found")
 
@@ -79,15 +77,13 @@ class PPOLearner:
     def __init__(self, settings: TrainingSettings) -> None:
         self.settings = settings
         self._task = Task(settings)
-        self._built = _fingerprint(settings, self._task)
-        self._own = self._task.obs_and_parser().action_delay  # of its environment
-        distribution, sizes = self._built.space
+        self._built = probe_components(settings, self._task)
+        self._own_delay = self._task.obs_and_parser().action_delay  # of its environment
         clip = settings.obs_clip if settings.normalise_obs else None
         kind = settings.activation, settings.layer_norm
-        self.shape = PolicyShape(
-            self._built.obs_size, distribution, sizes, settings.policy_layers, clip, *kind
-        )
-        self.device = _device(settings)
+        built, layers = self._built, settings.policy_layers
+        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind)
+        self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so
         # in every operation.
@@ -114,8 +110,7 @@ class PPOLearner:
         Raises:
             Diverged: A weight is not finite or beyond `MOST_WEIGHT`.
         """
-        scaling = None if self.shape.obs_clip is None else self.scale.normalisation(self.shape.obs_clip)
-        row = pack(self.shape, self.policy.arrays(), scaling)
+        row = pack(self.shape, self.policy.arrays(), self._scaling())
         largest = float(np.abs(row).max())
         if not largest <= MOST_WEIGHT:
             raise Diverged(f"a weight of the policy is {largest:g} after {self.steps} steps, expected less")
@@ -140,9 +135,12 @@ class PPOLearner:
 
     def shown(self, obs: np.ndarray) -> Tensor:
         """Return observations `(..., size)` as the networks see them."""
-        if self.shape.obs_clip is None:
-            return self.tensor(obs)
-        return self.tensor(scaled(obs, self.scale.normalisation(self.shape.obs_clip)))
+        scaling = self._scaling()
+        return self.tensor(obs if scaling is None else scaled(obs, scaling))
+
+    def _scaling(self) -> Normalisation | None:
+        clip = self.shape.obs_clip
+        return None if clip is None else self.scale.normalisation(clip)
 
     def take_in(self, obs: np.ndarray) -> None:
         """Let observations `(rows, size)` count for the normalisation from the next iteration on."""
@@ -230,7 +228,7 @@ class PPOLearner:
         self.snapshots.offer(self.packed(), self.random(POOL))
         state = {
             "steps": self.steps,
-            "settings": self._settings(),
+            "settings": recorded_settings(self.settings),
             "policy": self.policy.state_dict(),
             "critic": self.critic.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -239,40 +237,13 @@ class PPOLearner:
         }
 
         def write(folder: Path) -> None:
-            self._save_policy(folder)
+            weights, named = self.policy.arrays(), (self._task, self._own_delay)
+            write_policy(folder, self.settings, *named, weights, self.shape, self._scaling(), self.steps)
             data = io.BytesIO()  # torch itself has no words for a full disk
             torch.save(state, data)
             (folder / STATE_FILE).write_bytes(data.getbuffer())
 
         return checkpoints.save(self.steps, write)
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings as TOML has them: tuples as lists."""
-        every = asdict(self.settings)
-        return {name: as_lists(value) for name, value in every.items()}
-
-    def _save_policy(self, folder: Path) -> None:
-        settings = self.settings
-        scaling = None if self.shape.obs_clip is None else self.scale.normalisation(self.shape.obs_clip)
-        low, high = settings.action_delay
-        recorded = self._settings()
-        del recorded["out"]  # a place on this machine, which is nobody else's business
-        save_policy(
-            folder,
-            self.policy.arrays(),
-            distribution=self.shape.distribution,
-            team_sizes=settings.sizes,
-            **self._task.named(),
-            tick_skip=settings.tick_skip,
-            # A bot plays with one delay: its environment's, or what it meets, and no sooner than inputs act.
-            action_delay=max((low + high) // 2, settings.input_latency) if self._own is None else self._own,
-            input_latency=settings.input_latency,
-            seed=settings.seed,
-            obs_normalisation=scaling,
-            hitbox=settings.hitbox,
-            training={"steps": self.steps, "settings": recorded},
-            activation=self.shape.activation,
-        )
 
     def about(self, collectors: int) -> str:
         """Say in a line what learns from what."""
@@ -325,38 +296,5 @@ class PPOLearner:
         self.scale = RunningScale(count, mean.numpy(), spread.numpy())
         self.snapshots.restore(state)
         self.steps = state["steps"]
-        before, now = state["settings"], self._settings()
+        before, now = state["settings"], recorded_settings(self.settings)
         return {name: f"{before.get(name)} -> {now[name]}" for name in now if before.get(name) != now[name]}
-
-
-def _fingerprint(settings: TrainingSettings, task: Task) -> Fingerprint:
-    try:
-        task.check()
-        parts = task.obs_and_parser()
-        built = fingerprint(parts, settings.sizes, hitbox_number(settings))
-    except SettingsError:
-        raise
-    except (Exception, SystemExit) as error:  # whatever one's own components may raise
-        raise SettingsError(f"the components of {task.name} do not fit: {describe_error(error)}") from error
-    if built.ticks not in (None, settings.tick_skip):
-        raise SettingsError(
-            f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
-            f"action; expected the same: tick_skip = {built.ticks}"
-        )
-    if built.ticks is None and parts.tick_skip not in (None, settings.tick_skip):
-        raise SettingsError(
-            f"tick_skip is {settings.tick_skip}, and the engine of {task.name} holds a row for "
-            f"{parts.tick_skip} ticks; expected the same: tick_skip = {parts.tick_skip}"
-        )
-    return built
-
-
-def _device(settings: TrainingSettings) -> torch.device:
-    there = torch.cuda.is_available()
-    if settings.device == "cuda" and not there:
-        built = f"made for CUDA {torch.version.cuda}" if torch.version.cuda else "made without CUDA"
-        raise SettingsError(
-            f'device is "cuda", and torch {torch.__version__} ({built}) finds no CUDA device here; '
-            'expected "auto" or "cpu", or a machine with an NVIDIA GPU, its driver, and a torch made for CUDA'
-        )
-    return torch.device("cuda" if there and settings.device != "cpu" else "cpu")

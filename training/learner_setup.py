@@ -1,0 +1,51 @@
+"""Check, before a learner is made, that components and machine fit the settings."""
+
+import torch
+
+from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from training.environment import Task
+from training.settings import SettingsError, TrainingSettings, hitbox_number
+
+
+def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
+    """Build a run's components, and return what they make of known states.
+
+    Raises:
+        SettingsError: They fail, or hold a row for other ticks than the settings say.
+    """
+    try:
+        task.check()
+        parts = task.obs_and_parser()
+        built = fingerprint(parts, settings.sizes, hitbox_number(settings))
+    except SettingsError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever one's own components may raise
+        raise SettingsError(f"the components of {task.name} do not fit: {describe_error(error)}") from error
+    if built.ticks not in (None, settings.tick_skip):
+        raise SettingsError(
+            f"tick_skip is {settings.tick_skip}, and the parser of {task.name} gives {built.ticks} ticks an "
+            f"action; expected the same: tick_skip = {built.ticks}"
+        )
+    if built.ticks is None and parts.tick_skip not in (None, settings.tick_skip):
+        raise SettingsError(
+            f"tick_skip is {settings.tick_skip}, and the engine of {task.name} holds a row for "
+            f"{parts.tick_skip} ticks; expected the same: tick_skip = {parts.tick_skip}"
+        )
+    return built
+
+
+def choose_device(settings: TrainingSettings) -> torch.device:
+    """Return the device of the networks: a GPU where there is one, unless the settings say otherwise.
+
+    Raises:
+        SettingsError: It is not there.
+    """
+    there = torch.cuda.is_available()
+    if settings.device == "cuda" and not there:
+        built = f"made for CUDA {torch.version.cuda}" if torch.version.cuda else "made without CUDA"
+        raise SettingsError(
+            f'device is "cuda", and torch {torch.__version__} ({built}) finds no CUDA device here; '
+            'expected "auto" or "cpu", or a machine with an NVIDIA GPU, its driver, and a torch made for CUDA'
+        )
+    return torch.device("cuda" if there and settings.device != "cpu" else "cpu")
