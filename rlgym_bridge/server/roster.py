@@ -7,11 +7,10 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY
+from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY, MOST_TEAM_SIZE
 from rlgym_bridge.server.referee import TEAM_NAMES
 from rlgym_bridge.server.server_errors import ConfigError
 
-MAX_TEAM_SIZE: Final = 4  # standard soccar goes up to 4v4
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
 
 
@@ -106,8 +105,8 @@ def seat_players(configuration: flat.MatchConfiguration) -> Roster:
             )
         )  # fmt: skip
     for team, size in zip(TEAM_NAMES, sizes, strict=True):
-        if size > MAX_TEAM_SIZE:
-            raise ConfigError(f"{team} has {size} cars, expected at most {MAX_TEAM_SIZE}")
+        if size > MOST_TEAM_SIZE:
+            raise ConfigError(f"{team} has {size} cars, expected at most {MOST_TEAM_SIZE}")
     if not cars:
         raise ConfigError("the match has no cars, expected at least one bot of type rlbot")
     return Roster(cars, _seat_scripts(configuration, taken, cars), configuration)
