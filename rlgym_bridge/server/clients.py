@@ -6,19 +6,19 @@ import socket
 import time
 from collections.abc import Callable
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import Any, Final
+from typing import Final
 
 from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.server.connected_client import Client
+from rlgym_bridge.server.connected_client import Client, Handler
+from rlgym_bridge.server.farewells import Farewells
 from rlgym_bridge.server.socket_events import SocketEvents
 from rlgym_bridge.server.time_budget import TimeBudget
 from rlgym_bridge.server.wire import ClientLink, WireError, framed
 
 _log = logging.getLogger(__name__)
 
-_FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
 _MOST_CONNECTIONS: Final = 256  # Windows waits for 512 at most; a process of macOS may open 256 files
 _FAREWELL_STEP: Final = 0.02
 _NO_HANDLE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -26,15 +26,13 @@ _DEAF_SECONDS: Final = 1.0  # between two attempts to accept where there is no h
 _OTHERS_SECONDS: Final = 0.002  # of a tick's 8.3 ms, for the messages of all who drive no car
 _AT_ONCE_SECONDS: Final = 0.001  # then it is the next one's turn
 
-Handler = Callable[[Client, Any], None]
-
 
 class Clients:
     """All connections, served by one selector.
 
     At most 256 are open at a time. Newcomers get the places of those who linger after a goodbye, then of
-    those who have said nothing. The messages of a client take a limited time of each tick: what is more
-    waits, in its connection at last, where the client notices.
+    those who have said nothing. The messages of a client take a limited time of each tick, beside the first
+    one of a client that drives cars: what is more waits, in its connection at last, where the client notices.
 
     Attributes:
         everyone: The connected clients, in the order in which they came.
@@ -55,13 +53,14 @@ class Clients:
         self.audience: list[Client] = []
         self.listener = listener
         self._clients: dict[socket.socket, Client] = {}
-        self._leaving: dict[socket.socket, float] = {}  # until when; who leaves first stands first
+        self._backlog: set[ClientLink] = set()  # those for which messages wait to be sent
         self._slow: list[Client] = []  # those that are watched for room to write
         self._resting: dict[Client, None] = {}  # not heard before the next tick; who is next stands first
         self._others = TimeBudget(_OTHERS_SECONDS)
         self._tick, self._tick_at, self._woken = 0, 0.0, 0
         self._deaf_until: float | None = None  # when to accept again, where it failed
         self._sockets = SocketEvents()
+        self._leaving = Farewells(self._sockets)
         self._sockets.watch(listener, EVENT_READ, listener)
 
     @property
@@ -99,9 +98,8 @@ class Clients:
 
     def pump(self, timeout: float) -> None:
         """Wait until something comes, `timeout` seconds at most, and take it in."""
-        slow = [one for one in self.audience if one.link.waiting]
-        if slow != self._slow:
-            self._watch_for_room(slow)
+        if self._backlog or self._slow:
+            self._watch_for_room([one for one in self.audience if one.link in self._backlog])
         if self._resting:
             timeout = self._wake(timeout)
         if self._deaf_until is not None and not self._listen_again(timeout):
@@ -109,16 +107,16 @@ class Clients:
         for owner, events in self._sockets.wait(timeout):
             if owner is self.listener:
                 self._accept()
-            elif owner.link.socket not in self._clients:
-                self._hear_leaving(owner.link.socket)
-            else:
+            elif owner.__class__ is not Client:  # a connection that was told to go
+                self._leaving.hear(owner)
+            elif owner.link.socket in self._clients:  # else it was lost since it had something to say
                 if events & EVENT_READ:
                     owner.link.read()
                     self._hear(owner)
                 if events & EVENT_WRITE:
                     owner.link.flush()
-        while self._leaving and time.perf_counter() > next(iter(self._leaving.values())):
-            self._make_room()
+        if self._leaving:
+            self._leaving.end_late()
 
     def dismiss(self, client: Client, reason: str) -> None:
         """Tell a client to go; it is left to close the connection."""
@@ -127,9 +125,7 @@ class Clients:
             return
         link.send(framed(flat.DisconnectSignal()))
         try:
-            link.socket.shutdown(socket.SHUT_WR)
-            client.watch(self._sockets, EVENT_READ)
-            self._leaving[link.socket] = time.perf_counter() + _FAREWELL_SECONDS
+            self._leaving.begin(link.socket)
         except OSError:  # it has gone already
             client.watch(self._sockets, 0)
             link.close()
@@ -137,7 +133,7 @@ class Clients:
 
     def see_off(self) -> None:
         """Wait until those who are dismissed by now have closed, two seconds at most."""
-        leaving = list(self._leaving)
+        leaving = self._leaving.connections
         while any(connection in self._leaving for connection in leaving):
             self.pump(_FAREWELL_STEP)
 
@@ -146,7 +142,7 @@ class Clients:
         for client in self.everyone:
             self.dismiss(client, "the server closes")
         self.see_off()
-        for connection in (*self._clients, *self._leaving):  # they came meanwhile
+        for connection in (*self._clients, *self._leaving.connections):  # they came meanwhile
             connection.close()
         self.listener.close()
         self._sockets.close()
@@ -159,25 +155,18 @@ class Clients:
                 self._wait_for_handle(error)
             return  # else it has gone again before it was taken
         full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
-        if full and not (self._make_room() or self._part_with_silent()):
+        if full and not (self._leaving.make_room() or self._part_with_silent()):
             _log.error("more than %d connections: client %s:%s turned away", _MOST_CONNECTIONS, *address[:2])
             connection.close()
             return
         try:
-            client = Client(ClientLink(connection, f"client {address[0]}:{address[1]}"))
+            client = Client(ClientLink(connection, f"client {address[0]}:{address[1]}", self._backlog))
             client.watch(self._sockets, EVENT_READ)
         except OSError:  # gone again
             connection.close()
             return
         self._clients[connection] = client
         self.refresh()
-
-    def _make_room(self) -> bool:
-        """Close the connection that has lingered longest after a goodbye; tell whether there was one."""
-        connection = next(iter(self._leaving), None)
-        if connection is not None:
-            self._forget_leaving(connection)
-        return connection is not None
 
     def _part_with_silent(self) -> bool:
         """Close the connection that has said nothing for longest; tell whether there was one."""
@@ -188,7 +177,7 @@ class Clients:
 
     def _wait_for_handle(self, error: OSError) -> None:
         """Make room, or stop accepting for a while: who waits for it would wake `pump` again and again."""
-        if self._make_room():
+        if self._leaving.make_room():
             return
         _log.error(
             "no client can be accepted: %s; expected a free handle: close clients, or allow this process "
@@ -210,6 +199,8 @@ class Clients:
 
     def _watch_for_room(self, slow: list[Client]) -> None:
         """Watch those clients, and no others, for room to send what waits for them."""
+        if slow == self._slow:
+            return
         both, self._slow = {*self._slow, *slow}, slow
         for client in both:
             if client.link.socket in self._clients:
@@ -236,29 +227,23 @@ class Clients:
 
     def _hear(self, client: Client) -> None:
         """Take in the messages that were read from a client, as far as its time in this tick goes."""
-        link, budget = client.link, client.budget if client.cars else self._others
+        link = client.link
+        if link.has_message and client.cars and client.heard_tick != self._tick:
+            client.heard_tick = self._tick  # the usual case, an answer to the packet, needs no clock
+            more = self._take(client)
+            if not (more or link.broken):
+                return
+            if link.socket not in self._clients:
+                return
+        budget = client.budget if client.cars else self._others
         left = budget.begin(self._tick)
         began = now = time.perf_counter()
         end = began + (left if left < _AT_ONCE_SECONDS else _AT_ONCE_SECONDS)
-        message: object = None
-        try:
-            while link.has_message and now < end:
-                message = link.take_message()
-                client.has_spoken = True
-                handler = self.handlers.get(type(message))
-                if handler is not None:
-                    handler(client, message)
-                now = time.perf_counter()
-                if link.socket not in self._clients:
-                    break  # dismissed by this message: what follows does not count
-        except WireError as error:
-            _log.error("%s; disconnected", error)
-            self._lose(client, "it sent something undecodable")
+        while link.has_message and now < end:
+            self._take(client)
             now = time.perf_counter()
-        except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
-            _log.exception("%s sent a %s that failed", link.name, type(message).__name__)
-            self._lose(client, "its message failed")
-            now = time.perf_counter()
+            if link.socket not in self._clients:
+                break  # dismissed by this message: what follows does not count
         budget.spent += now - began
         if link.socket not in self._clients:
             return
@@ -270,6 +255,23 @@ class Clients:
         elif link.broken:
             self._lose(client, "the connection was closed")
 
+    def _take(self, client: Client) -> bool:
+        """Take in one message that was read from a client; tell whether there are more of them."""
+        message: object = None
+        try:
+            message = client.link.take_message()
+            client.has_spoken = True
+            handler = self.handlers.get(type(message))
+            if handler is not None:
+                handler(client, message)
+        except WireError as error:
+            _log.error("%s; disconnected", error)
+            self._lose(client, "it sent something undecodable")
+        except Exception:  # a mistake of ours costs this client its connection, and nobody else anything
+            _log.exception("%s sent a %s that failed", client.link.name, type(message).__name__)
+            self._lose(client, "its message failed")
+        return client.link.has_message
+
     def _lose(self, client: Client, reason: str) -> None:
         if self._clients.pop(client.link.socket, None) is not None:
             client.watch(self._sockets, 0)
@@ -278,23 +280,7 @@ class Clients:
 
     def _gone(self, client: Client, reason: str) -> None:
         self._resting.pop(client, None)
+        self._backlog.discard(client.link)
         _log.info("%s left: %s", client.link.name, reason)
         self.refresh()
         self.on_gone(client, reason)
-
-    def _hear_leaving(self, connection: socket.socket) -> None:
-        if connection not in self._leaving:
-            return  # it was lost since it had something to say
-        try:
-            gone = not connection.recv(65536)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            gone = True
-        if gone:
-            self._forget_leaving(connection)
-
-    def _forget_leaving(self, connection: socket.socket) -> None:
-        del self._leaving[connection]
-        self._sockets.watch(connection, 0, None)
-        connection.close()

@@ -1,13 +1,16 @@
 """One connected client, as the server knows it."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
 from rlgym_bridge.server.socket_events import SocketEvents
 from rlgym_bridge.server.time_budget import TimeBudget
 from rlgym_bridge.server.wire import ClientLink
+
+_log = logging.getLogger(__name__)
 
 _SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a client that drives cars
 
@@ -26,7 +29,8 @@ class Client:
         informed: It has been sent the match configuration.
         has_spoken: It has sent a message.
         warned_of: What has been said in the log about it, once and no more.
-        budget: Of the server's time, while it drives cars.
+        heard_tick: Number of the tick in which it was heard last, while it drives cars.
+        budget: Of the server's time, while it drives cars: for all but its first message in a tick.
     """
 
     link: ClientLink
@@ -38,6 +42,7 @@ class Client:
     informed: bool = False
     has_spoken: bool = False
     warned_of: set[str] = field(default_factory=set)
+    heard_tick: int = -1
     budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
 
     def sit(self, seats: Sequence[AgentSeat]) -> None:
@@ -45,6 +50,21 @@ class Client:
         self.seats = tuple(seats)
         self.cars = frozenset(seat.index for seat in seats if seat.team != SCRIPT_TEAM)
 
+    def warn_once(self, warning: str, *values: object) -> None:
+        """Write a warning about the client to the log, the first time only.
+
+        Args:
+            warning: With `%s` for the client's name, then for `values`.
+            values: What else to fill in.
+        """
+        if warning not in self.warned_of:
+            self.warned_of.add(warning)
+            _log.warning(warning, self.link.name, *values)
+
     def watch(self, sockets: SocketEvents, events: int) -> None:
         """Have the connection watched for some events and no others; 0 for none."""
         sockets.watch(self.link.socket, events, self)
+
+
+Handler = Callable[[Client, Any], None]
+"""What to do with a message of a client."""

@@ -103,7 +103,7 @@ class HostedMatch:
             self._processes.append(process)
             if self._settings.pace == "lockstep":
                 self._wait_until_none(partial(self._not_taken, group), patient)
-            if self._lobby.order is not None:
+            if self._lobby.orders.latest is not None:
                 return
         if configuration.wait_for_agents or not patient:
             self._wait_until_none(self._lobby.missing, patient)
@@ -122,7 +122,7 @@ class HostedMatch:
 
     def _wait_until_none(self, missing: Callable[[], list[AgentSeat]], patient: bool) -> None:
         deadline = time.perf_counter() + self._settings.connect_timeout
-        while (seats := missing()) and self._lobby.order is None:
+        while (seats := missing()) and self._lobby.orders.latest is None:
             failed = [
                 one for one in self._processes
                 if any(seat in seats for seat in one.seats) and one.has_ended
@@ -179,7 +179,7 @@ class HostedMatch:
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():
-            while lobby.order is None:
+            while lobby.orders.latest is None:
                 packet = match.packet()  # of every frame, whether it is shown or not
                 data = framed(packet) if impairments.renders(match.tick) else b""
                 if data and on_packet is not None:

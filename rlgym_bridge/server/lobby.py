@@ -1,4 +1,4 @@
-"""Give a match's seats to clients, and handle their messages: handshake, inputs, orders.
+"""Give a match's seats to clients, and handle their messages: handshake, inputs, states.
 
 Messages to clients, and the treatment of clients that misbehave, follow RLBot's core.
 """
@@ -8,32 +8,20 @@ import math
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rlbot import flat
 
 from rlgym_bridge.server.clients import Clients
 from rlgym_bridge.server.connected_client import Client
+from rlgym_bridge.server.free_seats import FreeSeats
 from rlgym_bridge.server.impairments import Lines
+from rlgym_bridge.server.orders import Orders
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
-from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat, Roster
+from rlgym_bridge.server.roster import AgentSeat, Roster
 from rlgym_bridge.server.wire import framed
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Order:
-    """An order of a client to the server.
-
-    Attributes:
-        start: Match to play: a configuration, or the path of a file; None to stop.
-        shut_down: Leave `serve_forever`.
-    """
-
-    start: flat.MatchConfiguration | str | None = None
-    shut_down: bool = False
 
 
 class Lobby:
@@ -43,8 +31,7 @@ class Lobby:
         clients: The connections.
         accounts: One for each car, in packet order.
         awaited: Cars whose answer to the present packet is still waited for.
-        order: The latest order of a client; whoever acts on it sets it to None.
-        takes_matches: Whether clients may start a match; stop they always may.
+        orders: The orders of clients to the server.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
         take_state: Called with a state that a client sets; returns False for an invalid one.
@@ -52,6 +39,7 @@ class Lobby:
 
     def __init__(self, listener: socket.socket) -> None:
         """Serve those who connect to `listener`."""
+        self.orders = Orders()
         self.clients = Clients(
             listener,
             {
@@ -60,23 +48,20 @@ class Lobby:
                 flat.InitComplete: self._on_ready,
                 flat.DesiredGameState: self._on_state,
                 flat.DisconnectSignal: self._on_disconnect,
-                flat.StartCommand: self._on_start,
-                flat.MatchConfiguration: self._on_configuration,
-                flat.StopCommand: self._on_stop,
                 flat.PingRequest: self._on_ping,
+                **self.orders.handlers,
             },
             self._on_gone,
         )
         self.accounts: list[BotAccount] = []
         self.awaited = 0
-        self.order: Order | None = None
-        self.takes_matches = False
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self._roster: Roster | None = None
-        self._free: list[AgentSeat] = []
+        self._free = FreeSeats()
         self._lines: Lines | None = None
+        self._missed = False  # a car may owe an answer to an earlier packet
 
     # --- the match ---------------------------------------------------------------------------
 
@@ -89,7 +74,7 @@ class Lobby:
         """
         self._roster = roster
         self._lines = lines
-        self._free = list(roster.agents)
+        self._free = FreeSeats(roster.agents)
         self.accounts = [BotAccount(seat) for seat in roster.cars]
         for client in self.clients.everyone:
             if client.agent_id is not None:
@@ -98,7 +83,7 @@ class Lobby:
     def close_match(self) -> None:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = self._lines = None
-        self._free = []
+        self._free = FreeSeats()
         self.take_input = self.release = self.take_state = None
         for client in self.clients.everyone:
             client.sit(())
@@ -133,8 +118,10 @@ class Lobby:
         Returns:
             When it had been sent, on `time.perf_counter`'s clock.
         """
-        if any(account.misses and account.ready for account in self.accounts):
-            self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
+        if self._missed:
+            self._missed = any(account.misses and account.ready for account in self.accounts)
+            if self._missed:
+                self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
         self.awaited = 0
         now = self.clients.begin_tick()
         if self._lines is not None:
@@ -144,7 +131,8 @@ class Lobby:
             return time.perf_counter()
         for account in self.accounts:
             account.sent(now)
-            self.awaited += account.is_awaited
+            if account.waited_for:
+                self.awaited += 1
         self.clients.broadcast(data)
         return time.perf_counter()
 
@@ -165,8 +153,9 @@ class Lobby:
             if not packets:
                 continue
             for account in self._driven(client):
-                self.awaited += account.is_awaited and not account.pending
+                self.awaited -= account.waited_for
                 account.sent(now)
+                self.awaited += account.waited_for
             client.link.send_together(packets)
             broken |= client.link.broken
         left = lines.next_at(audience) - now
@@ -186,25 +175,23 @@ class Lobby:
 
     def book_late(self) -> None:
         """Count the answers that have not come before the tick; none is owed to a match that is stopped."""
-        if self.order is not None:
+        if self.orders.latest is not None:
             return
         for account in self.accounts:
             if account.pending:
-                account.pending = False
-                account.late += 1
-                account.misses += 1
+                account.missed()
+                self._missed = True
 
     # --- messages ----------------------------------------------------------------------------
 
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
         if index not in client.cars:
-            name = client.link.name
-            self._warn_once(client, "%s sent an input for car %d, which is not its own: ignored", name, index)
+            client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
-            if account.pending and account.is_awaited:
+            if account.waited_for:
                 self.awaited -= 1
             account.reply(time.perf_counter())
         take = self.take_input
@@ -217,20 +204,10 @@ class Lobby:
     def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
         if self._roster is None or self.take_state is None:
             return
-        name = client.link.name
         if not self._roster.configuration.enable_state_setting:
-            self._warn_once(
-                client, "%s sets the state: ignored, the match does not have enable_state_setting", name
-            )
+            client.warn_once("%s sets the state: ignored, the match does not have enable_state_setting")
         elif not self.take_state(message):
-            self._warn_once(
-                client, "%s sets a state with a value that is not finite or beyond 1e6: nothing is set", name
-            )
-
-    def _warn_once(self, client: Client, warning: str, *values: object) -> None:
-        if warning not in client.warned_of:
-            client.warned_of.add(warning)
-            _log.warning(warning, *values)
+            client.warn_once("%s sets a state with a value that is not finite or beyond 1e6: nothing is set")
 
     def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
         if client.agent_id is not None:
@@ -264,22 +241,15 @@ class Lobby:
         """Give a client the first free seat with its agent id; a hivemind all of its team."""
         if not client.agent_id:
             return
-        first = next((seat for seat in self._free if seat.agent_id == client.agent_id), None)
-        if first is None:
+        seats = self._free.take(client.agent_id)
+        if not seats:
             known = sorted({seat.agent_id for seat in roster.agents})
             _log.error("no free seat for agent_id %r; the match has %s", client.agent_id, known)
             return
-        seats = [first]
-        if first.hivemind:
-            seats = [
-                seat for seat in self._free
-                if seat.agent_id == first.agent_id and seat.team == first.team
-            ]  # fmt: skip
-        self._free = [seat for seat in self._free if seat not in seats]
         client.sit(seats)
-        client.link.name = f"agent {first.label}"
+        client.link.name = f"agent {seats[0].label}"
         driven = [flat.ControllableInfo(seat.index, seat.identifier) for seat in seats]
-        client.link.send(framed(flat.ControllableTeamInfo(first.team, driven)))
+        client.link.send(framed(flat.ControllableTeamInfo(seats[0].team, driven)))
 
     def _on_ready(self, client: Client, _: flat.InitComplete) -> None:
         client.ready = True
@@ -296,14 +266,13 @@ class Lobby:
         for account in self._driven(client):
             _log.warning("no client controls %s any more: %s", account.seat.label, reason)
             account.dropped += client.link.dropped
-            if account.pending and account.is_awaited:
+            if account.waited_for:
                 self.awaited -= 1
-            account.ready = account.pending = False
+            account.ready = account.pending = account.waited_for = False
             if self.release is not None:
                 self.release(account.seat.index)
         freed = client.seats
-        self._free += freed
-        self._free.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
+        self._free.give_back(freed)
         client.sit(())
         if self._lines is not None:
             self._lines.forget(client)
@@ -313,8 +282,8 @@ class Lobby:
         """Give free seats to agents that came while they were taken, such as one that connects again."""
         waiting = [one for one in self.clients.everyone if one.informed and not one.seats]
         for client in waiting:
-            is_free = any(seat.agent_id == client.agent_id for seat in self._free)
-            if self._roster is not None and client.agent_id in agent_ids and is_free:
+            is_free = client.agent_id in agent_ids and self._free.has_one_for(client.agent_id)
+            if self._roster is not None and is_free:
                 self._reserve(client, self._roster)
                 self._note_ready(client)
 
@@ -323,24 +292,6 @@ class Lobby:
 
     def _on_disconnect(self, client: Client, _: flat.DisconnectSignal) -> None:
         self.clients.dismiss(client, "it said goodbye")
-
-    def _on_start(self, client: Client, message: flat.StartCommand) -> None:
-        self._take_match(client, message.config_path)
-
-    def _on_configuration(self, client: Client, message: flat.MatchConfiguration) -> None:
-        self._take_match(client, message)
-
-    def _take_match(self, client: Client, match: flat.MatchConfiguration | str) -> None:
-        if self.takes_matches:
-            self.order = Order(start=match)
-        else:
-            _log.warning(
-                "%s starts another match: ignored, this server plays only the match it was started with",
-                client.link.name,
-            )
-
-    def _on_stop(self, _: Client, message: flat.StopCommand) -> None:
-        self.order = Order(shut_down=message.shutdown_server)
 
     def _on_ping(self, client: Client, message: flat.PingRequest) -> None:
         client.link.send(framed(flat.PingResponse(message.cookie)))

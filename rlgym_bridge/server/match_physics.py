@@ -65,6 +65,14 @@ class Physics:
         use_game_thrust(config, self.rules)
         set_mutators(arena, config)
 
-    def stepper(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> Callable[[int], None]:
-        """Return what steps an arena by some ticks: with the rules, or RocketSim itself at its own speed."""
-        return stepper(arena, cars, self.rules)
+    def stepper(
+        self, arena: rsim.Arena, cars: Sequence[rsim.Car], held: Sequence[rsim.CarControls]
+    ) -> Callable[[int], None]:
+        """Return what steps an arena by some ticks: with the rules, or RocketSim itself at its own speed.
+
+        Args:
+            arena: The arena.
+            cars: Its cars.
+            held: The controls that they have; the caller changes the items, not the list.
+        """
+        return stepper(arena, cars, self.rules, held)

@@ -15,7 +15,8 @@ from rlgym_bridge.server.config import read_match_file
 from rlgym_bridge.server.host_settings import HostSettings
 from rlgym_bridge.server.hosting import HostedMatch
 from rlgym_bridge.server.impairments import Impairments
-from rlgym_bridge.server.lobby import Lobby, Order
+from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.orders import Order
 from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.server.simulation import OnKickoff
@@ -134,8 +135,8 @@ class MatchServer:
         """
         if not isinstance(match, flat.MatchConfiguration):
             match = read_match_file(match)
-        self._lobby.order = None
-        self._lobby.takes_matches = False
+        self._lobby.orders.latest = None
+        self._lobby.orders.takes_matches = False
         hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         try:
             hosted.gather(patient=False)
@@ -147,16 +148,16 @@ class MatchServer:
     def serve_forever(self) -> None:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
         lobby = self._lobby
-        lobby.takes_matches = True
+        lobby.orders.takes_matches = True
         if not self._runs_commands:
             _log.warning(
                 "listening on %s: other machines can connect, start matches and stop this server. Commands "
                 "of their matches are not run: start bots by hand, or listen on 127.0.0.1", self.host,
             )  # fmt: skip
         while True:
-            while lobby.order is None:
+            while lobby.orders.latest is None:
                 lobby.clients.pump(_IDLE_SECONDS)
-            order, lobby.order = lobby.order, None
+            order, lobby.orders.latest = lobby.orders.latest, None
             if order.shut_down:
                 return
             try:
@@ -192,7 +193,7 @@ class MatchServer:
 
     def stop(self) -> None:
         """End `play` or `serve_forever` at the next tick; may be called from a signal handler."""
-        self._lobby.order = Order(shut_down=True)
+        self._lobby.orders.latest = Order(shut_down=True)
 
     def close(self) -> None:
         """Disconnect all clients and close the port."""

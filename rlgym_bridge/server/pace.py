@@ -110,6 +110,8 @@ class Lockstep:
             return
         self._alone.pause()
         left = _ANSWER_SECONDS
-        while lobby.awaited > 0 and lobby.order is None and (left > 0.0 or lobby.awaits_engine):
+        while lobby.orders.latest is None and (left > 0.0 or lobby.awaits_engine):
             lobby.clients.pump(left if left > 0.0 else _ANSWER_SECONDS)
+            if lobby.awaited <= 0:
+                return
             left = sent_at + _ANSWER_SECONDS - time.perf_counter()

@@ -90,9 +90,11 @@ class Packer:
         self._scores = scores
         self._players = [Player(seat, dialect) for seat in seats]
         self._mode = simulation.physics.mode
-        self._pads_count_down = dialect["pad_timer"] == "remaining"
         self._hides_ball = dialect["ball_after_goal"] == "hidden"
         self._whole_clock = dialect["clock"] == "whole"
+        self._pad_seconds = [BIG_PAD_SECONDS if pad.is_big else SMALL_PAD_SECONDS for pad in simulation.pads]
+        if dialect["pad_timer"] == "remaining":
+            self._pad_seconds = []  # it counts down, as RocketSim's does
         positions = [pad.get_pos() for pad in simulation.pads]
         order = sorted(range(len(positions)), key=lambda i: (positions[i].y, positions[i].x))
         self._place_of_pad = {pad: place for place, pad in enumerate(order)}
@@ -142,17 +144,16 @@ class Packer:
 
         Or, if the dialect says so, seconds until it is back, as rlgym-compat reads it.
         """
-        pads = self._simulation.pads
-        for number, place in list(self._away.items()):
+        pads, shown, away, seconds = self._simulation.pads, self._pads, self._away, self._pad_seconds
+        for number, place in list(away.items()):
             state = pads[number].get_state()
             if state.is_active:
-                del self._away[number]
-                self._pads[place] = _PAD_THERE
+                del away[number]
+                shown[place] = _PAD_THERE
+            elif seconds:
+                shown[place] = flat.BoostPadState(False, seconds[number] - state.cooldown)
             else:
-                timer = state.cooldown
-                if not self._pads_count_down:
-                    timer = (BIG_PAD_SECONDS if pads[number].is_big else SMALL_PAD_SECONDS) - timer
-                self._pads[place] = flat.BoostPadState(False, timer)
+                shown[place] = flat.BoostPadState(False, state.cooldown)
 
     def _ball(self) -> flat.BallInfo:
         ball = self._simulation.ball

@@ -122,6 +122,7 @@ class BotAccount:
         ready: An agent is connected for it and has said that it is ready.
         answered: An input has come since the latest packet was sent to it.
         pending: It was sent a packet in this tick and has not answered yet.
+        waited_for: It is pending, and a tick in lockstep waits for it.
         sent_at: When it was sent the latest packet, on `time.perf_counter`'s clock.
         misses: Packets in a row without an answer.
         replies: Packets answered.
@@ -131,7 +132,7 @@ class BotAccount:
     """
 
     __slots__ = ("_times", "answered", "dropped", "invalid", "late", "misses", "pending", "ready",
-                 "replies", "seat", "sent_at")  # fmt: skip
+                 "replies", "seat", "sent_at", "waited_for")  # fmt: skip
 
     def __init__(self, seat: AgentSeat) -> None:
         """Start at zero."""
@@ -139,6 +140,7 @@ class BotAccount:
         self.ready = False
         self.answered = False
         self.pending = False
+        self.waited_for = False
         self.sent_at = 0.0
         self.misses = 0
         self.replies = 0
@@ -156,17 +158,25 @@ class BotAccount:
         """Note that a packet goes out to it, if it is ready."""
         self.answered = False
         self.pending = self.ready
+        self.waited_for = self.ready and (self.misses == 0 or self.is_awaited)
         self.sent_at = now
+
+    def missed(self) -> None:
+        """Note that its answer did not come in time."""
+        self.pending = self.waited_for = False
+        self.late += 1
+        self.misses += 1
 
     def reply(self, now: float) -> None:
         """Count the first input after a packet."""
         self.answered = True
-        self.pending = False
+        self.pending = self.waited_for = False
         self.misses = 0
-        if self.replies == len(self._times):
+        number = self.replies
+        if number == len(self._times):
             self._times = np.concatenate((self._times, np.empty_like(self._times)))
-        self._times[self.replies] = now - self.sent_at
-        self.replies += 1
+        self._times[number] = now - self.sent_at
+        self.replies = number + 1
 
     def reply_ms(self, *percentiles: float, latest: int | None = None) -> tuple[float, ...]:
         """Return percentiles of the reply time in milliseconds, NaN where nothing came.

@@ -164,7 +164,7 @@ class Simulation:
 
     def _take(self, cars: list[rsim.Car]) -> None:
         self.cars = cars
-        self._step = self.physics.stepper(self.arena, cars)
+        self._step = self.physics.stepper(self.arena, cars, self._held)
         self._recorder.know(cars)
         self._changed = [True] * len(cars)
         self._read()
@@ -208,7 +208,7 @@ class Simulation:
         config = self.arena.get_mutator_config()
         config.gravity = rsim.Vec(0.0, 0.0, gravity_z * self.physics.factors.get("gravity", 1.0))
         set_mutators(self.arena, config)
-        self._step = self.physics.stepper(self.arena, self.cars)  # it knows gravity
+        self._step = self.physics.stepper(self.arena, self.cars, self._held)  # it knows gravity
 
     # --- ticks -----------------------------------------------------------------------------
 

@@ -102,12 +102,18 @@ class ClientLink:
     """
 
     __slots__ = (
-        "_begun", "_last_message", "_last_payload", "_queue", "_received", "_start", "broken", "dropped",
-        "has_message", "name", "socket",
+        "_backlog", "_begun", "_end", "_last_message", "_last_payload", "_queue", "_received", "_start",
+        "broken", "dropped", "has_message", "name", "socket",
     )  # fmt: skip
 
-    def __init__(self, connection: socket.socket, name: str) -> None:
-        """Take over an accepted connection."""
+    def __init__(self, connection: socket.socket, name: str, backlog: set["ClientLink"]) -> None:
+        """Take over an accepted connection.
+
+        Args:
+            connection: The connection.
+            name: Who it is, for the log.
+            backlog: Where the link stands while messages wait for the client to read.
+        """
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = connection
@@ -117,6 +123,8 @@ class ClientLink:
         self.has_message = False
         self._received = b""
         self._start = 0  # of what has not been taken of it
+        self._end = 0  # of the oldest message in it, where there is a whole one
+        self._backlog = backlog
         self._begun = b""  # rest of a message of which the first bytes are already sent
         self._queue: deque[bytes] = deque()
         self._last_payload = b""
@@ -146,6 +154,8 @@ class ClientLink:
                 self._queue.append(data)
             return
         self._begun = self._write(data)
+        if self._begun:
+            self._backlog.add(self)
 
     def send_together(self, messages: list[bytes]) -> None:
         """Send framed messages so that they arrive as one, as far as the system lets them."""
@@ -161,6 +171,7 @@ class ClientLink:
             self._begun = self._write(self._begun or self._queue.popleft())
             if self._begun:
                 return
+        self._backlog.discard(self)
 
     def _write(self, data: bytes) -> bytes:
         """Return what of `data` the system did not take."""
@@ -185,10 +196,13 @@ class ClientLink:
         if not data:
             self.broken = True
             return
-        if self._start < len(self._received):
+        if self._received:
             data = self._received[self._start :] + data
-        self._received, self._start = data, 0
-        self.has_message = len(data) >= 2 and len(data) >= 2 + (data[0] << 8 | data[1])
+            self._start = 0
+        self._received = data
+        if len(data) >= 2:
+            self._end = end = 2 + (data[0] << 8 | data[1])
+            self.has_message = len(data) >= end
 
     def take_message(self) -> object:
         """Return the oldest message that has been read and not yet taken; only where `has_message`.
@@ -196,14 +210,15 @@ class ClientLink:
         Raises:
             WireError: Bytes that cannot be decoded: the client is not to be trusted any more.
         """
-        data, start = self._received, self._start + 2
-        self._start = end = start + (data[start - 2] << 8 | data[start - 1])
+        data, end = self._received, self._end
+        payload = data[self._start + 2 : end]
         if end == len(data):
-            self.has_message = False
+            self._received, self._start, self.has_message = b"", 0, False
         else:
-            left = len(data) - end
-            self.has_message = left >= 2 and left >= 2 + (data[end] << 8 | data[end + 1])
-        payload = data[start:end]
+            self._start = end
+            if len(data) - end >= 2:
+                self._end = end = end + 2 + (data[end] << 8 | data[end + 1])
+            self.has_message = self._start < end <= len(data)
         if payload == self._last_payload and payload:
             return self._last_message  # bots repeat their controls, mostly for 8 ticks
         return self._decode(payload)

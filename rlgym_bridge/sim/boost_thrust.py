@@ -18,25 +18,28 @@ class ThrustArena:
     Args:
         arena: The arena; with other cars, make a new one.
         cars: Its cars.
+        held: The controls that the cars have, kept up to date by the caller; None has the arena asked.
     """
 
-    def __init__(self, arena: rsim.Arena, cars: Sequence[rsim.Car]) -> None:
-        self._arena, self._cars = arena, list(cars)
+    def __init__(
+        self, arena: rsim.Arena, cars: Sequence[rsim.Car], held: Sequence[rsim.CarControls] | None = None
+    ) -> None:
+        self._arena, self._cars, self._held = arena, list(cars), held
 
     def step(self, ticks: int = 1) -> None:
         """Step the arena with the cars' controls."""
-        for car in self._cars:
-            if lacks_throttle(car.get_controls()):
+        for controls in self._held or [car.get_controls() for car in self._cars]:
+            if controls.boost and controls.throttle != 1:
                 break
         else:
             self._arena.step(ticks)
             return
-        controls = [car.get_controls() for car in self._cars]
+        given = [car.get_controls() for car in self._cars]
         for _ in range(ticks):
-            lifted = lift_throttle(self._cars, [car.get_state() for car in self._cars], controls)
+            lifted = lift_throttle(self._cars, [car.get_state() for car in self._cars], given)
             self._arena.step(1)
             for number in lifted:
-                self._cars[number].set_controls(controls[number])
+                self._cars[number].set_controls(given[number])
 
 
 def lacks_throttle(controls: rsim.CarControls) -> bool:

@@ -158,16 +158,23 @@ class RuledArena:
             )
 
 
-def stepper(arena: rsim.Arena, cars: Sequence[rsim.Car], rules: frozenset[str]) -> Callable[[int], None]:
+def stepper(
+    arena: rsim.Arena,
+    cars: Sequence[rsim.Car],
+    rules: frozenset[str],
+    held: Sequence[rsim.CarControls] | None = None,
+) -> Callable[[int], None]:
     """Return the quickest function that steps an arena by some ticks with rules.
 
     Args:
         arena: The arena; with `thrust` among the rules its mutators need `use_game_thrust`.
         cars: Its cars.
         rules: Names of rules; without any RocketSim steps itself.
+        held: The controls that the cars have, in a list that the caller keeps up to date, which is quicker
+            than to ask the arena; None has it asked.
     """
     if rules == {"thrust"}:
-        return ThrustArena(arena, cars).step
+        return ThrustArena(arena, cars, held).step
     return RuledArena(arena, cars, rules).step if rules else arena.step
 
 

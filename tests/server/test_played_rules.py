@@ -50,7 +50,7 @@ def test_a_match_by_rules_is_the_same_twice() -> None:
 
 def test_without_rules_rocketsim_steps_itself() -> None:
     arena, cars = make_arena([0])
-    assert Physics().stepper(arena, cars) == arena.step
+    assert Physics().stepper(arena, cars, []) == arena.step
 
 
 def test_a_match_by_rules_takes_a_gravity_that_is_set() -> None:

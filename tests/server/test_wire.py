@@ -21,7 +21,7 @@ def pair():
     listener.settimeout(5.0)
     connection, _ = listener.accept()
     listener.close()
-    return ClientLink(connection, "client"), client
+    return ClientLink(connection, "client", set()), client
 
 
 def read(link):
@@ -236,11 +236,11 @@ def test_a_ping_is_answered_and_unknown_messages_ignored(lobby):
 
 @pytest.mark.parametrize("takes", [True, False])
 def test_clients_start_matches_on_a_server_without_one(lobby, takes):
-    lobby.takes_matches = takes
+    lobby.orders.takes_matches = takes
     connect(lobby, flat.StartCommand("match.toml"))
-    assert (lobby.order is not None) is takes
+    assert (lobby.orders.latest is not None) is takes
     connect(lobby, flat.StopCommand(shutdown_server=False))
-    assert lobby.order.start is None
+    assert lobby.orders.latest.start is None
 
 
 def test_a_goodbye_is_answered(lobby):

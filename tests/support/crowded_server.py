@@ -90,7 +90,7 @@ def _starve() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (_STARVED, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     print(lobby.clients.listener.getsockname()[1], flush=True)
     looks = 0
-    while lobby.order is None:
+    while lobby.orders.latest is None:
         lobby.clients.pump(0.5)
         looks += 1
     print(looks)

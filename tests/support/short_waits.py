@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server import clients, pace, referee
+from rlgym_bridge.server import farewells, pace, referee
 from tests.packet_checker import phases
 
 COUNTDOWN_TICKS: Final = 60
@@ -19,7 +19,7 @@ def shorten_countdown(patch: pytest.MonkeyPatch) -> None:
 
 def shorten_farewell(patch: pytest.MonkeyPatch) -> None:
     """Let clients that do not close their connection after a goodbye hold nobody up."""
-    patch.setattr(clients, "_FAREWELL_SECONDS", 0.2)
+    patch.setattr(farewells, "_FAREWELL_SECONDS", 0.2)
 
 
 def shorten_answer_wait(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,44 @@
+"""Keep the seats of a match that no client has taken."""
+
+from collections.abc import Iterable, Sequence
+
+from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
+
+
+class FreeSeats:
+    """The seats that no client has taken, in the order in which they are given out.
+
+    Args:
+        seats: All of them, bots first.
+    """
+
+    def __init__(self, seats: Sequence[AgentSeat] = ()) -> None:
+        self._seats = list(seats)
+
+    def __contains__(self, seat: AgentSeat) -> bool:
+        """Tell whether nobody has taken a seat."""
+        return seat in self._seats
+
+    def has_one_for(self, agent_id: str | None) -> bool:
+        """Tell whether a seat with this agent id is free."""
+        return any(seat.agent_id == agent_id for seat in self._seats)
+
+    def take(self, agent_id: str) -> list[AgentSeat]:
+        """Give out the first seat with an agent id; to a hivemind all of its team.
+
+        Returns:
+            The seats; none where no seat with this agent id is free.
+        """
+        first = next((seat for seat in self._seats if seat.agent_id == agent_id), None)
+        if first is None:
+            return []
+        taken = [first]
+        if first.hivemind:
+            taken = [one for one in self._seats if one.agent_id == agent_id and one.team == first.team]
+        self._seats = [seat for seat in self._seats if seat not in taken]
+        return taken
+
+    def give_back(self, seats: Iterable[AgentSeat]) -> None:
+        """Take back the seats of a client that has left."""
+        self._seats += seats
+        self._seats.sort(key=lambda seat: (seat.team == SCRIPT_TEAM, seat.index))
