@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.manifest import Manifest, PolicyMismatch
-from rlgym_bridge.user_input.text_files import read_text
+from rlgym_bridge.user_input.text_files import read_bytes, read_text
 
 MANIFEST_FILE: Final = "policy.json"
 WEIGHTS_FILE: Final = "weights.safetensors"
+MOST_WEIGHTS_BYTES: Final = 1 << 29
+"""Largest file of weights that is read: 134 million numbers; the shipped bot has a thousandth of them."""
+
 CHECKPOINTS: Final = "checkpoints"
 LATEST: Final = "latest"
 
@@ -96,7 +99,7 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
                     f"{folder / name} is missing; a policy folder holds {MANIFEST_FILE} and {WEIGHTS_FILE}"
                 )
         manifest = Manifest.from_json(read_text(folder / MANIFEST_FILE), str(folder / MANIFEST_FILE))
-        data = (folder / WEIGHTS_FILE).read_bytes()
+        data = read_bytes(folder / WEIGHTS_FILE, MOST_WEIGHTS_BYTES, "weights")
         checksum = hashlib.sha256(data).hexdigest()
         if checksum == manifest.weights_sha256:
             return manifest, data

@@ -20,6 +20,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from rlgym_bridge.policy.files import MOST_WEIGHTS_BYTES
+from rlgym_bridge.user_input.text_files import check_size
+
 _MOST_UNPACKED: Final = 8  # times the file's size; torch packs code and notes alone, tensors lie as they are
 _SLACK: Final = 1 << 24  # bytes, for small files that are code for the most part
 _MOST_AXES: Final = 8  # of a tensor; a linear layer's have two
@@ -96,14 +99,22 @@ def is_script_archive(file: Path) -> bool:
     """Return whether a file is an archive of TorchScript or libtorch, rather than one of `torch.save`.
 
     Raises:
-        ValueError: It is a zip that would unpack to far more than its own size.
+        ValueError: It is a zip that would unpack to far more than its own size, or larger than
+            `MOST_WEIGHTS_BYTES`.
         OSError: It cannot be read.
     """
+    check_size(file, MOST_WEIGHTS_BYTES, "a checkpoint")
     try:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
+            others = {one.compress_type for one in entries} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
     except zipfile.BadZipFile:  # older versions of torch write pickles alone
         return False
+    if others:  # Python unpacks these whole, whatever size they say
+        raise ValueError(
+            f"{file} has entries packed by the methods {sorted(others)} of zip, expected 0 or 8, as torch "
+            "writes them"
+        )
     unpacked, packed = sum(one.file_size for one in entries), file.stat().st_size
     if unpacked > _MOST_UNPACKED * packed + _SLACK:
         raise ValueError(

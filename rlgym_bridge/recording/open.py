@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from rlgym_bridge.recording.mcap.match_recording import read_match
-from rlgym_bridge.recording.mcap.mcap_reader import MAGIC, check_no_pipe, check_regular
+from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.replays.replay_recording import read_replay
 from rlgym_bridge.recording.tables.table_recording import read_table
+from rlgym_bridge.user_input.text_files import check_file
 
 
 def open_recording(path: str | Path, columns: str | Path | None = None) -> Recording:
@@ -25,9 +26,12 @@ def open_recording(path: str | Path, columns: str | Path | None = None) -> Recor
         ImportError: What replays need is not installed; the message says what to do.
     """
     path = Path(path)
-    check_regular(path)
-    if columns is not None:
-        check_no_pipe(Path(columns))
+    try:
+        check_file(path, "a recording")
+        if columns is not None:
+            check_file(Path(columns), "the map of a table's columns")
+    except ValueError as error:
+        raise RecordingError(str(error)) from None
     with path.open("rb") as stream:
         begins = stream.read(len(MAGIC))
     if begins == MAGIC or path.suffix == ".mcap":

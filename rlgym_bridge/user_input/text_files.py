@@ -30,12 +30,8 @@ def read_text(path: Path) -> str:
         ValueError: It is a folder or a device, is longer than `MOST_CHARACTERS`, or is no UTF-8 text.
     """
     try:
-        # A pipe of the shell (/dev/stdin, /dev/fd/63) is read; opening any other may wait for ever.
-        piped = os.path.normpath(path) == "/dev/stdin" or Path(os.path.normpath(path)).parent == Path(
-            "/dev/fd"
-        )
-        if path.exists() and not path.is_file() and not (path.is_fifo() and piped):
-            raise ValueError(f"it is {'a folder' if path.is_dir() else 'no regular file'}, expected a file")
+        if odd := _odd_kind(path):
+            raise ValueError(f"it is {odd}, expected a file")
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(MOST_CHARACTERS + 1)
         if len(text) > MOST_CHARACTERS:
@@ -45,6 +41,75 @@ def read_text(path: Path) -> str:
     except ValueError as error:  # a NUL in the path is one, too
         raise ValueError(f"{path} cannot be read: {error}") from None
     return text
+
+
+def _odd_kind(path: Path) -> str | None:
+    """Return in words the kind of a path that must not be opened; None for a file, or where nothing is."""
+    # A pipe of the shell (/dev/stdin, /dev/fd/63) is read; opening any other may wait for ever.
+    plain = Path(os.path.normpath(path))
+    piped = plain == Path("/dev/stdin") or plain.parent == Path("/dev/fd")
+    if not path.exists() or path.is_file() or (path.is_fifo() and piped):
+        return None
+    return "a folder" if path.is_dir() else "no regular file"
+
+
+def check_file(path: Path, what: str) -> None:
+    """Check that a path may be opened: a device is read without end, a named pipe may wait for ever.
+
+    Args:
+        path: The file; a pipe of the shell is one, too.
+        what: What was expected, for the error: "a recording".
+
+    Raises:
+        ValueError: It is a folder, a device or a named pipe.
+    """
+    odd = _odd_kind(path)
+    if odd == "a folder":
+        raise ValueError(f"{path} is a folder, expected {what} in it: give its name")
+    if odd:
+        kind = "a named pipe" if path.is_fifo() else odd
+        raise ValueError(f"{path} is {kind}, expected {what}")
+
+
+def check_size(path: Path, most: int, what: str) -> int:
+    """Return the size of a file in bytes, once it is sure that it can be read.
+
+    Args:
+        path: The file.
+        most: Bytes that it may have.
+        what: What was expected, for the error: "a recording".
+
+    Raises:
+        OSError: It is not there.
+        ValueError: As `check_file`; or it is larger.
+    """
+    check_file(path, what)
+    size = path.stat().st_size
+    if size > most:
+        raise ValueError(
+            f"{path} has {size:,} bytes, expected {what} of {most:,} at most: is it the right file?"
+        )
+    return size
+
+
+def read_bytes(path: Path, most: int, what: str) -> bytes:
+    """Return what a file holds.
+
+    Args:
+        path: The file.
+        most: Bytes that it may have; those beyond are not read.
+        what: What was expected, for the error: "a replay".
+
+    Raises:
+        OSError: It cannot be opened.
+        ValueError: As `check_size`.
+    """
+    check_size(path, most, what)
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:  # a pipe, or it grew meanwhile
+        raise ValueError(f"{path} has more than {most:,} bytes, expected {what} of that at most")
+    return content
 
 
 def read_toml(path: Path) -> dict[str, Any]:

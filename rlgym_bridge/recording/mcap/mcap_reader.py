@@ -1,30 +1,41 @@
 """Read the messages of an MCAP file, as far as it is whole."""
 
-import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-import zstandard
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, Header, McapRecord, Metadata
+from mcap.records import Channel, Header, McapRecord, Metadata
 from mcap.records import Message as McapMessage
-from mcap.stream_reader import breakup_chunk
 
 from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE
+from rlgym_bridge.recording.mcap.mcap_chunks import (
+    CHUNK_HEAD_BYTES,
+    DAMAGED,
+    FRAME,
+    chunk_records,
+    chunk_start,
+    own_length,
+    unpack_chunk,
+)
 from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
-from rlgym_bridge.user_input.text_files import parse_json
+from rlgym_bridge.user_input.text_files import check_size, parse_json
 
 MAGIC: Final = b"\x89MCAP0\r\n"
-_FRAME: Final = struct.Struct("<BQ")  # kind and length of a record, before its content
+MOST_FILE_BYTES: Final = 1 << 33
+"""Longest recording that is read: twice what a recorder keeps in its parts."""
+
+_MOST_UNPACKED: Final = 50  # times the file's size, on average; a recorded 1v1 of 60 s has 4.7
+_SLACK: Final = 1 << 27  # bytes unpacked that any file may have
+_MESSAGE_BYTES: Final = 200  # of memory that a message takes beside its content
+_MOST_RECORD_BYTES: Final = 1 << 26
+_SEARCHED: Final = 1 << 20  # bytes that are looked at together for a chunk behind damage
 _READERS: Final[dict[int, Callable[[ReadDataStream], McapRecord]]] = {
     Opcode.HEADER: Header.read, Opcode.CHANNEL: Channel.read, Opcode.METADATA: Metadata.read,
 }  # fmt: skip
-_DAMAGED: Final = (McapError, zstandard.ZstdError, struct.error, ValueError, MemoryError)
 
 
 class Message(NamedTuple):
@@ -58,28 +69,6 @@ class Contents:
     notes: list[str] = field(default_factory=list)
 
 
-def check_regular(path: Path) -> None:
-    """Check that a path is no folder, and no pipe whose opening may wait for ever.
-
-    Raises:
-        RecordingError: It is one.
-    """
-    if path.is_dir():
-        raise RecordingError(f"{path} is a folder, expected a recording in it: give its name")
-    check_no_pipe(path)
-
-
-def check_no_pipe(path: Path) -> None:
-    """Check that a file is no named pipe: opening one may wait for ever.
-
-    Raises:
-        RecordingError: It is one.
-    """
-    # A pipe of the shell (/dev/fd/63) has a writer.
-    if path.is_fifo() and not path.is_relative_to("/dev"):
-        raise RecordingError(f"{path} is a named pipe, expected a file")
-
-
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:
     """Yield a file's messages with their topics, and its metadata; what is damaged is left out.
 
@@ -90,17 +79,26 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
     Raises:
         OSError, RecordingError: See `read_contents`.
     """
-    check_regular(path)
-    size = path.stat().st_size
+    try:
+        size = check_size(path, MOST_FILE_BYTES, "a recording")
+    except ValueError as error:
+        raise RecordingError(str(error)) from None
     if not size:
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
     waiting: list[McapMessage] = []  # their topics stood in what is damaged, and stand again at the end
-    damage: list[str] = []
+    damage, left = _Damage(), _MOST_UNPACKED * size + _SLACK
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
         for record in _records(file, size, damage, notes):
+            if isinstance(record, McapMessage):
+                left -= len(record.data) + _MESSAGE_BYTES
+                if left < 0:
+                    raise RecordingError(
+                        f"{path} has {size:,} bytes and unpacks to more than {_MOST_UNPACKED} times that and "
+                        f"{_SLACK:,} bytes, expected less: no match is recorded so, leave this file alone"
+                    )
             if isinstance(record, Header) and record.profile != PROFILE:
                 raise RecordingError(
                     f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
@@ -116,19 +114,32 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
                 waiting.append(record)
     named = [one for one in waiting if one.channel_id in names]
     yield from ((names[one.channel_id], _message(one)) for one in named)
-    if damage:
+    if damage.count:
         unnamed = len(waiting) - len(named)
         also = f", and {unnamed:,} messages that need them" if unnamed else ""
         notes.append(
-            f"parts of {path.name} that are damaged and left out: {len(damage)}{also} (the first {damage[0]})"
+            f"parts of {path.name} that are damaged and left out: {damage.count:,}{also} (the first "
+            f"{damage.first})"
         )
+
+
+@dataclass
+class _Damage:
+    """The parts of a file that are left out: how many, and a sentence on the first."""
+
+    count: int = 0
+    first: str = ""
+
+    def append(self, text: str) -> None:
+        self.count += 1
+        self.first = self.first or text
 
 
 def _message(record: McapMessage) -> Message:
     return Message(record.sequence, record.publish_time, record.data)
 
 
-def _records(file: BinaryIO, size: int, damage: list[str], notes: list[str]) -> Iterator[McapRecord]:
+def _records(file: BinaryIO, size: int, damage: _Damage, notes: list[str]) -> Iterator[McapRecord]:
     """Yield the records of the kinds that matter, from behind the magic bytes on.
 
     Args:
@@ -138,13 +149,17 @@ def _records(file: BinaryIO, size: int, damage: list[str], notes: list[str]) -> 
         notes: Is told where it cannot be read on.
     """
     try:
-        for opcode, content in _framed(file, size):
+        for opcode, content in _framed(file, size, damage):
             try:
-                records = _parsed(opcode, content)
-            except _DAMAGED as error:
+                if opcode == Opcode.CHUNK:
+                    inner: list[str] = []
+                    yield from chunk_records(unpack_chunk(content), inner)
+                    if inner:
+                        damage.append(f"before byte {file.tell():,}: {inner[0]}")
+                elif opcode in _READERS:
+                    yield _READERS[opcode](ReadDataStream(BytesIO(content)))
+            except DAMAGED as error:
                 damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
-            else:
-                yield from records
     except _BrokenOff as error:
         notes.append(
             f"{Path(file.name).name} can be read up to byte {file.tell():,} of {size:,} alone ({error}): was "
@@ -156,34 +171,67 @@ class _BrokenOff(Exception):
     """The start of the next record cannot be found, or the end is missing."""
 
 
-def _framed(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-    """Yield kind and content of each record, damaged or not.
+def _framed(file: BinaryIO, size: int, damage: _Damage) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and content of each record, damaged or not; behind a wrong length goes on at the next chunk.
 
     Raises:
         _BrokenOff: See there.
     """
     opcode = 0
     while opcode != Opcode.FOOTER:
-        if len(head := file.read(_FRAME.size)) < _FRAME.size:
+        start = file.tell()
+        if len(head := file.read(FRAME.size)) < FRAME.size:
             raise _BrokenOff("the end is missing")
-        opcode, length = _FRAME.unpack(head)
-        if opcode not in list(Opcode) or length > size - file.tell():
+        opcode, length = FRAME.unpack(head)
+        content = _content(file, opcode, length, size - file.tell())
+        if content is not None:
+            yield opcode, content
+            continue
+        found = _find_chunk(file, start + 1)
+        if found is None:
+            file.seek(start + FRAME.size)
             raise _BrokenOff(f"a record of kind {opcode} and {length:,} bytes")
-        yield opcode, file.read(length)
+        damage.append(
+            f"before byte {found:,}: a record of kind {opcode} and {length:,} bytes that begins at {start:,}"
+        )
+        opcode = 0
+        file.seek(found)
     if (end := file.read(len(MAGIC))) != MAGIC:
         raise _BrokenOff(f"it ends with {end!r}, expected {MAGIC!r}")
 
 
-def _parsed(opcode: int, content: bytes) -> Sequence[McapRecord]:
-    """Return what a record holds; nothing where its kind does not matter.
+def _content(file: BinaryIO, opcode: int, length: int, left: int) -> bytes | None:
+    """Return what a record holds; None where its length is wrong.
 
-    Raises:
-        One of _DAMAGED: It cannot be read.
+    Args:
+        file: Stands behind the record's length.
+        opcode: Kind of the record.
+        length: The record's, as it says.
+        left: Bytes of the file from here on.
     """
-    stream = ReadDataStream(BytesIO(content))
-    if opcode == Opcode.CHUNK:
-        return breakup_chunk(Chunk.read(stream), validate_crc=True)
-    return [_READERS[opcode](stream)] if opcode in _READERS else []
+    if opcode == Opcode.CHUNK:  # which has two lengths; where they differ, that of its data
+        start = file.tell()
+        own = own_length(file.read(CHUNK_HEAD_BYTES))
+        file.seek(start)
+        length = length if own is None else own
+        return file.read(length) if length <= min(left, _MOST_RECORD_BYTES) and own is not None else None
+    if opcode not in list(Opcode) or length > min(left, _MOST_RECORD_BYTES):
+        return None
+    content = file.read(length)
+    return content if chunk_start(content) is None else None  # it runs into the next chunk
+
+
+def _find_chunk(file: BinaryIO, since: int) -> int | None:
+    """Return where the next chunk of a file begins; None where there is none."""
+    file.seek(since)
+    kept = b""
+    while data := file.read(_SEARCHED):
+        data = kept + data
+        found = chunk_start(data)
+        if found is not None:
+            return file.tell() - len(data) + found
+        kept = data[-CHUNK_HEAD_BYTES:]
+    return None
 
 
 def read_contents(path: Path) -> Contents:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from rlgym_bridge.recording.tables.json_lines import path_of, read_objects, value_at
+from rlgym_bridge.user_input.text_files import read_bytes
 
 MOST_BYTES: Final = 1 << 29
 """Longest table that is read.
@@ -18,6 +19,8 @@ MOST_BYTES: Final = 1 << 29
 JSON lines of two cars and a ball have about 900 bytes each: 80 minutes at 120 lines a second.
 """
 
+_MOST_LINES: Final = 2_000_000  # 4.6 hours at 120 lines a second
+_MOST_LINE: Final = 1 << 20  # characters; a line is one moment of a match
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 
 
@@ -109,9 +112,10 @@ def read_cells(path: Path, header: bool) -> Cells:
         ValueError: It is no file, too long, no text, holds no rows, or its rows have different widths.
     """
     text = _text(path)
+    lines = _lines(path, text)
     numbered = [
         (number, line.strip(" "))
-        for number, line in enumerate(text.split("\n"), 1)
+        for number, line in enumerate(lines, 1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
     if numbered and numbered[0][1].startswith("{"):
@@ -141,18 +145,31 @@ def _text(path: Path) -> str:
         OSError: It cannot be read.
         ValueError: It is a folder or a device, longer than `MOST_BYTES`, or no text.
     """
-    if not (path.is_file() or path.is_fifo()) and path.exists():
-        raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'no regular file'}, expected a table")
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(
-            f"{path} has more than {MOST_BYTES:,} bytes, expected a table of at most that: cut it in parts"
-        )
+    content = read_bytes(path, MOST_BYTES, "a table")
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no text (byte {error.start}), expected CSV or JSON lines") from error
+
+
+def _lines(path: Path, text: str) -> list[str]:
+    """Return the lines of a table.
+
+    Raises:
+        ValueError: There are too many, or one is too long.
+    """
+    if (count := text.count("\n")) > _MOST_LINES:
+        raise ValueError(
+            f"{path} has {count:,} lines, expected a table of {_MOST_LINES:,} at most: cut it in parts"
+        )
+    lines = text.split("\n")
+    longest = max(map(len, lines))
+    if longest > _MOST_LINE:
+        raise ValueError(
+            f"{path} has a line of {longest:,} characters, expected {_MOST_LINE:,} at most: one moment of a "
+            "match in each line"
+        )
+    return lines
 
 
 def _split(path: Path, number: int, line: str) -> list[str]:

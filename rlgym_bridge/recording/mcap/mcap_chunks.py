@@ -1,0 +1,153 @@
+"""The records of an MCAP chunk, unpacked within limits and found again behind a damaged one."""
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Final
+
+import lz4.frame
+import zstandard
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, Message
+
+from rlgym_bridge.recording.mcap.channels import log_time
+
+MOST_CHUNK_BYTES: Final = 1 << 25
+"""Longest chunk that is read, unpacked; a recorder of ours writes 0.26 MB, other programs up to 4 MB."""
+
+FRAME: Final = struct.Struct("<BQ")
+"""Kind and length of a record, before its content."""
+
+DAMAGED: Final = (McapError, zstandard.ZstdError, RuntimeError, struct.error, ValueError, MemoryError)
+"""Errors of reading what is damaged; lz4 raises RuntimeError."""
+
+_HEAD: Final = struct.Struct("<HIQQ")  # of a message: channel, sequence, log time, publish time
+_PERHAPS_MESSAGE: Final = re.compile(rb"\x05(?=...\0{5})", re.DOTALL)  # its kind, and a length below 16 MiB
+_MOST_TRIES: Final = 20_000  # places in a chunk at which a message is looked for behind damage
+_BEFORE: Final = 8 + 8 + 8 + 4  # bytes of a chunk before the name of its compression
+_LENGTH: Final = struct.Struct("<Q")
+_MOST_NAME: Final = 16  # bytes of the compression's name
+_PERHAPS_CHUNK: Final = re.compile(rb"\x06(?=.{5}\0{3})", re.DOTALL)  # its kind, and a length below 1 TB
+
+CHUNK_HEAD_BYTES: Final = FRAME.size + _BEFORE + 4 + _MOST_NAME + _LENGTH.size
+"""Bytes by which the record of a chunk is known, at most."""
+
+
+def chunk_start(data: bytes) -> int | None:
+    """Return where a chunk's record begins in some bytes, known by its lengths; None where none does."""
+    for found in _PERHAPS_CHUNK.finditer(data):
+        start = found.start() + FRAME.size
+        if start <= len(data):
+            length = FRAME.unpack_from(data, found.start())[1]
+            if length == own_length(data[start : start + CHUNK_HEAD_BYTES]):
+                return found.start()
+    return None
+
+
+def own_length(head: bytes) -> int | None:
+    """Return the length of a chunk's record by the lengths in it; None where they cannot be.
+
+    Args:
+        head: The first `CHUNK_HEAD_BYTES` of its content, or more.
+    """
+    name = int.from_bytes(head[_BEFORE : _BEFORE + 4], "little")
+    at = _BEFORE + 4 + name
+    if name > _MOST_NAME or at + _LENGTH.size > len(head):
+        return None
+    return int(at + _LENGTH.size + _LENGTH.unpack_from(head, at)[0])
+
+
+def unpack_chunk(content: bytes) -> bytes:
+    """Return the records of a chunk as bytes.
+
+    Args:
+        content: Of the chunk's record.
+
+    Raises:
+        ValueError: It would unpack to more than `MOST_CHUNK_BYTES`, or has another checksum.
+        One of DAMAGED: It cannot be unpacked.
+    """
+    chunk = Chunk.read(ReadDataStream(BytesIO(content)))
+    data = _unpacked(chunk)
+    if len(data) > MOST_CHUNK_BYTES:
+        raise ValueError(f"a chunk unpacks to more than {MOST_CHUNK_BYTES:,} bytes")
+    if chunk.uncompressed_crc and (crc := zlib.crc32(data)) != chunk.uncompressed_crc:
+        raise ValueError(f"a chunk has the checksum {crc:08x}, expected {chunk.uncompressed_crc:08x}")
+    return data
+
+
+def _unpacked(chunk: Chunk) -> bytes:
+    """Return a chunk's bytes, or the first of them beyond the limit."""
+    most = MOST_CHUNK_BYTES + 1
+    if chunk.compression == "zstd":
+        # A frame's own word of its size goes before `max_output_size`.
+        if zstandard.frame_content_size(chunk.data) > MOST_CHUNK_BYTES:
+            return bytes(most)
+        return zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=MOST_CHUNK_BYTES)
+    if chunk.compression == "lz4":
+        unpacked: bytes = lz4.frame.LZ4FrameDecompressor().decompress(chunk.data, max_length=most)
+        return unpacked
+    if chunk.compression:
+        raise ValueError(f"a chunk is compressed by {chunk.compression!r}, expected zstd or lz4")
+    return chunk.data
+
+
+def chunk_records(data: bytes, damage: list[str]) -> Iterator[Channel | Message]:
+    """Yield the channels and messages of a chunk.
+
+    Behind a record whose length cannot be, messages go on where the next one is whose time fits its frame,
+    as in recordings of ours.
+
+    Args:
+        data: From `unpack_chunk`.
+        damage: Is told what is left out, once at most.
+    """
+    at, told = 0, False
+    while at < len(data):
+        record, behind = _record(data, at)
+        if record is not None:
+            yield record
+        if behind is None:
+            if not told:
+                damage.append(f"a record in a chunk, from its byte {at:,} on, is cut or damaged")
+            told, behind = True, _next_message(data, at + 1)
+        at = behind
+
+
+def _record(data: bytes, at: int) -> tuple[Channel | Message | None, int | None]:
+    """Return the record at a place, where its kind matters, and its end; no end where it is damaged."""
+    start = at + FRAME.size
+    if start > len(data):
+        return None, None
+    opcode, length = FRAME.unpack_from(data, at)
+    end = start + length
+    if end > len(data):
+        return None, None
+    if opcode == Opcode.MESSAGE and length >= _HEAD.size:
+        channel, sequence, logged, published = _HEAD.unpack_from(data, start)
+        return Message(channel, logged, data[start + _HEAD.size : end], published, sequence), end
+    if opcode == Opcode.CHANNEL:
+        try:
+            return Channel.read(ReadDataStream(BytesIO(data[start:end]))), end
+        except DAMAGED:
+            return None, None
+    return (None, end) if opcode == Opcode.SCHEMA else (None, None)
+
+
+def _next_message(data: bytes, since: int) -> int:
+    """Return where the next message begins that is whole and whose time fits its frame; else the end."""
+    for tries, found in enumerate(_PERHAPS_MESSAGE.finditer(data, since)):
+        record, behind = _record(data, found.start())
+        if (
+            isinstance(record, Message)
+            and behind is not None
+            and record.log_time == log_time(record.sequence)
+        ):
+            return found.start()
+        if tries > _MOST_TRIES:
+            break
+    return len(data)
