@@ -45,14 +45,15 @@ _LOOK = {
     GapVerdict.HIDDEN: "dim",
     GapVerdict.MISSING: "bold red",
     GapVerdict.WRONG: "bold red",
+    GapVerdict.OFFSET: "bold red",
     GapVerdict.FEW: "dim",
 }
 
 
 STATUS: Final = (
-    "0 they agree, or timing alone differs, 1 physics or inputs differ, or with --against the matches were "
-    "played differently, 2 bad usage or input: also where one file was refused and the others compared, or "
-    "where too little was recorded to judge anything"
+    "0 they agree, or timing alone differs, 1 physics, inputs or heights differ, or with --against the "
+    "matches were played differently, 2 bad usage or input: also where one file was refused and the others "
+    "compared, or where too little was recorded to judge anything"
 )
 
 

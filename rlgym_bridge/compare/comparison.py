@@ -5,7 +5,7 @@ Recording -> timeline -> lag -> errors, noise floor -> sizes, missing inputs -> 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,19 @@ from rlgym_bridge.compare.findings.gaps import (
     physics_gaps,
     timing_gaps,
 )
+from rlgym_bridge.compare.findings.height_offset import (
+    HeightOffset,
+    correct_heights,
+    fit_heights,
+    height_gaps,
+)
 from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
 from rlgym_bridge.compare.findings.noise_limits import measure_noise
+from rlgym_bridge.compare.findings.recording_notes import is_spinless, note_recording
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
-from rlgym_bridge.compare.findings.sentences import listed
 from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
+from rlgym_bridge.compare.findings.untold_controls import find_untold
 from rlgym_bridge.compare.findings.verdict import Doubts, judge
 from rlgym_bridge.compare.findings.worst_windows import worst_windows
 from rlgym_bridge.compare.fit.action_delay import action_delay
@@ -41,13 +48,10 @@ from rlgym_bridge.compare.fit.input_lag import LagFit
 from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.playable import check_playable
-from rlgym_bridge.compare.simulate.tracks import BALL, knows_spin
+from rlgym_bridge.compare.simulate.tracks import BALL
 from rlgym_bridge.compare.simulate.window_errors import Errors
-from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Inputs, Recording
 from rlgym_bridge.sim.game_rules import parse_rules
-
-_BOOST: Final = CONTROL_NAMES.index("boost")
 
 
 def compare_recordings(
@@ -80,11 +84,12 @@ def compare_recordings(
     """
     _check(recordings, windows)
     given = None if rules == AUTO else parse_rules(rules)
-    scenes, lags, used, refused = _prepare(recordings, windows, given, progress)
-    if not scenes:
+    prepared, refused = _prepare(recordings, windows, given, progress)
+    if not prepared:
         raise ValueError("; ".join(one.reason for one in refused))
-    fits = [_fit(scene, lag, own) for scene, lag, own in zip(scenes, lags, used, strict=True)]
-    notes = [note for scene in scenes for note in _notes(scene)]
+    scenes = [each.scene for each in prepared]
+    fits = [_fit(each) for each in prepared]
+    notes = [note for scene in scenes for note in note_recording(scene)]
     progress("simulating windows")
     together, floor = _measure(scenes, windows)
     progress("fitting constants of the physics")
@@ -97,6 +102,7 @@ def compare_recordings(
     gaps += input_claims
     sizes, worst = settle_sizes(sizes, mechanisms), worst_windows(together, scenes)
     found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst, refused, mechanisms)
+    found.untold = [each for scene in scenes for each in find_untold(scene)]
     if found.inputs_are_off:  # what inputs did would be taken for the physics
         found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += [*mechanism_gaps(mechanisms, found.sizes), *physics_gaps(found.sizes)]
@@ -110,9 +116,10 @@ def _doubts(scenes: Sequence[TimedRecording], found: Comparison) -> Doubts:
     fits = found.fits
     return Doubts(
         lag=found.lag_is_unsure,
+        lag_untold=any(fit.driven and fit.lag.windows and not fit.lag.curve for fit in fits),
         lag_unknown=any(fit.lag.windows and fit.lag.curve and not fit.lag.sure for fit in fits),
         clock=any(fit.clock.wavers and not fit.clock.on_ticks for fit in fits),
-        spin=any(map(_spinless, scenes)),
+        spin=any(map(is_spinless, scenes)),
         inputs=any(scene.driven and scene.unseen for scene in scenes),
         wrong=any(each.kind in ("controls", "frame") for each in found.mechanisms)
         or any(one.shown and one.rivals for one in found.missing),
@@ -137,9 +144,10 @@ def _check(recordings: Sequence[Recording], windows: int) -> None:
 
 
 def _judge_timing(scenes: Sequence[TimedRecording], fits: Sequence[Fit]) -> list[Gap]:
-    """Return the gaps of clocks, ticks, lags and packets."""
+    """Return the gaps of clocks, ticks, lags, packets, and heights."""
     gaps = timing_gaps(scenes, [fit.lag for fit in fits])
     gaps += [latency_gap(fit.source, fit.late) for fit in fits if fit.late]
+    gaps += [gap for fit in fits for gap in height_gaps(fit.source, fit.heights)]
     return gaps + [gap for scene in scenes for gap in lost_packets(scene.recording)]
 
 
@@ -167,15 +175,24 @@ def _dodge_claims(scene: TimedRecording, mechanisms: Sequence[Mechanism]) -> lis
     return dodge_gaps(scene, [body for body in scene.bodies if body != BALL and body not in turned])
 
 
+class _Prepared(NamedTuple):
+    """A recording with its fitted time, lag, rules and heights."""
+
+    scene: TimedRecording
+    lag: LagFit
+    rules: RulesFit
+    heights: list[HeightOffset]
+
+
 def _prepare(
     recordings: Sequence[Recording],
     windows: int,
     given: frozenset[str] | None,
     progress: Callable[[str], None],
-) -> tuple[list[TimedRecording], list[LagFit], list[RulesFit], list[RefusedFile]]:
-    """Fit clock, rules and lag of each recording, and return those that can be compared, and the others."""
-    scenes: list[TimedRecording] = []
-    lags, used, refused = [], [], []
+) -> tuple[list[_Prepared], list[RefusedFile]]:
+    """Fit clock, heights, rules and lag of each recording; return those to compare, and the others."""
+    prepared: list[_Prepared] = []
+    refused = []
     for number, recording in enumerate(recordings):
         progress(f"fitting the time, the input lag and the rules of {recording.source}")
         try:
@@ -186,7 +203,7 @@ def _prepare(
             check_playable(recording)
             timeline = fit_timeline(recording)
             check_motion(recording, timeline)
-            scene = TimedRecording(recording, timeline, number=len(scenes))
+            scene = TimedRecording(recording, timeline, number=len(prepared))
             if not has_windows(scene):
                 raise ValueError(
                     f"{recording.source}: nothing is shown for long enough to compare, expected a second or "
@@ -195,74 +212,29 @@ def _prepare(
         except ValueError as error:
             refused.append(RefusedFile(recording.source, str(error)))
             continue
-        lag, rules = fit_rules(scene, windows // 2, given)
-        scenes.append(scene)
-        lags.append(lag)
-        used.append(rules)
-    return scenes, lags, used, refused
+        prepared.append(_fit_all(scene, windows, given))
+    return prepared, refused
 
 
-def _fit(scene: TimedRecording, lag: LagFit, rules: RulesFit) -> Fit:
+def _fit_all(scene: TimedRecording, windows: int, given: frozenset[str] | None) -> _Prepared:
+    """Fit heights, lag and rules of a recording; heights that are off are corrected first."""
+    heights = fit_heights(scene)
+    if not heights:
+        return _Prepared(scene, *fit_rules(scene, windows // 2, given), heights)
+    level = correct_heights(scene, heights)
+    level.timeline = fit_timeline(level.recording)
+    lag, rules = fit_rules(level, windows // 2, given)
+    # By the rules of the game a car stands a little lower than by RocketSim alone.
+    heights = fit_heights(replace(scene, rules=level.rules)) or heights
+    recording = correct_heights(scene, heights).recording
+    return _Prepared(replace(level, recording=recording), lag, rules, heights)
+
+
+def _fit(prepared: _Prepared) -> Fit:
+    scene, lag, rules, heights = prepared
     recording, time = scene.recording, scene.timeline
     return Fit(
         recording.source, time.clock, time.offset, lag, action_delay(recording, lag),
         recording.inputs is Inputs.APPLIED, scene.unseen, rules, scene.driven and scene.bodies != [BALL],
+        heights,
     )  # fmt: skip
-
-
-def _notes(scene: TimedRecording) -> list[str]:
-    """Return sentences on what a recording does not tell."""
-    recording = scene.recording
-    notes = [f"{recording.source}: {note}" for note in recording.notes]
-    if recording.rules and not _are_known(recording.rules):
-        notes.append(
-            f"{recording.source} says that it was played by rules that are unknown here "
-            f"({recording.rules[:60]!r}): it was tested which ones it shows"
-        )
-    cars = [body for body in scene.bodies if body != BALL]
-    if scene.timeline.clock.wavers:
-        notes.append(
-            f"the clock of {recording.source} wavers from row to row: what moves fast tells the time"
-        )
-    if _spinless(scene):
-        notes.append(f"{recording.source} does not tell how the ball spins: bounces may differ")
-    if cars and not scene.driven:
-        notes.append(f"{recording.source} has no inputs: only its ball is compared")
-    elif cars:
-        burning = recording.state.car_controls[:, cars, _BOOST].any()
-        if burning and not recording.state.car_boost_amount[:, cars].any():
-            notes.append(f"{recording.source} does not tell how much boost there is: taken as enough")
-    if recording.inputs is not Inputs.NONE:
-        lacking: dict[str, list[int]] = {}
-        for car in cars:
-            names = _not_recorded(recording, car)
-            if names and len(names) < recording.inputs_recorded.shape[1]:
-                lacking.setdefault(listed(names), []).append(car)
-        for absent, of in lacking.items():
-            who = f"car{'' if len(of) == 1 else 's'} {listed([str(car) for car in of])}"
-            notes.append(f"{recording.source} does not record {absent} of {who}: taken as 0")
-    return notes
-
-
-def _are_known(rules: str) -> bool:
-    try:
-        parse_rules(rules)
-    except ValueError:
-        return False
-    return True
-
-
-def _spinless(scene: TimedRecording) -> bool:
-    """Tell whether nothing says how the ball spins: neither its spin nor its orientation."""
-    if BALL not in scene.bodies or knows_spin(scene.recording, BALL):
-        return False
-    shown = scene.recording.ball_shown
-    state = scene.recording.state
-    if not np.ptp(state.ball_position[shown], axis=0).any():
-        return False  # at rest it does not spin
-    return not np.ptp(state.ball_rotation[shown], axis=0).any()
-
-
-def _not_recorded(recording: Recording, car: int) -> list[str]:
-    told = zip(CONTROL_NAMES, recording.inputs_recorded[car], strict=True)
-    return [name for name, there in told if not there]

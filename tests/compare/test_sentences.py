@@ -6,32 +6,15 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.compare.findings.block_bootstrap import median_interval
-from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
 from rlgym_bridge.compare.findings.gaps import Gap
 from rlgym_bridge.compare.findings.missing_inputs import Missing
 from rlgym_bridge.compare.findings.rule_tests import RulesFit, RuleTest, Shown
 from rlgym_bridge.compare.findings.sentences import begin_with, explain_difference, told_fit
-from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
-from rlgym_bridge.compare.fit.clock_fit import ClockFit
+from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.input_lag import LagFit
-from rlgym_bridge.compare.fit.state_age import OffsetFit
 from rlgym_bridge.compare.output.report import report
 from rlgym_bridge.sim.game_rules import GAME
-
-
-def row(name: str, ticks: int, p50: float, verdict: GapVerdict = GapVerdict.AGREES) -> Situation:
-    errors = (p50, p50, p50, p50, p50, 0.0, 0.0, 8.0, 0.0, 0.0, 0.0)
-    return Situation(name, ticks, 61, 20, 20, *errors, verdict)
-
-
-def fit(rules: RulesFit | None = None, lag: LagFit | None = None, clock: float = 1.0) -> Fit:
-    lag = lag or LagFit(0, 0.0, 3, {})
-    rules = rules or RulesFit()
-    return Fit("a.csv", ClockFit(clock, 1e-5, 99), OffsetFit(), lag, None, False, 0, rules)
-
-
-def comparison(*rows: Situation, rules: RulesFit | None = None, gaps: tuple[Gap, ...] = ()) -> Comparison:
-    return Comparison([fit(rules)], list(rows), list(gaps), [], [], [])
+from tests.support.made_comparisons import comparison, fit, row
 
 
 def cut(shown: Shown, used: frozenset[str] = frozenset()) -> RulesFit:

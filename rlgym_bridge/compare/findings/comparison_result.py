@@ -8,10 +8,12 @@ import numpy as np
 
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.gaps import Gap
+from rlgym_bridge.compare.findings.height_offset import HeightOffset
 from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
 from rlgym_bridge.compare.findings.sentences import explain_difference
+from rlgym_bridge.compare.findings.untold_controls import UntoldControls
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
 from rlgym_bridge.compare.findings.worst_windows import WorstWindow
 from rlgym_bridge.compare.fit.action_delay import ActionDelay
@@ -20,7 +22,7 @@ from rlgym_bridge.compare.fit.input_lag import SURE, LagFit
 from rlgym_bridge.compare.fit.state_age import OffsetFit
 
 _BODIES = ("ball", "car")  # rows of all situations of a body together
-_DIFFER = {GapVerdict.PHYSICS, GapVerdict.MISSING, GapVerdict.WRONG}
+_DIFFER = {GapVerdict.PHYSICS, GapVerdict.MISSING, GapVerdict.WRONG, GapVerdict.OFFSET}
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Fit:
         unseen: Ticks between its rows of which nothing is known.
         rules: The game's rules that it was simulated with, and what it shows of each.
         driven: Whether it has inputs that drive cars.
+        heights: Bodies whose heights are off by a constant, which was taken out.
     """
 
     source: str
@@ -47,6 +50,7 @@ class Fit:
     unseen: int
     rules: RulesFit = field(default_factory=RulesFit)
     driven: bool = True
+    heights: list[HeightOffset] = field(default_factory=list)
 
     @property
     def late(self) -> ActionDelay | None:
@@ -87,6 +91,7 @@ class Comparison:
         worst: Where recording and simulator part most.
         refused: Recordings that could not be compared beside those that were.
         mechanisms: What explains how the cars' motion differs.
+        untold: Controls of each car of a table that its map could mix up without any effect.
     """
 
     fits: list[Fit]
@@ -99,6 +104,7 @@ class Comparison:
     worst: list[WorstWindow] = field(default_factory=list)
     refused: list[RefusedFile] = field(default_factory=list)
     mechanisms: list[Mechanism] = field(default_factory=list)
+    untold: list[UntoldControls] = field(default_factory=list)
 
     @property
     def input_lag_ticks(self) -> int | None:
@@ -149,6 +155,14 @@ class Comparison:
         return list(first.values())
 
     @property
+    def off_in_time(self) -> list[str]:
+        """Situations that are off as by a wrong time, though no clock or lag was found to differ."""
+        if any(gap.kind is GapVerdict.TIMING for gap in self.gaps):
+            return []
+        off = [row.name for row in self.situations if row.verdict is GapVerdict.TIMING]
+        return [name for name in dict.fromkeys(off) if name not in _BODIES]
+
+    @property
     def tells_nothing(self) -> bool:
         """True if no situation has enough windows to judge."""
         return all(row.verdict is GapVerdict.FEW for row in self.situations)
@@ -168,6 +182,7 @@ class Comparison:
                     "source": fit.source, "clock": _plain(fit.clock), "tick_offset": _plain(fit.offset),
                     "input_lag": _plain(fit.lag) | ({} if fit.lag.fitted else {"ticks": None}),
                     "action_delay": _plain(fit.delay),
+                    "heights": _plain(fit.heights),
                     "rules": fit.rules.as_json(),
                 }
                 for fit in self.fits
@@ -176,6 +191,7 @@ class Comparison:
             "missing": [_plain(one) | {"shown": one.shown} for one in self.missing],
             "controls": [_plain(one) for one in self.worth],
             "worst": [_plain(one) for one in self.worst],
+            "untold_controls": [_plain(each) for each in self.untold],
             "notes": self.notes,
             "refused": [_plain(one) for one in self.refused],
             "agrees": self.agrees,

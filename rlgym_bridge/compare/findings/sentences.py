@@ -19,6 +19,7 @@ _IN_TIME: Final = {
 }  # fmt: skip
 """Gaps of timing in words."""
 
+_HEIGHT: Final = "offset in height"  # as `GapVerdict.OFFSET`
 _LEAST: Final = 0.01  # uu: what is less is not printed with its digits
 _CLOCK_STEP: Final = 0.001  # %: what is printed of a clock that is right
 
@@ -40,15 +41,16 @@ def begin_with(found: "Comparison") -> list[str]:
     """
     if found.tells_nothing and not found.gaps:
         return ["Too little was recorded to say whether recording and RocketSim differ."]
-    every = (_tell_difference(found), _tell_game(found), _tell_errors(found), _tell_unjudged(found))
-    return [sentence for sentence in every if sentence]
+    tellers = (_tell_difference, _tell_game, _tell_errors, _tell_unjudged, _tell_untold)
+    return [sentence for sentence in (tell(found) for tell in tellers) if sentence]
 
 
 def _tell_difference(found: "Comparison") -> str:
     timing = [_IN_TIME.get(gap.name, gap.name) for gap in found.gaps if gap.kind.value == "timing gap"]
-    others = [gap for gap in found.gaps if gap.kind.value != "timing gap"]
+    others = [gap for gap in found.gaps if gap.kind.value not in ("timing gap", _HEIGHT)]
     sure = [each.phrase for each in found.mechanisms if each.certain and each.kind != "timing"]
     named = [
+        *_tell_heights([gap for gap in found.gaps if gap.kind.value == _HEIGHT]),
         *sure,
         *(_name(gap) for gap in others if gap.name not in {each.name for each in found.mechanisms}),
     ]
@@ -75,7 +77,26 @@ def _tell_difference(found: "Comparison") -> str:
         return f"Recording and RocketSim differ ({', '.join(absent)}), and inputs may be missing.{late}"
     if timing:
         return f"No gap of physics was found; the recording's time differs: {', '.join(timing)}."
+    if found.off_in_time:
+        lag = " It is not sure how late inputs act." if found.lag_is_unsure else ""
+        return (
+            f"No gap of physics was found; {listed(found.off_in_time)} may be off because of the time, which "
+            f"could not be fitted to the tick.{lag}"
+        )
     return "No gap was found."
+
+
+def _tell_heights(gaps: Sequence["Gap"]) -> list[str]:
+    """Return the bodies whose heights are off, as one phrase; nothing where none is."""
+    bodies: dict[str, list[str]] = {}
+    for gap in gaps:
+        off = f"{abs(gap.size):.1f} uu too {'high' if gap.size > 0 else 'low'}"
+        bodies.setdefault(off, []).append(gap.name.removeprefix(f"{_HEIGHT} of "))
+    parts = [
+        f"{listed(list(dict.fromkeys(names)))} {'is' if len(set(names)) == 1 else 'are'} {off}"
+        for off, names in bodies.items()
+    ]
+    return [f"an {_HEIGHT} ({listed(parts)} in the recording)"] if parts else []
 
 
 def _name(gap: "Gap") -> str:
@@ -110,7 +131,8 @@ def _tell_errors(found: "Comparison") -> str:
     told = [
         f"{error} uu off {listed(bodies)} after {in_time(ticks)}" for (error, ticks), bodies in errors.items()
     ]
-    return f"{who} is {listed(told)} (medians)."
+    level = "With the heights corrected, " if any(fit.heights for fit in found.fits) else ""
+    return f"{level}{who} is {listed(told)} (medians)."
 
 
 def name_rules(rules: frozenset[str]) -> str:
@@ -126,6 +148,20 @@ def _tell_unjudged(found: "Comparison") -> str:
     judged = {row.name for row in found.situations if row.verdict.value != "too few windows"}
     names = dict.fromkeys(row.name for row in found.situations if row.name not in judged)
     return f"Too little to judge: {', '.join(names)}." if names else ""
+
+
+def _tell_untold(found: "Comparison") -> str:
+    """Return which columns of controls a map could have mixed up unseen; nothing where none."""
+    every = found.untold
+    if not every:
+        return ""
+    unused = [name for name in every[0].unused if all(name in each.unused for each in every)]
+    parts = [f"{listed(unused)} (0 in every row)"] if len(unused) > 1 else []
+    parts += [
+        f"{listed(group)} (equal in every row)" for group in every[0].equal
+        if all(group in each.equal for each in every)
+    ]  # fmt: skip
+    return f"If the map mixed up {' or '.join(parts)}, nothing would show it." if parts else ""
 
 
 def row_to_tell(rows: Mapping[int, "Situation"]) -> "Situation":

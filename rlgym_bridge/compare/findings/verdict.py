@@ -34,6 +34,7 @@ class GapVerdict(enum.Enum):
     HIDDEN = "hidden state"
     MISSING = "missing input"
     WRONG = "wrong input"
+    OFFSET = "offset in height"
     FEW = "too few windows"
 
 
@@ -42,6 +43,7 @@ class Doubts(NamedTuple):
 
     Attributes:
         lag: How late inputs act, to the tick.
+        lag_untold: Whether too few windows tell how late they act: then no error of a car is put down to it.
         lag_unknown: Whether that is beyond all lags that were tried.
         clock: The time to the row: it wavers.
         spin: How the ball spins.
@@ -50,6 +52,7 @@ class Doubts(NamedTuple):
     """
 
     lag: bool = False
+    lag_untold: bool = False
     lag_unknown: bool = False
     clock: bool = False
     spin: bool = False
@@ -132,6 +135,7 @@ def judge(
         different = name not in (BALL_TOUCHED, CAR_CONTACT) and any(
             size.gap and size.body == body for size in sizes
         )
+        late = GapVerdict.FEW if body == "car" and doubts.lag_untold else GapVerdict.TIMING
         short: tuple[float, int] | None = None  # median and ticks of the shortest horizon out of tolerance
         for column, horizon in enumerate(HORIZONS):
             allowed = limit_median(name, column, floor, noise)
@@ -151,12 +155,12 @@ def judge(
             elif row.low <= limit or (row.apart < LEAST_WINDOWS and row.blocks < LEAST_BLOCKS):
                 verdict = GapVerdict.FEW
             elif short is not None and row.p50 < short[0] * min(2.0, (horizon / short[1]) ** _SLOWEST):
-                verdict = GapVerdict.TIMING  # physics grows with time, what is late stays as late
+                verdict = late  # physics grows with time, what is late stays as late
             elif (body == "car" and doubts.lag_unknown) or (
                 ((body == "car" and doubts.lag) or doubts.clock)
                 and (short is None or row.p50 < _GROWS * short[0] * horizon / short[1])
             ):
-                verdict = GapVerdict.TIMING
+                verdict = late
             elif (
                 name in (CAR_JUMPED, CAR_LEAVES)
                 or (doubts.spin and name in _SPIN_MATTERS)

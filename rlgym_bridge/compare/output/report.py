@@ -28,7 +28,7 @@ th:first-child, td:first-child, .words th, .words td { text-align: left } td { w
 th { font-weight: 600 }
 svg { margin: 4px } svg text { font: 11px system-ui, sans-serif; fill: var(--text) }
 svg .title { font-weight: 600 } svg { max-width: 100% }
-.physics, .missing, .wrong { color: var(--bad); font-weight: 600 }
+.physics, .missing, .wrong, .offset { color: var(--bad); font-weight: 600 }
 .timing { color: var(--time) } .agrees { color: var(--good) }
 .hidden, .too { color: var(--faint) }
 .key span { display: inline-block; width: 22px; height: 3px; margin: 0 5px 3px 14px }
