@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.checking import check_values, expecting
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import read_toml
@@ -81,14 +82,16 @@ def parse_physics(table: object) -> dict[str, Spread]:
         ValueError: A constant is unknown, or not a number from 0.01 to 100, or out of its own range.
     """
     if not isinstance(table, Mapping):
-        raise ValueError(f"physics is {table!r}, expected a table [physics]")
+        raise ValueError(f"physics is {show_value(table)}, expected a table [physics]")
     found = {}
     for name, given in table.items():
         if name == RULES_KEY:
             continue
         if name not in CONSTANTS:
             near, known = nearest_key(name, CONSTANTS), ", ".join(CONSTANTS)
-            raise ValueError(f"{name} in [physics] is no constant; the nearest is {near} (all: {known})")
+            raise ValueError(
+                f"{shorten_text(str(name))} in [physics] is no constant; the nearest is {near} (all: {known})"
+            )
         found[name] = _spread(name, given)
     return found
 
@@ -101,7 +104,7 @@ def rules_in(table: object) -> str:
     """
     rules = table.get(RULES_KEY, "default") if isinstance(table, Mapping) else "default"
     if not isinstance(rules, str):
-        raise ValueError(f"rules in [physics] is {rules!r}, expected a text, such as 'game'")
+        raise ValueError(f"rules in [physics] is {show_value(rules)}, expected a text, such as 'game'")
     return rules
 
 
@@ -121,7 +124,9 @@ def read_rules(path: str | Path) -> str:
 def _spread(name: str, given: object) -> Spread:
     parts: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"value": given}
     if unknown := set(parts).difference(Spread._fields):
-        raise ValueError(f"{name} in [physics] has {', '.join(sorted(unknown))}, expected value, low, high")
+        raise ValueError(
+            f"{name} in [physics] has {shorten_text(', '.join(sorted(unknown)))}, expected value, low, high"
+        )
     if "value" not in parts:
         raise ValueError(f"{name} in [physics] has no value, expected value, and low and high for a range")
     checked = check_values(

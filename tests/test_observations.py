@@ -217,5 +217,7 @@ def test_an_agent_without_a_car_is_refused():
 
 @pytest.mark.parametrize("padding", [0, -1, True])
 def test_padding_below_one_is_refused(padding):
-    with pytest.raises(ValueError, match=r"zero_padding is .*expected None or a number of cars"):
+    with pytest.raises(
+        ValueError, match=r"zero_padding is .*expected a whole number of cars, or None, 1 to 64"
+    ):
         DefaultObs(padding)

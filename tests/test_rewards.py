@@ -418,7 +418,7 @@ def test_a_shot_not_turned_by_a_defender_is_no_save(then, touches):
 
 
 def test_a_save_needs_some_time_ahead():
-    with pytest.raises(ValueError, match="seconds is 0, expected more than 0"):
+    with pytest.raises(ValueError, match="seconds is 0, expected seconds, 1e-09 or more"):
         SaveReward(seconds=0)
 
 
@@ -598,7 +598,7 @@ def test_overriding_the_dict_form_alone_ends_the_batch_form():
         (([TouchReward()],), TypeError, "expected pairs of an RLGym reward and its weight"),
         (([(max, 1)],), TypeError, "rewards hold .*max.*expected pairs"),
         (([(TouchReward(), math.nan)],), ValueError, "the weight of TouchReward is nan, expected a finite"),
-        (([(TouchReward(), 1)], 1.5), ValueError, r"team_spirit is 1.5, expected 0 .* to 1"),
+        (([(TouchReward(), 1)], 1.5), ValueError, r"team_spirit is 1.5, expected 0 to 1"),
         (([(TouchReward(), 1)], math.nan), ValueError, "team_spirit is nan"),
     ],
 )

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
+from rlgym_bridge.user_input.arguments import count_of
 from training.environment import Task
 from training.learner_setup import choose_device, probe_components
 from training.returns import RunningScale, scaled
@@ -249,12 +250,10 @@ class PPOLearner:
         """Say in a line what learns from what."""
         settings = self.settings
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
-        alone = (
-            f"; only the critic learns up to step {settings.critic_alone:,}" if settings.start_from else ""
-        )
+        alone = f"; the critic alone learns up to {settings.critic_alone:,}" if settings.start_from else ""
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
-            f"{self.shape.distribution} actions {self.shape.sizes}; {collectors} collectors of "
+            f"{self.shape.distribution} actions {self.shape.sizes}; {count_of(collectors, 'collector')} of "
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
             f"{self._threads} threads{alone}"
         )

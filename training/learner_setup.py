@@ -3,9 +3,10 @@
 import torch
 
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from training.environment import Task
-from training.settings import SettingsError, TrainingSettings, hitbox_number
+from training.settings import SettingsError, TrainingSettings
 
 
 def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
@@ -17,7 +18,7 @@ def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
     try:
         task.check()
         parts = task.obs_and_parser()
-        built = fingerprint(parts, settings.sizes, hitbox_number(settings))
+        built = fingerprint(parts, settings.sizes, HITBOX_NAMES.index(settings.hitbox))
     except SettingsError:
         raise
     except (Exception, SystemExit) as error:  # whatever one's own components may raise

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.checking import VAST
 from training.learner import PPOLearner
 from training.ppo import Local
@@ -78,7 +79,7 @@ class TrainingProfile:
             *(self._line(name, seconds) for name, seconds in learner),
             "",
             f"held back: {times.name_bottleneck()}",
-            f"cores: {self.cores} usable, {self.collectors} collectors; a collector got "
+            f"cores: {self.cores} usable, {count_of(self.collectors, 'collector')}; a collector got "
             f"{times.cpu / times.working:.0%} of one",
         ]
 

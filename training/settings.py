@@ -11,10 +11,12 @@ from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.state_noise import parse_noise
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
-from training.settings_tables import check_own, check_physics, shorten_text
+from training.network_limits import Layers, check_layers
+from training.settings_tables import check_own, check_physics
 from training.team_sizes import count_matches, parse_team_sizes
 
 MOST_NUMBER = 1e30
@@ -108,8 +110,8 @@ class TrainingSettings:
         Positive, about("older versions to draw from; each checkpoint adds or replaces one")
     ] = 8
 
-    policy_layers: Annotated[tuple[Positive, ...], about("widths of the policy's hidden layers")] = (256, 256)
-    critic_layers: Annotated[tuple[Positive, ...], about("widths of the critic's hidden layers")] = (256, 256)
+    policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
+    critic_layers: Annotated[Layers, about("widths of the critic's hidden layers")] = (256, 256)
     activation: Annotated[str, one_of(*ACTIVATIONS), about("between the layers of both networks")] = "relu"
     layer_norm: Annotated[bool, about("layer normalisation before each activation of both networks")] = False
     normalise_obs: Annotated[bool, about("scale observations by their running mean and deviation")] = False
@@ -197,7 +199,7 @@ class TrainingSettings:
                 "together at most"
             )
         if not self.out or "\0" in self.out:
-            raise SettingsError(f"out is {self.out!r}, expected the name of a folder")
+            raise SettingsError(f"out is {show_value(self.out)}, expected the name of a folder")
         low, high = self.action_delay
         if low > high:
             raise SettingsError(f"action_delay is [{low}, {high}], expected the lowest first")
@@ -247,11 +249,6 @@ class TrainingSettings:
         return count_matches([size[2] for size in self.team_sizes], self.matches)
 
 
-def hitbox_number(settings: TrainingSettings) -> int:
-    """Return the number of the cars' hitbox in `game.HITBOX_NAMES`."""
-    return HITBOX_NAMES.index(settings.hitbox)
-
-
 def hitbox_numbers(settings: TrainingSettings) -> tuple[int, ...]:
     """Return the numbers of the hitboxes that cars of training have, in `game.HITBOX_NAMES`."""
     return tuple(map(HITBOX_NAMES.index, settings.hitboxes or (settings.hitbox,)))
@@ -290,10 +287,12 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             check_own(given["my"])
         if given.get("hitboxes") == "all":
             given["hitboxes"] = HITBOX_NAMES
+        checked = check_values(
+            given, TrainingSettings, lambda name, problem: SettingsError(f"{name} {problem}"),
+            lambda value: shorten_text(toml_value(value)),
+        )  # fmt: skip
+        for name in ("policy_layers", "critic_layers"):
+            check_layers(name, checked.get(name, ()))
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    checked = check_values(
-        given, TrainingSettings, lambda name, problem: SettingsError(f"{name} {problem}"),
-        lambda value: shorten_text(toml_value(value)),
-    )  # fmt: skip
     return TrainingSettings(**checked)

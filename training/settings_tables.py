@@ -6,6 +6,7 @@ from typing import Any
 
 from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
+from rlgym_bridge.user_input.arguments import shorten_text
 
 
 def check_physics(table: object) -> dict[str, Any]:
@@ -32,11 +33,6 @@ def check_own(table: Mapping[str, Any]) -> None:
                 f"{shorten_text(name)} in [my] is {shorten_text(repr(value))}, expected a finite number, a "
                 "text, or a list of them"
             )
-
-
-def shorten_text(text: str, most: int = 200) -> str:
-    """Return a text of a user's file for a message, cut where it is long."""
-    return text if len(text) <= most else text[:most] + "..."
 
 
 def _is_finite(value: Any) -> bool:

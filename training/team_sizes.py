@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rlgym_bridge.game import MOST_TEAM_SIZE
+from rlgym_bridge.user_input.arguments import show_value
 
 EXPECTED: Final = (
     f"two whole numbers from 0 to {MOST_TEAM_SIZE}, cars of blue and of orange; or several sizes: "
@@ -25,23 +26,24 @@ def parse_team_sizes(value: Any) -> tuple[int, int] | tuple[SizeShare, ...]:
         ValueError: It is something else.
     """
     if not isinstance(value, list | tuple):
-        raise ValueError(f"team_sizes is {value!r}, expected {EXPECTED}")
+        raise ValueError(f"team_sizes is {show_value(value)}, expected {EXPECTED}")
     if not any(isinstance(size, list | tuple) for size in value):
         return _pair(value, value)
     entries = [size if isinstance(size, list | tuple) else [size] for size in value]
     lengths = {len(entry) for entry in entries}
     if lengths not in ({2}, {3}):
-        raise ValueError(f"team_sizes is {as_lists(value)}, expected {EXPECTED}")
+        raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected {EXPECTED}")
     sizes = [_pair(entry[:2], value) for entry in entries]
     for size in sizes:
         if sizes.count(size) > 1:
-            raise ValueError(f"team_sizes is {as_lists(value)}, expected {list(size)} in it once")
+            raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected {list(size)} in it once")
     shares = [entry[2] for entry in entries] if lengths == {3} else [1 / len(sizes)] * len(sizes)
     if not all(type(share) in (int, float) and 0 < share <= 1 for share in shares):
-        raise ValueError(f"team_sizes is {as_lists(value)}, expected shares above 0, 1 together")
+        raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected shares above 0, 1 together")
     if abs(sum(shares) - 1) > _SUM_REACH:
         raise ValueError(
-            f"team_sizes is {as_lists(value)}, whose shares are {sum(shares):g} together, expected 1"
+            f"team_sizes is {show_value(as_lists(value))}, whose shares are {sum(shares):g} together, "
+            "expected 1"
         )
     if len(sizes) == 1:
         return sizes[0]
@@ -75,7 +77,9 @@ def name_sizes(sizes: Sequence[tuple[int, int]]) -> str:
 
 def _pair(size: Sequence[Any], value: Any) -> tuple[int, int]:
     if len(size) != 2 or not all(type(cars) is int and 0 <= cars <= MOST_TEAM_SIZE for cars in size):
-        raise ValueError(f"team_sizes is {as_lists(value)}, expected {EXPECTED}")
+        raise ValueError(f"team_sizes is {show_value(as_lists(value))}, expected {EXPECTED}")
     if not sum(size):
-        raise ValueError(f"team_sizes is {as_lists(value)}, expected one car at least in each size")
+        raise ValueError(
+            f"team_sizes is {show_value(as_lists(value))}, expected one car at least in each size"
+        )
     return size[0], size[1]

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from rlgym_bridge.user_input.extras import explain_install
+
 
 class Command(NamedTuple):
     """A command: the module with its `add_to` and `run`, and what `--help` says of it."""
@@ -77,7 +79,7 @@ def explain_missing(package: str | None) -> str | None:
     root = (package or "").partition(".")[0]
     for extra, packages in _EXTRAS.items():
         if root in packages:
-            return f'{root} is not installed, expected the extra {extra}: pip install "rlgym-bridge[{extra}]"'
+            return f"{root} is not installed, expected the extra {extra}: {explain_install(extra)}"
     return None
 
 

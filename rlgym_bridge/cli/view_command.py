@@ -16,6 +16,7 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.user_input.extras import explain_install
 
 _WAIT_SECONDS = 0.2
 
@@ -86,7 +87,7 @@ def _writer() -> Any:
     try:
         import rerun  # noqa: F401
     except ImportError as error:
-        raise ImportError('looking at a recording needs Rerun: pip install "rlgym-bridge[view]"') from error
+        raise ImportError(f"looking at a recording needs Rerun: {explain_install('view')}") from error
     from rlgym_bridge.view.write import write_rrd
 
     return write_rrd

@@ -13,12 +13,14 @@ from typing import Any, NoReturn
 import numpy as np
 from rlgym.api import ActionParser
 
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, TICKS_PER_SECOND
+from rlgym_bridge.user_input.arguments import check_whole
 
 STICKS = 5
 """The first five controls are sticks in [-1, 1]; the other three are buttons, 0 or 1."""
 
 _WIDTH = len(CONTROL_NAMES)
+_MOST_REPEATS = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
 
 
 class _Parser(ActionParser[Any, np.ndarray, np.ndarray, Any, Any]):
@@ -213,8 +215,7 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
 
     def __init__(self, parser: ActionParser[Any, Any, np.ndarray, Any, Any], repeats: int = 8) -> None:
         super().__init__()
-        if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-            raise ValueError(f"repeats is {repeats!r}, expected a whole number of ticks, 1 or more")
+        check_whole("repeats", repeats, 1, _MOST_REPEATS, "ticks")
         self.parser = parser
         self.repeats = repeats
 

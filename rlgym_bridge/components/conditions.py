@@ -18,6 +18,7 @@ from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import check_number
 
 
 class BatchCondition(DoneCondition[Any, GameState[Any]]):
@@ -120,8 +121,7 @@ class _TimedCondition(BatchCondition):
 
     def __init__(self, timeout_seconds: float) -> None:
         super().__init__()
-        if not timeout_seconds >= 0:
-            raise ValueError(f"timeout_seconds is {timeout_seconds}, expected seconds, 0 or more")
+        check_number("timeout_seconds", timeout_seconds, unit="seconds")
         self.timeout_seconds = timeout_seconds
         self._since: np.ndarray | None = None  # (N,) int32 ticks
 

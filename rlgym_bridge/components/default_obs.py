@@ -18,8 +18,11 @@ from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.game import PAD_COUNT
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState, layout_of
+from rlgym_bridge.user_input.arguments import check_number, check_whole
 
 _AXES = "xyz"
+_MOST_COEFFICIENT = 1e30  # in float32 numbers stay finite
+_MOST_PADDING = 64  # cars in a team; no game has as many
 _TURNED = (-1.0, -1.0, 1.0)  # signs of x, y, z where the field is turned by 180 degrees about z
 _FORWARD, _UP = 0, 2  # columns of a rotation matrix
 
@@ -63,7 +66,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         boost_coef: Factor of the boost amount, which is 0..100.
 
     Raises:
-        ValueError: `zero_padding` is below 1.
+        ValueError: `zero_padding` is no whole number from 1 to 64.
     """
 
     reads = (
@@ -84,10 +87,14 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         boost_coef: float = 1 / 100,
     ) -> None:
         super().__init__()
-        if zero_padding is not None and (isinstance(zero_padding, bool) or zero_padding < 1):
-            raise ValueError(
-                f"zero_padding is {zero_padding!r}, expected None or a number of cars, 1 or more"
-            )
+        if zero_padding is not None:
+            check_whole("zero_padding", zero_padding, 1, _MOST_PADDING, "cars, or None")
+        coefficients = {
+            "pos_coef": pos_coef, "ang_coef": ang_coef, "lin_vel_coef": lin_vel_coef,
+            "ang_vel_coef": ang_vel_coef, "pad_timer_coef": pad_timer_coef, "boost_coef": boost_coef,
+        }  # fmt: skip
+        for name, value in coefficients.items():
+            check_number(name, value, -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
         self.zero_padding = zero_padding
         self.pos_coef, self.ang_coef = pos_coef, ang_coef
         self.lin_vel_coef, self.ang_vel_coef = lin_vel_coef, ang_vel_coef

@@ -19,6 +19,7 @@ from rlgym_bridge.game import (
 )
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym, to_rlgym
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import check_list, check_seed, show_value
 
 
 def blank_state(blue: int, orange: int, matches: int, hitbox: int = 0) -> MatchState:
@@ -70,6 +71,7 @@ class BatchMutator(StateMutator[GameState[Any]]):
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__()
+        check_seed(seed)
         self._rng = np.random.default_rng(seed)
 
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
@@ -120,9 +122,12 @@ class WeightedMutator(BatchMutator):
 
     def __init__(self, mutators: Sequence[tuple[StateMutator[Any], float]], seed: int | None = None) -> None:
         super().__init__(seed)
+        check_list("mutators", mutators, "pairs of an RLGym mutator and its weight")
         for pair in mutators:
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], StateMutator)):
-                raise TypeError(f"mutators hold {pair!r}, expected pairs of an RLGym mutator and its weight")
+                raise TypeError(
+                    f"mutators hold {show_value(pair)}, expected pairs of an RLGym mutator and its weight"
+                )
         weights = np.array([weight for _, weight in mutators], np.float64)
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
             raise ValueError(

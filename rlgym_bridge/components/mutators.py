@@ -26,6 +26,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import check_number
 
 __all__ = [
     "SETTLED", "BatchMutator", "KickoffMutator", "RandomStateMutator", "WeightedMutator", "blank_state",
@@ -120,8 +121,7 @@ class RandomStateMutator(BatchMutator):
             ("car_speed", car_speed, CAR_MAX_SPEED),
             ("ball_speed", ball_speed, BALL_MAX_SPEED),
         ):
-            if not 0 <= value <= most:
-                raise ValueError(f"{name} is {value}, expected 0 to {most:g}")
+            check_number(name, value, most=most, unit="uu/s" if name.endswith("speed") else "")
         self.ground_share, self.car_speed, self.ball_speed = ground_share, car_speed, ball_speed
 
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:

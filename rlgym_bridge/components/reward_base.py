@@ -12,6 +12,7 @@ from rlgym_bridge.components.batch_base import car_of, joined_reads
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState
+from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
 
 
 class BatchReward(RewardFunction[Any, GameState[Any], float]):
@@ -121,19 +122,21 @@ class WeightedSum(BatchReward):
         zero_sum: bool = False,
     ) -> None:
         super().__init__()
+        check_list("rewards", rewards, "pairs of an RLGym reward and its weight")
         for pair in rewards:
             if not (
                 isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], RewardFunction)
             ):
-                raise TypeError(f"rewards hold {pair!r}, expected pairs of an RLGym reward and its weight")
+                raise TypeError(
+                    f"rewards hold {show_value(pair)}, expected pairs of an RLGym reward and its weight"
+                )
             if not math.isfinite(pair[1]):
                 raise ValueError(
                     f"the weight of {type(pair[0]).__name__} is {pair[1]}, expected a finite one"
                 )
         if not rewards:
             raise ValueError("there are no rewards to add up, expected one or more")
-        if not 0.0 <= team_spirit <= 1.0:
-            raise ValueError(f"team_spirit is {team_spirit}, expected 0 (each on its own) to 1 (all equal)")
+        check_number("team_spirit", team_spirit, most=1.0, unit="(0: each on its own, 1: all equal)")
         self.parts = tuple(reward for reward, _ in rewards)
         self.weights = tuple(float(weight) for _, weight in rewards)
         self.team_spirit, self.zero_sum = team_spirit, zero_sum

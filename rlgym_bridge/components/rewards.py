@@ -25,6 +25,7 @@ from rlgym_bridge.game import (
     GOAL_WIDTH,
 )
 from rlgym_bridge.state import Layout, MatchState
+from rlgym_bridge.user_input.arguments import check_number
 
 __all__ = [
     "AirTouchReward", "BatchReward", "BoostKeptReward", "BoostPickedUpReward", "DemolitionReward",
@@ -177,8 +178,7 @@ class SaveReward(BatchReward):
 
     def __init__(self, seconds: float = 2.0) -> None:
         super().__init__()
-        if not seconds > 0:
-            raise ValueError(f"seconds is {seconds}, expected more than 0")
+        check_number("seconds", seconds, 1e-9, unit="seconds")
         self.seconds = seconds
 
     def reward_batch(

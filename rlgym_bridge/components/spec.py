@@ -33,6 +33,8 @@ from rlgym_bridge.user_input.user_modules import import_user_module, names_no_mo
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that a policy folder may always name components of."""
 
+_MOST_ARGUMENT: Final = 10_000  # of whole numbers: cars, ticks, choices
+
 _FORMER_PATHS: Final = {
     "rlgym_bridge.actions:ContinuousAction": "rlgym_bridge:ContinuousAction",
     "rlgym_bridge.actions:LookupTableAction": "rlgym_bridge:LookupTableAction",
@@ -239,6 +241,9 @@ def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Cal
             f"ComponentSpec.of({type(spec).__name__}, ...) with its arguments by name"
         )
     component: Any = _import(spec.path, TRUSTED, allow)
+    for name, value in spec.args.items():  # a file of a stranger may name them: no vast sizes
+        if type(value) is int and abs(value) > _MOST_ARGUMENT and spec.modules[0].startswith(TRUSTED):
+            raise ValueError(f"{spec.path} has {name} = {value:,}, expected {_MOST_ARGUMENT:,} at most")
     if not (isinstance(component, type) and issubclass(component, kind)):
         raise ValueError(f"{spec.path} is {component!r}, expected a subclass of rlgym.api.{kind.__name__}")
     make_nested = None if spec.nested is None else _factory(spec.nested, kind, allow)

@@ -206,6 +206,7 @@ def load_policy(
     try:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
         components = make()
+        _check_declared(manifest, components)
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error
@@ -233,6 +234,23 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue  # run from a checkout, or not needed here
     return found
+
+
+def _check_declared(manifest: Manifest, components: Components) -> None:
+    """Check the size that a builder declares, before it builds: one of a hostile folder may be vast.
+
+    Raises:
+        PolicyMismatch: It is another one than was recorded.
+    """
+    try:
+        _, size = components.obs_builder.get_obs_space("blue-0")  # type: ignore[union-attr]
+        declared = index(size)
+    except Exception:  # one of others may not know before its first match
+        return
+    if 0 <= declared != manifest.obs_size:
+        raise PolicyMismatch(
+            f"the observation was {manifest.obs_size} numbers (obs_size) and is {declared} here"
+        )
 
 
 def _check_fits(manifest: Manifest, built: Fingerprint, components: Components, source: str) -> None:

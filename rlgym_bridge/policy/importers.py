@@ -20,6 +20,7 @@ from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive
 from rlgym_bridge.policy.torchscript_layers import RefusedScript, script_layers
 from rlgym_bridge.policy.trainer_notes import read_notes, read_ppo_notes
+from rlgym_bridge.user_input.extras import explain_install
 
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
@@ -149,7 +150,7 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
         import torch
     except ImportError as error:
         raise ImportError(
-            'reading torch\'s files needs torch (playing does not): pip install "rlgym-bridge[train]"'
+            f"reading torch's files needs torch (playing does not): {explain_install('train')}"
         ) from error
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)

@@ -21,6 +21,11 @@ FORMAT: Final = 1
 MOST_TICKS: Final = 1200
 """Longest decisions and delays, 10 s: more is a slip."""
 
+MOST_OBS_SIZE: Final = 100_000
+"""Largest observation; ours for 4v4 has less than 500 numbers."""
+
+_MOST_SIZES: Final = 24  # all from 0v1 to 4v4
+
 DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian", "bounded_gaussian")
 SELECTIONS: Final = ("sample", "argmax")
 
@@ -110,7 +115,7 @@ class Manifest:
     distribution: Annotated[str, one_of(*DISTRIBUTIONS)]
     selection: Annotated[str, one_of(*SELECTIONS)]
     seed: Annotated[int, Meta(ge=0)]
-    obs_size: Annotated[int, Meta(ge=1)]
+    obs_size: Annotated[int, Meta(ge=1, le=MOST_OBS_SIZE)]
     obs_names: Annotated[tuple[str, ...] | None, expecting("a list of names or null")]
     obs_normalisation: Annotated[
         Normalisation | None,
@@ -118,8 +123,8 @@ class Manifest:
     ]
     team_sizes: Annotated[
         tuple[tuple[_Cars, _Cars], ...],
-        Meta(min_length=1),
-        expecting("a list of [blue, orange], 0 to 4 cars each and one at least"),
+        Meta(min_length=1, max_length=_MOST_SIZES),
+        expecting("a list of up to 24 pairs [blue, orange], 0 to 4 cars each and one at least"),
     ]
     hitbox: Annotated[str, one_of(*HITBOX_NAMES)]
     probe: Annotated[

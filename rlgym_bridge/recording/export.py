@@ -8,6 +8,7 @@ import numpy as np
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, Field
+from rlgym_bridge.user_input.extras import explain_install
 
 
 def columns_of(recording: Recording) -> dict[str, np.ndarray]:
@@ -74,9 +75,7 @@ def write_parquet(recording: Recording, path: Path) -> None:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError(
-            'Parquet needs pyarrow: pip install "rlgym-bridge[view]"; --csv does without'
-        ) from error
+        raise ImportError(f"Parquet needs pyarrow: {explain_install('view')}; --csv does without") from error
     table = pyarrow.table({name: np.ascontiguousarray(one) for name, one in columns_of(recording).items()})
     with path.open("wb") as file:  # by its name pyarrow would remove what it cannot write to
         pyarrow.parquet.write_table(table, file)

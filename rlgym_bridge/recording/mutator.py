@@ -12,6 +12,7 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import TimeBase
 from rlgym_bridge.recording.replays.replay_states import states_of_replay
 from rlgym_bridge.state import CAR_FIELDS, MatchState
+from rlgym_bridge.user_input.arguments import check_list, check_whole, show_value
 
 _MODE: Final = "Soccar"
 _OWN: Final = ("player_id", "team", "hitbox", "known", "controls", "ball_touches", "bump_victim")
@@ -52,10 +53,10 @@ class RecordedStateMutator(BatchMutator):
 
     def __init__(self, files: Sequence[str | Path], every: int = 12, seed: int | None = None) -> None:
         super().__init__(seed)
-        if isinstance(files, str | Path):
-            raise ValueError(f"files is {files!r}, expected a list of recordings: [{files!r}]")
-        if not isinstance(every, int | np.integer) or every < 1:
-            raise ValueError(f"every is {every!r}, expected a whole number of ticks, 1 or more")
+        check_list("files", files, 'recordings, such as ["match.mcap"]')
+        if not all(isinstance(file, str | Path) for file in files):
+            raise ValueError(f"files is {show_value(files)}, expected names of recordings")
+        check_whole("every", every, 1, unit="ticks")
         if not files:
             raise ValueError("got 0 files, expected one recording or more")
         found = [_states_of(Path(file), every) for file in files]

@@ -10,6 +10,8 @@ logp.py               the log-probabilities of the replaced actions
 offline.py            episodes in Parquet files, and behaviour cloning from them
 """
 
+from rlgym_bridge.user_input.extras import explain_install
+
 try:
     import gymnasium  # noqa: F401
     import msgpack_numpy  # noqa: F401
@@ -17,9 +19,7 @@ try:
     import ray.rllib  # noqa: F401
     import torch  # noqa: F401
 except ImportError as missing:
-    raise ImportError(
-        f'this needs Ray RLlib: pip install "rlgym-bridge[train,rllib]" ({missing})'
-    ) from missing
+    raise ImportError(f"this needs Ray RLlib: {explain_install('train', 'rllib')} ({missing})") from missing
 
 from rlgym_bridge.rllib.correct_actions import correct_applied_actions
 from rlgym_bridge.rllib.env import MatchEnv

@@ -13,6 +13,7 @@ from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.server.rules import LONGEST_SECONDS
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.user_input.arguments import check_number, check_whole, show_value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,17 +46,16 @@ class HostSettings:
         """Check the values."""
         for name, kind in (("impairments", Impairments), ("dialect", Dialect), ("constants", Mapping)):
             if not isinstance(value := getattr(self, name), kind):
-                raise TypeError(f"{name} is {value!r}, expected {kind.__name__}, or None")
+                raise TypeError(f"{name} is {show_value(value)}, expected {kind.__name__}, or None")
         parse_rules(self.rules)
         object.__setattr__(self, "dialect", self.dialect.complete())
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise ValueError(f"seed is {self.seed!r}, expected a whole number, 0 or more")
+        check_whole("seed", self.seed)
         if self.pace not in ("realtime", "lockstep"):
-            raise ValueError(f"pace is {self.pace!r}, expected 'realtime' or 'lockstep'")
+            raise ValueError(f"pace is {show_value(self.pace)}, expected 'realtime' or 'lockstep'")
         for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):
             value = getattr(self, name)
-            if value is not None and not value >= 0.0:
-                raise ValueError(f"{name} is {value}, expected seconds, 0 or more")
+            if value is not None:
+                check_number(name, value, unit="seconds")
         if self.seconds is not None and self.seconds > LONGEST_SECONDS:
             raise ValueError(f"seconds is {self.seconds:g}, expected {LONGEST_SECONDS:g} (a day) at most")
         self.impairments.check_pace(self.pace)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import read_text
 
@@ -57,9 +58,7 @@ class Source:
 
     def error(self, section: str, key: str, problem: str, occurrence: int = 0) -> ConfigError:
         """Make the error for a key that is wrong or missing."""
-        line = self.line(section, key, occurrence)
-        where = f"{self.path}" if line is None else f"{self.path}:{line}"
-        return ConfigError(f"{where}: [{section}] {key} {problem}")
+        return ConfigError(f"{self._place(section, key, occurrence)}: [{section}] {key} {problem}")
 
     def warn_unknown(
         self, section: str, keys: Iterable[str], known: Iterable[str], occurrence: int = 0
@@ -71,5 +70,10 @@ class Source:
                 continue
             near = nearest_key(key, known, 0.6)
             hint = f"; did you mean {near}?" if near else ""
-            line = self.line(section, key, occurrence)
-            _log.warning("%s:%s: [%s] %s is unknown, ignored%s", self.path, line, section, key, hint)
+            where, shown = self._place(section, key, occurrence), shorten_text(key)
+            _log.warning("%s: [%s] %s is unknown, ignored%s", where, section, shown, hint)
+
+    def _place(self, section: str, key: str, occurrence: int) -> str:
+        """Return the file and, where the key has a line of its own, its number."""
+        line = self.line(section, key, occurrence)
+        return f"{self.path}" if line is None else f"{self.path}:{line}"

@@ -7,6 +7,8 @@ docs/gap/physics.md. `RuledArena` applies rules to an arena, tick by tick.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from rlgym_bridge.user_input.arguments import check_list, show_value
+
 
 class GameRule(NamedTuple):
     """One difference between the game and RocketSim.
@@ -87,6 +89,8 @@ def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
     Raises:
         ValueError: A name is unknown.
     """
+    if not isinstance(given, str):
+        check_list("rules", given, "names of rules, or one text")
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
     found: set[str] = set()
     for name in names:
@@ -98,7 +102,8 @@ def parse_rules(given: str | Sequence[str]) -> frozenset[str]:
             found.add(name)
         elif name != "rocketsim":
             raise ValueError(
-                f"rule {name!r} is unknown, expected rocketsim, default, game, or some of {', '.join(RULES)}"
+                f"rule {show_value(name)} is unknown, expected rocketsim, default, game, or some of "
+                f"{', '.join(RULES)}"
             )
     return frozenset(found)
 

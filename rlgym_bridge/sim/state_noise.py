@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.nearest_key import nearest_key
 
 NOISY_FIELDS: Final = {
@@ -63,19 +64,23 @@ def parse_noise(table: object) -> dict[str, float]:
         ValueError: It is no table; a field is unknown, or a deviation out of range.
     """
     if not isinstance(table, Mapping):
-        raise ValueError(f"obs_noise is {table!r}, expected a table [obs_noise] of {', '.join(NOISY_FIELDS)}")
+        raise ValueError(
+            f"obs_noise is {show_value(table)}, expected a table [obs_noise] of {', '.join(NOISY_FIELDS)}"
+        )
     found = {}
     for name, value in table.items():
         if name not in NOISY_FIELDS:
             near = nearest_key(str(name), NOISY_FIELDS, 0.6)
             hint = "" if near is None else f"; the nearest is {near}"
             raise ValueError(
-                f"{name} in [obs_noise] is unknown{hint}; expected one of {', '.join(NOISY_FIELDS)}"
+                f"{shorten_text(str(name))} in [obs_noise] is unknown{hint}; expected one of "
+                f"{', '.join(NOISY_FIELDS)}"
             )
         most, unit = NOISY_FIELDS[name]
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
             raise ValueError(
-                f"{name} in [obs_noise] is {value!r}, expected a standard deviation, 0 to {most:g} {unit}"
+                f"{name} in [obs_noise] is {show_value(value)}, expected a standard deviation, 0 to "
+                f"{most:g} {unit}"
             )
         found[name] = float(value)
     return found

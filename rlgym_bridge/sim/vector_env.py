@@ -23,8 +23,9 @@ from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.touches import TouchCounter
-from rlgym_bridge.sim.vector_env_checks import check_settings, check_whole
+from rlgym_bridge.sim.vector_env_checks import check_settings
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import check_whole
 
 _LOG = logging.getLogger(__name__)
 

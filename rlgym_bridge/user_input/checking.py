@@ -85,8 +85,9 @@ def _describe(info: Any, value: Any) -> str:
             return "true or false"
         case StrType():
             return "a text"
-        case VarTupleType(item_type=inner):
-            return "a list of " + _plural(inner, value)
+        case VarTupleType(item_type=inner, max_length=most):
+            at_most = "" if most is None else f", {most} of them at most"
+            return "a list of " + _plural(inner, value) + at_most
         case TupleType(item_types=inner):
             return f"{_COUNTS[len(inner)]} {_plural(inner[0], value)}"
     return str(info)

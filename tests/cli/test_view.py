@@ -102,7 +102,7 @@ def test_without_rerun_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "rerun", None)
     assert main(["view", str(match)]) == 2
-    assert 'needs Rerun: pip install "rlgym-bridge[view]"' in capsys.readouterr().err
+    assert 'needs Rerun: pip install -c constraints.txt -e ".[view]" in ' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_other_team_sizes_are_refused(file: Path) -> None:
 
 
 def test_arguments_of_another_kind_are_named(file: Path) -> None:
-    with pytest.raises(ValueError, match=r"files is 'a.mcap', expected a list of recordings: \['a.mcap'\]"):
+    with pytest.raises(ValueError, match=r"files is 'a.mcap', expected a list of recordings, such as "):
         RecordedStateMutator("a.mcap")
     for every in (0, -1, 2.5, "2"):
         with pytest.raises(ValueError, match=f"every is {every!r}, expected a whole number of ticks, 1 or"):

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from rlgym_bridge.user_input.extras import explain_install
 from training.runs.iteration_times import IterationTimes, mean_times
 from training.runs.progress_table import mend_table
 from training.settings import TrainingSettings
@@ -20,7 +21,7 @@ from training.settings import TrainingSettings
 try:
     from torch.utils.tensorboard import SummaryWriter
 except ImportError as missing:
-    raise ImportError('training needs tensorboard: pip install "rlgym-bridge[train]"') from missing
+    raise ImportError(f"training needs tensorboard: {explain_install('train')}") from missing
 
 _LINE_SECONDS: Final = 10.0  # between lines where there is no terminal
 _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of

@@ -19,6 +19,7 @@ from rlgym_bridge.recording.replays.replay_mode import GameKind
 from rlgym_bridge.recording.rotations import from_quaternions
 from rlgym_bridge.recording.segments import BodyMotion, holes, jumps
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.text_files import read_bytes
 
 _RECORDED: Final = ("throttle", "steer", "jump", "boost", "handbrake")
@@ -86,9 +87,7 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         import subtr_actor
     except ImportError as error:
-        raise ImportError(
-            'reading replays needs subtr-actor-py: pip install "rlgym-bridge[replay]"'
-        ) from error
+        raise ImportError(f"reading replays needs subtr-actor-py: {explain_install('replay')}") from error
     content = read_bytes(path, _MOST_BYTES, "a replay")
     try:
         replay: dict[str, Any] = subtr_actor.parse_replay(content)

@@ -1,0 +1,105 @@
+"""Checks of arguments that users give to constructors, with errors that say what was expected."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from rlgym_bridge.user_input.text_files import escape_controls
+
+_MOST_SHOWN = 200
+
+
+def shorten_text(text: str, most: int = _MOST_SHOWN) -> str:
+    """Return a text of a user for a message: on one line, harmless to a terminal, cut where it is long."""
+    shown = escape_controls(text[: most + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return shown if len(text) <= most else shown[:most] + "..."
+
+
+def show_value(value: object) -> str:
+    """Return a value as a message shows it, cut where it is long."""
+    return shorten_text(repr(value))
+
+
+def count_of(number: int, thing: str) -> str:
+    """Return a number of things in words: 1 collector, 2 collectors."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def check_whole(name: str, value: object, least: int = 0, most: int | None = None, unit: str = "") -> None:
+    """Check that an argument is a whole number.
+
+    Args:
+        name: Of the argument.
+        value: What was given; numpy's whole numbers are some, too.
+        least: Lowest that it may be.
+        most: Highest that it may be; None for any.
+        unit: Of the number, for the error: "ticks".
+
+    Raises:
+        ValueError: It is none, or out of range.
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not _is_within(value, least, most):
+        raise ValueError(
+            f"{name} is {show_value(value)}, expected a whole number{_of(unit)}, {_range(least, most)}"
+        )
+
+
+def check_number(
+    name: str, value: object, least: float = 0.0, most: float | None = None, unit: str = ""
+) -> None:
+    """Check that an argument is a real number.
+
+    Args:
+        name: Of the argument.
+        value: What was given; numpy's numbers are some, too.
+        least: Lowest that it may be.
+        most: Highest that it may be; None for any, infinity included.
+        unit: Of the number, for the error: "seconds".
+
+    Raises:
+        ValueError: It is none, or out of range.
+    """
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    after = f" {unit}" if unit else ""
+    if not real or not _is_within(value, least, most):
+        expected = f"{unit or 'a number'}, {least:g} or more" if most is None else _range(least, most) + after
+        raise ValueError(f"{name} is {show_value(value)}, expected {expected}")
+
+
+def check_seed(value: object) -> None:
+    """Check that a seed is a whole number or None.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if value is not None:
+        check_whole("seed", value)
+
+
+def check_list(name: str, value: object, what: str) -> None:
+    """Check that an argument is a list or a tuple, or another collection in order; a text is none.
+
+    Args:
+        name: Of the argument.
+        value: What was given.
+        what: What it should hold, for the error: "recordings".
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if not isinstance(value, Collection) or isinstance(value, str | bytes | dict | set):
+        raise ValueError(f"{name} is {show_value(value)}, expected a list of {what}")
+
+
+def _is_within(value: Any, least: float, most: float | None) -> bool:
+    return bool(value >= least and (most is None or value <= most))
+
+
+def _of(unit: str) -> str:
+    return f" of {unit}" if unit else ""
+
+
+def _range(least: float, most: float | None) -> str:
+    return f"{least:g} or more" if most is None else f"{least:g} to {most:g}"

@@ -1,0 +1,29 @@
+"""Advice on how to install what an extra of this package needs, where it is missing."""
+
+import re
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).parents[2]
+_OF_EXTRA: Final = re.compile(r"(?P<what>[^;]+?)\s*;.*extra\s*==\s*['\"](?P<extra>\w+)['\"]")
+
+
+def explain_install(*extras: str) -> str:
+    """Return the command that installs extras: those of this checkout, or the packages that they stand for.
+
+    The name of this package alone would not do: the package index may lack it, or have another one of its
+    name.
+
+    Args:
+        extras: Their names in `pyproject.toml`.
+    """
+    if (_ROOT / "constraints.txt").is_file():
+        return f'pip install -c constraints.txt -e ".[{",".join(extras)}]" in {_ROOT}'
+    try:
+        lines = [_OF_EXTRA.fullmatch(line) for line in requires("rlgym-bridge") or ()]
+    except PackageNotFoundError:
+        lines = []
+    needed = dict.fromkeys(found["what"] for found in lines if found and found["extra"] in extras)
+    packages = " ".join(f'"{name}"' for name in needed)
+    return f"pip install {packages}" if packages else f"install the extra {','.join(extras)} of its project"
