@@ -34,7 +34,7 @@ from training.settings import SettingsError, check_settings
         (lambda: WeightedMutator(5), r"mutators is 5, expected a list of pairs of an RLGym mutator"),
         (lambda: WeightedSum(5), r"rewards is 5, expected a list of pairs of an RLGym reward"),
         (lambda: WeightedSum([(SaveReward(), 1)], "a"), r"team_spirit is 'a', expected 0 to 1 .0: each"),
-        (lambda: SaveReward(None), r"seconds is None, expected seconds, 0 or"),
+        (lambda: SaveReward(None), r"seconds is None, expected seconds, 1e-09 or more"),
         (lambda: TimeoutCondition("9"), r"timeout_seconds is '9', expected seconds, 0 or more"),
         (lambda: NoTouchTimeoutCondition([]), r"timeout_seconds is \[\], expected seconds, 0 or more"),
         (lambda: DefaultObs("a"), r"zero_padding is 'a', expected a whole number of cars, or None, 1 to 64"),
