@@ -13,6 +13,7 @@ from rlgym_bridge.compare.findings.height_offset import HeightOffset, fit_height
 from rlgym_bridge.compare.findings.sentences import begin_with
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.clock_fit import fit_timeline
+from rlgym_bridge.compare.fit.motion_check import check_motion
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.output.report import report
 from rlgym_bridge.recording.recording import Recording
@@ -100,3 +101,17 @@ def test_an_offset_along_the_floor_shows_nowhere() -> None:
     state.ball_position[..., :2] += (25.0, 40.0)
     moved = replace(recording, state=state)
     assert not heights(moved) and np.ptp(state.car_position[..., 2]) > 0
+
+
+def test_a_ball_at_height_0_is_refused_with_advice() -> None:
+    lying = raised(timed(as_table(play(2, 40.0))), 0.0, 0.0)
+    lying.state.ball_position[:, 2] = 0.0
+    with pytest.raises(ValueError, match=r"the ball is at .* it needs add = 93\.15 in the map"):
+        check_motion(lying, fit_timeline(lying))
+
+
+def test_velocities_in_km_an_hour_are_refused_for_slow_cars() -> None:
+    recording = as_table(capture())
+    recording.state.car_linear_velocity[:] *= 0.036
+    with pytest.raises(ValueError, match="car 0 moves otherwise than its velocity says, by 96 %"):
+        check_motion(recording, fit_timeline(recording))

@@ -28,7 +28,7 @@ def test_a_capture_of_the_game_is_named_with_its_age_and_errors() -> None:
         "This is Rocket League of September 2018 or later: it cuts velocities every tick.",
         "RocketSim with all rules of the game is 0.01 uu off the cars after a second and less than 0.01 uu "
         "off the ball after a second (medians).",
-        "Too little to judge: car on a wall.",
+        "Too little to judge: car on a wall, how late inputs act.",
     ]
 
 

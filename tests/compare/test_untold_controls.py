@@ -69,9 +69,18 @@ def test_a_lag_that_few_windows_tell_is_null_and_no_gap() -> None:
     assert not found.gaps and found.agrees
 
 
-@pytest.mark.parametrize(("untold", "verdict"), [(True, GapVerdict.FEW), (False, GapVerdict.TIMING)])
-def test_errors_that_late_inputs_may_make_wait_for_a_lag(untold: bool, verdict: GapVerdict) -> None:
-    found = errors(np.full(64, 9.0), 30)
+@pytest.mark.parametrize(
+    ("untold", "off", "verdict"),
+    [
+        (True, 9.0, GapVerdict.FEW),
+        (False, 9.0, GapVerdict.TIMING),
+        (True, 200.0, GapVerdict.PHYSICS),  # no lag makes that in a quarter of a second
+    ],
+)
+def test_errors_that_late_inputs_may_make_wait_for_a_lag(
+    untold: bool, off: float, verdict: GapVerdict
+) -> None:
+    found = errors(np.full(64, off), 30)
     found.names[found.names != ""] = CAR_GROUND
     doubts = Doubts(lag=True, lag_untold=untold)
     rows = judge(found, Errors.empty(0), [], [], [], doubts)

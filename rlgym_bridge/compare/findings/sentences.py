@@ -147,7 +147,10 @@ def name_rules(rules: frozenset[str]) -> str:
 def _tell_unjudged(found: "Comparison") -> str:
     judged = {row.name for row in found.situations if row.verdict.value != "too few windows"}
     names = dict.fromkeys(row.name for row in found.situations if row.name not in judged)
-    return f"Too little to judge: {', '.join(names)}." if names else ""
+    every = [*names]
+    if any(fit.driven and fit.delay is None and not fit.lag.curve for fit in found.fits):
+        every.append("how late inputs act")
+    return f"Too little to judge: {', '.join(every)}." if every else ""
 
 
 def _tell_untold(found: "Comparison") -> str:

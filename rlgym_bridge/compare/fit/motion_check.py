@@ -11,19 +11,23 @@ import numpy as np
 from rlgym_bridge.compare.fit.clock_fit import Timeline, raw_timeline, steps_of
 from rlgym_bridge.compare.simulate.tracks import (
     BALL,
+    LONGEST_STEP,
     POSITION,
     ROTATION,
+    SLOW,
     SPIN,
     TRIAL,
     VELOCITY,
     body_values,
     knows_spin,
+    moves,
     shown,
     turning,
 )
 from rlgym_bridge.game import (
     BALL_RADIUS,
     CAR_MAX_ANGULAR_SPEED,
+    CAR_MAX_SPEED,
     CEILING_Z,
     GOAL_BACK_Y,
     SIDE_WALL_X,
@@ -100,7 +104,7 @@ def _check_range(recording: Recording, body: int, name: str) -> None:
         raise ValueError(
             f"{name} is at ({places}) in the median, signs left out, where no field is; expected uu: up to "
             f"{SIDE_WALL_X:.0f}, {GOAL_BACK_Y:.0f} and {CEILING_Z:.0f}, a ball's height {BALL_RADIUS:.0f} or "
-            "more. Metres need scale = 100 in the map, for positions and velocities"
+            f"more. {_height_advice(body, middle)}"
         )
     speeds = np.linalg.norm(values[:, SPIN], axis=1)
     if (speeds > 0).any() and np.median(speeds[speeds > 0]) > _FASTEST_SPIN:
@@ -109,6 +113,13 @@ def _check_range(recording: Recording, body: int, name: str) -> None:
             f"faster than {CAR_MAX_ANGULAR_SPEED} (6 for a ball). Degrees need scale = 0.0174533 in the "
             "map's angular_velocity"
         )
+
+
+def _height_advice(body: int, middle: np.ndarray) -> str:
+    """Return what may be wrong with places whose medians, `(3,)` uu, no field has."""
+    if body == BALL and middle[2] < BALL_RADIUS and (middle[:2] > _CORNER[:2]).any():
+        return "Is its height measured from where it lies? Then it needs add = 93.15 in the map"
+    return "Metres need scale = 100 in the map, for positions and velocities"
 
 
 def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) -> None:
@@ -120,10 +131,11 @@ def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) 
             continue
         said, found, _ = steps_of(recording, body, stretch, times * TICK_SECONDS)
         off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
+        off.append(_steps_slow_by_velocity(recording, body, rows, times[rows] * TICK_SECONDS))
         values = body_values(recording, body, rows)
-        moves = np.diff(values[:, POSITION], axis=0).any(1)
-        moved += int(moves.sum())
-        still += int((moves & ~values[1:, VELOCITY].any(1)).sum())
+        goes = np.diff(values[:, POSITION], axis=0).any(1)
+        moved += int(goes.sum())
+        still += int((goes & ~values[1:, VELOCITY].any(1)).sum())
     if moved > _STEPS and still > _NEARLY_ALL * moved:
         raise ValueError(
             f"{name} moves and its velocity is 0, expected velocities in uu/s: the simulation begins with "
@@ -136,6 +148,19 @@ def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) 
             f"steps, expected {100 * _UNLIKE:.0f} % at most; is a column, a scale or a unit of time, "
             "position or velocity another than the map says?"
         )
+
+
+def _steps_slow_by_velocity(
+    recording: Recording, body: int, rows: np.ndarray, seconds: np.ndarray
+) -> np.ndarray:
+    """Return by which share steps differ in which positions are fast and velocities slow, `(steps,)`."""
+    apart = np.diff(seconds)
+    mean, moved, _ = moves(recording, body, rows)
+    went = np.linalg.norm(moved, axis=1)
+    chosen = (went > SLOW * apart) & (np.linalg.norm(mean, axis=1) <= SLOW)
+    chosen &= (apart > 0) & (apart < LONGEST_STEP * TICK_SECONDS) & (went < CAR_MAX_SPEED * apart)
+    said = mean[chosen] * apart[chosen, None]
+    return np.asarray(np.linalg.norm(moved[chosen] - said, axis=1) / went[chosen])
 
 
 def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -> None:
