@@ -4,6 +4,7 @@ What packets carry is copied, the rest is inferred tick by tick.
 """
 
 import struct
+from math import dist
 from operator import attrgetter
 
 from rlbot import flat
@@ -86,68 +87,48 @@ class CarCounters(CarTimers):
         place, rotation, velocity, spin = _PHYSICS(physics)
         controls = _CONTROLS(inputs)
         holding, boosting, handbrake = controls[5:]
-        air_state = int(air)
-        demolished = respawn > 0
+        air_state, demolished, spent = int(air), respawn > 0, flipped or double_jumped
         here, before = _XYZ(place), self._pose
         if at_rest:
             self.rest()
             self._wheels = _GROUNDED
-        elif ticks and not (respawn >= 0 and self._demolished):  # counters of a demolished car stand still
-            self._advance(
-                here, respawn, hitbox, supersonic, boost, boosting, handbrake, has_jumped, air_state,
-                timeout, flipped or double_jumped, ticks,
-            )  # fmt: skip
+        elif ticks and (respawn < 0 or not self._demolished):  # counters of a demolished car stand still
+            if self._demolished:
+                self._respawn(boost)
+            elif before is not None and respawn < 0 and dist(here, before[:3]) > _LEAP * ticks:
+                self.forget()  # somebody put the car there: the counts are from another place
+            self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
+            self._count_wheels(air_state, hitbox, ticks)
+            self._demolished = respawn >= 0
         self._boost = boost
         self._dodged |= flipped
         if touch is not None:
             self._count_touch(touch.game_seconds)
-        self._touches_known &= ticks <= 1
-        self._new = False
+        self._new, self._touches_known = False, self._touches_known and ticks <= 1
+        pose, motion = (*here, *matrix(rotation)), (*_XYZ(velocity), *_XYZ(spin))
         if respawn >= 0 and self._is_displaced(here):
-            pose, motion = before or (*here, *matrix(rotation)), self._motion
-        else:
-            pose, motion = (*here, *matrix(rotation)), (*_XYZ(velocity), *_XYZ(spin))
+            pose, motion = before or pose, self._motion
         self._pose, self._motion = pose, motion
         wheels, boost_ticks, supersonic_ticks = self._wheels, self._boost_ticks, self._supersonic_ticks
         grounded = sum(wheels) >= 3
-        has_flip = not flipped and not double_jumped and self._air_ticks <= DODGE_TICKS
+        has_flip = not spent and self._air_ticks <= DODGE_TICKS
         torque_x, torque_y = (-dodge.y, dodge.x) if self._dodged else (0.0, 0.0)
         _PACK(
-            target, offset, player_id, team, hitbox, *pose, *motion,
-            boost, respawn if demolished else 0.0, *wheels,
-            supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS, self._hand, has_jumped, holding,
-            air_state == JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
+            target, offset, player_id, team, hitbox, *pose, *motion, boost, respawn if demolished else 0.0,
+            *wheels, supersonic_ticks * TICK_SECONDS, boost_ticks * TICK_SECONDS, self._hand, has_jumped,
+            holding, air_state == JUMPING, self._jump_ticks * TICK_SECONDS, flipped, double_jumped,
             seconds_in_air(self._air_ticks), elapsed, torque_x, torque_y, 0.0, 0.0, 0.0, 0.0, -1.0,
             self.touches, *controls, grounded, demolished, boost_ticks > 0, supersonic_ticks > 0,
-            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip,
-            has_flip and not grounded and not holding,
+            flipped and elapsed < FLIP_TORQUE_SECONDS, has_flip, has_flip and not grounded and not holding,
             self._wheels_known, self._supersonic_known, self._boost_doubt == 0,
             self._hand_high - self._hand_low < 1e-6, self._jump_known, self._air_known, 0.0, 0.0,
             self._touches_known,
         )  # fmt: skip
 
-    def _advance(
-        self, here: tuple[float, float, float], respawn: float, hitbox: int, supersonic: bool, boost: float,
-        boosting: bool, handbrake: bool, has_jumped: bool, air_state: int, timeout: float, spent: bool,
-        ticks: int,
-    ) -> None:  # fmt: skip
-        """Count on over the ticks since the last packet, in which the car may have been demolished."""
-        before, reach = self._pose, _LEAP * ticks
-        if before is not None and respawn < 0 and not self._demolished and (
-            abs(here[0] - before[0]) > reach
-            or abs(here[1] - before[1]) > reach
-            or abs(here[2] - before[2]) > reach
-        ):  # fmt: skip
-            self.forget()  # somebody put the car there: the counts are from another place
-        if self._demolished:  # it respawned in this tick, which has already moved it
-            self.rest()
-            self._boost, self._new = boost, False
-            self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
-            self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
-        else:
-            self._count(supersonic, boost, boosting, handbrake, has_jumped, air_state, timeout, spent, ticks)
-            self._count_wheels(air_state, hitbox, ticks)
-        self._demolished = respawn >= 0
+    def _respawn(self, boost: float) -> None:
+        """Count anew: the car has come back in this tick, which has already moved it."""
+        self.rest()
+        self._boost, self._new = boost, False
 
     def _is_displaced(self, here: tuple[float, float, float]) -> bool:
         """Tell whether the server shows a demolished car at the origin; its last position is used then."""
@@ -160,6 +141,9 @@ class CarCounters(CarTimers):
 
         A wheel may also touch another car or the ball, so this is never exact.
         """
+        if self._demolished:  # it has come back in the air
+            self._wheels, self._wheels_known = _AIRBORNE, ticks == 1
+            return
         self._wheels_known = False
         grounded = air_state == ON_GROUND
         if self._pose is not None and ticks == 1:
