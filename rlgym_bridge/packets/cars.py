@@ -105,7 +105,8 @@ class CarCounters(CarTimers):
         if touch is not None:
             self._count_touch(touch.game_seconds)
         self._new, self._touches_known = False, self._touches_known and ticks <= 1
-        pose, motion = (*here, *matrix(rotation)), (*_XYZ(velocity), *_XYZ(spin))
+        pose = (*here, *matrix(rotation))
+        motion: tuple[float, ...] = _XYZ(velocity) + _XYZ(spin)
         if respawn >= 0 and self._is_displaced(here):
             pose, motion = before or pose, self._motion
         self._pose, self._motion = pose, motion

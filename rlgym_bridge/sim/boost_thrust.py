@@ -28,7 +28,7 @@ class ThrustArena:
 
     def step(self, ticks: int = 1) -> None:
         """Step the arena with the cars' controls."""
-        for controls in self._held or [car.get_controls() for car in self._cars]:
+        for controls in self._held if self._held is not None else [car.get_controls() for car in self._cars]:
             if controls.boost and controls.throttle != 1:
                 break
         else:

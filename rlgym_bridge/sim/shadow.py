@@ -17,6 +17,7 @@ from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
 from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_modes import PLAYED_MODES, mode_number
 from rlgym_bridge.sim.game_rules import DEFAULT
+from rlgym_bridge.sim.ruled_arena import stepper
 from rlgym_bridge.sim.shadow_car import (
     BODY_NUMBERS,
     BOOST,
@@ -79,6 +80,8 @@ class Shadow:
         layout = state.layout
         self._arena = arena
         self._cars = [ShadowCar(car) for car in cars]
+        self._held: list[rsim.CarControls] = []
+        self._step_arena = stepper(arena, cars, DEFAULT, self._held)
         self._offsets = [4 * (layout.car_start + row * layout.car_stride) for row in range(layout.cars)]
         self._rows = {car.id: row for row, car in enumerate(cars)}
         self._touches = [0] * layout.cars
@@ -133,9 +136,8 @@ class Shadow:
 
     def _step(self, values: list[tuple[float, ...]], ticks: int) -> None:
         self._touches[:] = [0] * len(self._touches)
-        for car, numbers in zip(self._cars, values, strict=True):
-            car.hold(numbers)
-        self._arena.step(ticks)
+        self._held[:] = [car.hold(numbers) for car, numbers in zip(self._cars, values, strict=True)]
+        self._step_arena(ticks)
 
     def _follow(self, car: ShadowCar, numbers: tuple[float, ...], stepped: int, at_rest: bool) -> bool:
         """Take over one car; tell whether it is where it was expected, or new."""
@@ -174,7 +176,7 @@ def _line_up(state: MatchState) -> tuple[list[int], list[int]]:
 
 
 def _arena_of(line_up: tuple[list[int], list[int]], mode: int) -> tuple[rsim.Arena, list[rsim.Car]]:
-    """Make an arena with the default rules of matches, as far as a constant has them."""
+    """Make an arena with the mutators of the default rules of matches."""
     arena, cars = make_arena(*line_up, mode)
     mutators = arena.get_mutator_config()
     use_game_thrust(mutators, DEFAULT)

@@ -54,13 +54,23 @@ class ShadowCar:
     """One car of the arena, and what was last shown of its hidden state."""
 
     __slots__ = (
-        "autoflip", "autoflip_known", "car", "contact", "demolished", "foreseen", "held", "victim_doubt",
-        "wheels", "wheels_known",
+        "_controls",
+        "_held",
+        "autoflip",
+        "autoflip_known",
+        "car",
+        "contact",
+        "demolished",
+        "foreseen",
+        "victim_doubt",
+        "wheels",
+        "wheels_known",
     )  # fmt: skip
 
     def __init__(self, car: rsim.Car) -> None:
         self.car = car
-        self.held: tuple[float, ...] = ()
+        self._held: tuple[float, ...] = ()
+        self._controls = rsim.CarControls()
         self.demolished = False
         self.foreseen = False  # it was where the simulation had it
         self.contact = False  # with the world, a tick ago
@@ -71,12 +81,13 @@ class ShadowCar:
         # Ticks until no bump can be remembered that was not seen.
         self.victim_doubt = BUMP_TICKS
 
-    def hold(self, values: tuple[float, ...]) -> None:
-        """Apply the inputs that the game applied in the latest tick."""
+    def hold(self, values: tuple[float, ...]) -> rsim.CarControls:
+        """Apply the inputs that the game applied in the latest tick, and return them."""
         controls = values[_CONTROLS : _CONTROLS + 8]
-        if controls != self.held:
-            self.held = controls
-            self.car.set_controls(_controls(controls))
+        if controls != self._held:
+            self._held, self._controls = controls, _controls(controls)
+            self.car.set_controls(self._controls)
+        return self._controls
 
     def read(self, values: tuple[float, ...], ticks: int, rows: dict[int, int]) -> rsim.CarState | None:
         """Take over the hidden state after a step; None where the car is not where it should be."""
