@@ -1,6 +1,7 @@
 """The simulation beside the decoder: it knows what packets do not say, and when it does not know."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +10,16 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
+from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.sim import shadow_car
+from rlgym_bridge.sim.game_rules import DEFAULT
+from rlgym_bridge.sim.shadow_car import is_there
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.scenes import Director, Stage, turtle
 from tests.parity.world import drive, make_match, through_bytes, with_fields
 from tests.support.packet_streams import playing
+from tests.support.stepped_match import kicked_off, put_car
 
 WHEELS, AUTOFLIP, VICTIM = (
     KNOWN_FIELDS.index(name) for name in ("wheels_with_contact", "is_autoflipping", "bump_victim")
@@ -188,3 +194,25 @@ def test_the_shadow_is_of_the_matchs_mode_or_missing(mode: flat.GameMode) -> Non
     for one in playing(make_match(1, 0), ticks=5, skip=300):
         decoder.update(one)
     assert bool(decoder.estimates) == (mode == flat.GameMode.Hoops)
+
+
+@pytest.mark.parametrize("throttle", [0.0, 1.0])
+def test_a_car_that_boosts_in_flight_is_where_it_is_foreseen(
+    throttle: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[bool] = []
+
+    def noted(*given: Any) -> bool:
+        found.append(is_there(*given))
+        return found[-1]
+
+    monkeypatch.setattr(shadow_car, "is_there", noted)
+    match, decoder = kicked_off(physics=Physics(rules=DEFAULT)), Decoder(field_info())
+    put_car(match, 0, (0, 2000, 900), yaw=1.2)
+    match.hold(0, flat.ControllerState(throttle=throttle, boost=True))
+    for tick in range(60):
+        decoder.update(through_bytes(match.packet()))
+        if tick == 2:
+            found.clear()  # it was taken over as it is shown
+        match.advance()
+    assert len(found) == 2 * 57 and all(found[::2])  # the other car stands on the floor
