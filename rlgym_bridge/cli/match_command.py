@@ -81,6 +81,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--allow-modules", nargs="+", default=[], metavar="MODULE",
         help="your own Python modules that a BOT's policy folder may import its components from",
     )  # fmt: skip
+    parser.add_argument(
+        "--allow-clients", action="store_true",
+        help="let every program that connects drive cars and stop the match (default: the bots that the "
+        "match starts; for bots started by hand, programs of this user)",
+    )  # fmt: skip
     shared.add_match_options(parser)
     shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
@@ -245,6 +250,7 @@ def _play(
             dialect=dialect,
             constants=constants,
             rules=shared.rules_of(options),
+            allow_clients=options.allow_clients,
         ) as server,
         shared.stopped_by_signals(server.stop),
     ):

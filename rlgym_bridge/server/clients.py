@@ -107,8 +107,11 @@ class Clients:
         for owner, events in self._sockets.wait(timeout):
             if owner is self.listener:
                 self._accept()
-            elif owner.__class__ is not Client:  # a connection that was told to go
-                self._leaving.hear(owner)
+            elif owner.__class__ is not Client:
+                if callable(owner):
+                    owner()
+                else:  # a connection that was told to go
+                    self._leaving.hear(owner)
             elif owner.link.socket in self._clients:  # else it was lost since it had something to say
                 if events & EVENT_READ:
                     owner.link.read()
@@ -117,6 +120,10 @@ class Clients:
                     owner.link.flush()
         if self._leaving:
             self._leaving.end_late()
+
+    def watch(self, connection: socket.socket, heard: Callable[[], None]) -> None:
+        """Have a function called by `pump` when a socket that is no client's can be read."""
+        self._sockets.watch(connection, EVENT_READ, heard)
 
     def dismiss(self, client: Client, reason: str) -> None:
         """Tell a client to go; it is left to close the connection."""

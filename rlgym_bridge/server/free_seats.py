@@ -21,7 +21,11 @@ class FreeSeats:
 
     def has_one_for(self, agent_id: str | None) -> bool:
         """Tell whether a seat with this agent id is free."""
-        return any(seat.agent_id == agent_id for seat in self._seats)
+        return self.first_for(agent_id) is not None
+
+    def first_for(self, agent_id: str | None) -> AgentSeat | None:
+        """Return the first free seat with an agent id; None where there is none."""
+        return next((seat for seat in self._seats if seat.agent_id == agent_id), None)
 
     def take(self, agent_id: str) -> list[AgentSeat]:
         """Give out the first seat with an agent id; to a hivemind all of its team.
@@ -29,7 +33,7 @@ class FreeSeats:
         Returns:
             The seats; none where no seat with this agent id is free.
         """
-        first = next((seat for seat in self._seats if seat.agent_id == agent_id), None)
+        first = self.first_for(agent_id)
         if first is None:
             return []
         taken = [first]

@@ -79,7 +79,7 @@ class HostedMatch:
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
         lobby.release = inputs.release
-        lobby.take_state = self._match.set_state
+        lobby.orders.take_state = self._match.set_state
 
     # --- before ------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import psutil
 
+from rlgym_bridge.server.callers import MARK, MARK_VARIABLE
 from rlgym_bridge.server.roster import AgentSeat
 
 _log = logging.getLogger(__name__)
@@ -154,6 +155,7 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
     scripts = str(Path(sys.executable).parent)
     environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
     environment.update(seat.environment)
+    environment[MARK_VARIABLE] = MARK
     environment["RLBOT_AGENT_ID"] = seat.agent_id
     environment["RLBOT_SERVER_IP"] = _LOCAL.get(host, host)
     environment["RLBOT_SERVER_PORT"] = str(port)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from rlbot import flat
 
+from rlgym_bridge.server.admission import Admission
 from rlgym_bridge.server.clients import Clients
 from rlgym_bridge.server.connected_client import Client
 from rlgym_bridge.server.free_seats import FreeSeats
@@ -31,22 +32,22 @@ class Lobby:
         clients: The connections.
         accounts: One for each car, in packet order.
         awaited: Cars whose answer to the present packet is still waited for.
+        admission: Who may drive cars and give orders.
         orders: The orders of clients to the server.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
-        take_state: Called with a state that a client sets; returns False for an invalid one.
     """
 
     def __init__(self, listener: socket.socket) -> None:
         """Serve those who connect to `listener`."""
-        self.orders = Orders()
+        self.admission = Admission(lambda connection, heard: self.clients.watch(connection, heard))
+        self.orders = Orders(self.admission)
         self.clients = Clients(
             listener,
             {
                 flat.PlayerInput: self._on_input,
                 flat.ConnectionSettings: self._on_settings,
                 flat.InitComplete: self._on_ready,
-                flat.DesiredGameState: self._on_state,
                 flat.DisconnectSignal: self._on_disconnect,
                 flat.PingRequest: self._on_ping,
                 **self.orders.handlers,
@@ -57,7 +58,6 @@ class Lobby:
         self.awaited = 0
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
-        self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self._roster: Roster | None = None
         self._free = FreeSeats()
         self._lines: Lines | None = None
@@ -73,18 +73,20 @@ class Lobby:
             lines: The ways that packets take; None where all are sent to everybody at once.
         """
         self._roster = roster
+        self.admission.starts_bots = roster.configuration.auto_start_agents
+        self.orders.sets_states = roster.configuration.enable_state_setting
         self._lines = lines
         self._free = FreeSeats(roster.agents)
         self.accounts = [BotAccount(seat) for seat in roster.cars]
         for client in self.clients.everyone:
             if client.agent_id is not None:
-                self._welcome(client, roster)
+                self._welcome(client)
 
     def close_match(self) -> None:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = self._lines = None
         self._free = FreeSeats()
-        self.take_input = self.release = self.take_state = None
+        self.take_input = self.release = self.orders.take_state = None
         for client in self.clients.everyone:
             client.sit(())
             if client.agent_id is not None and client.closes_between_matches:
@@ -201,14 +203,6 @@ class Lobby:
                 label = account.seat.label
                 _log.warning("%s sent controls that are not finite: the last ones stay", label)
 
-    def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
-        if self._roster is None or self.take_state is None:
-            return
-        if not self._roster.configuration.enable_state_setting:
-            client.warn_once("%s sets the state: ignored, the match does not have enable_state_setting")
-        elif not self.take_state(message):
-            client.warn_once("%s sets a state with a value that is not finite or beyond 1e6: nothing is set")
-
     def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
         if client.agent_id is not None:
             return  # only the first one counts
@@ -221,14 +215,18 @@ class Lobby:
         client.closes_between_matches = message.close_between_matches
         if agent_id:
             client.link.name = f"agent {agent_id!r}"
-        if self._roster is not None:
-            self._welcome(client, self._roster)
+        self._welcome(client)
 
-    def _welcome(self, client: Client, roster: Roster) -> None:
-        """Tell a client of the match and give it its seats.
+    def _welcome(self, client: Client) -> None:
+        """Tell a client of the match, if there is one, and give it its seats.
 
         A client that has seen one match is not sent the configuration of the next one.
         """
+        roster = self._roster
+        if roster is None or client not in self.clients.everyone:
+            return
+        if client.agent_id and not self.admission.knows(client, lambda: self._welcome(client)):
+            return
         if not client.informed:
             client.link.send(framed(roster.configuration))
         self._reserve(client, roster)
@@ -240,6 +238,9 @@ class Lobby:
     def _reserve(self, client: Client, roster: Roster) -> None:
         """Give a client the first free seat with its agent id; a hivemind all of its team."""
         if not client.agent_id:
+            return
+        seat = self._free.first_for(client.agent_id)
+        if seat is not None and not self.admission.may_drive(client, seat):
             return
         seats = self._free.take(client.agent_id)
         if not seats:

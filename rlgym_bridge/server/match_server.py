@@ -63,6 +63,8 @@ class MatchServer:
         constants: Physics constants from `physics.read_physics`; matches are played with their values.
         rules: The game's rules to play by, see `game_rules.parse_rules`: rocketsim for none, default for
             those of training, game for all.
+        allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
+            those that the match has started; see `Admission`.
 
     Attributes:
         host: Address it listens on.
@@ -95,6 +97,7 @@ class MatchServer:
         dialect: Dialect | None = None,
         constants: Mapping[str, Spread] | None = None,
         rules: str = "default",
+        allow_clients: bool = False,
     ) -> None:
         """Check the settings and open the port."""
         self._settings = HostSettings(
@@ -119,6 +122,7 @@ class MatchServer:
         address, self.port = listener.getsockname()[:2]
         self._runs_commands = is_this_machine(address)
         self._lobby = Lobby(listener)
+        self._allow_clients = allow_clients
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
         """Launch the bots of a match, play it to its end, and end the bots.
@@ -137,6 +141,7 @@ class MatchServer:
             match = read_match_file(match)
         self._lobby.orders.latest = None
         self._lobby.orders.takes_matches = False
+        self._lobby.admission.is_guarded = not self._allow_clients
         hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         try:
             hosted.gather(patient=False)
@@ -149,6 +154,7 @@ class MatchServer:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
         lobby = self._lobby
         lobby.orders.takes_matches = True
+        lobby.admission.is_guarded = False
         if not self._runs_commands:
             _log.warning(
                 "listening on %s: other machines can connect, start matches and stop this server. Commands "
@@ -198,6 +204,7 @@ class MatchServer:
     def close(self) -> None:
         """Disconnect all clients and close the port."""
         self._lobby.clients.close()
+        self._lobby.admission.close()
 
     def __enter__(self) -> Self:
         """Return the server itself."""

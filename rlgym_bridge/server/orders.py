@@ -1,10 +1,12 @@
-"""Take orders of clients to the server: start a match, stop it, shut down."""
+"""Take orders of clients to the server: start a match, stop it, set its state, shut down."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlbot import flat
 
+from rlgym_bridge.server.admission import Admission
 from rlgym_bridge.server.connected_client import Client, Handler
 
 _log = logging.getLogger(__name__)
@@ -28,13 +30,17 @@ class Orders:
 
     Attributes:
         latest: The latest order; whoever acts on it sets it to None.
-        takes_matches: Whether clients may start a match; stop they always may.
+        takes_matches: Whether clients may start a match.
+        sets_states: Whether the match lets clients set its state.
+        take_state: Called with a state that a client sets; returns False for an invalid one.
     """
 
-    def __init__(self) -> None:
-        """Begin without an order."""
+    def __init__(self, admission: Admission) -> None:
+        """Begin without an order; `admission` says whose orders count."""
+        self._admission = admission
         self.latest: Order | None = None
-        self.takes_matches = False
+        self.takes_matches = self.sets_states = False
+        self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
 
     @property
     def handlers(self) -> dict[type, Handler]:
@@ -43,6 +49,7 @@ class Orders:
             flat.StartCommand: self._on_start,
             flat.MatchConfiguration: self._on_configuration,
             flat.StopCommand: self._on_stop,
+            flat.DesiredGameState: self._on_state,
         }
 
     def _on_start(self, client: Client, message: flat.StartCommand) -> None:
@@ -60,5 +67,19 @@ class Orders:
                 client.link.name,
             )
 
-    def _on_stop(self, _: Client, message: flat.StopCommand) -> None:
-        self.latest = Order(shut_down=message.shutdown_server)
+    def _on_stop(self, client: Client, message: flat.StopCommand) -> None:
+        if self._admission.takes_order(client, "stops the match", lambda: self._on_stop(client, message)):
+            self.latest = Order(shut_down=message.shutdown_server)
+
+    def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
+        if self.take_state is None:
+            return
+        if not self.sets_states:
+            client.warn_once("%s sets the state: ignored, the match does not have enable_state_setting")
+            return
+        if not client.seats and not self._admission.takes_order(
+            client, "sets the state", lambda: self._on_state(client, message)
+        ):
+            return
+        if not self.take_state(message):
+            client.warn_once("%s sets a state with a value that is not finite or beyond 1e6: nothing is set")

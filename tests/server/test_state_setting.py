@@ -275,7 +275,7 @@ def test_states_are_taken_only_where_the_match_allows_it(lobby, caplog, allowed)
     caplog.set_level(logging.WARNING)
     lobby.open_match(seat_players(match_of(player(0), enable_state_setting=allowed)))
     taken = []
-    lobby.take_state = lambda state: taken.append(state) or True
+    lobby.orders.take_state = lambda state: taken.append(state) or True
     client = connect(lobby, agent())
     client.send(*[flat.DesiredGameState([LOFTED])] * 3)
     settle(lobby)
@@ -286,7 +286,7 @@ def test_states_are_taken_only_where_the_match_allows_it(lobby, caplog, allowed)
 def test_a_client_that_sets_nan_is_warned_of_once(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), enable_state_setting=True)))
     match = kicked_off()
-    lobby.take_state = match.set_state
+    lobby.orders.take_state = match.set_state
     connect(lobby, agent(), *[NOT_FINITE["location"]] * 3)
     assert caplog.text.count("a value that is not finite or beyond 1e6: nothing is set") == 1
 

@@ -216,7 +216,7 @@ def test_undecodable_bytes_cost_their_client_the_connection(lobby, caplog):
 
 def test_a_message_that_fails_costs_its_client_the_connection(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1), enable_state_setting=True)))
-    lobby.take_state = lambda state: 1 / 0
+    lobby.orders.take_state = lambda state: 1 / 0
     good, bad = (connect(lobby, agent(), flat.InitComplete()) for _ in range(2))
     bad.send(flat.DesiredGameState(), flat.DesiredGameState())
     settle(lobby)

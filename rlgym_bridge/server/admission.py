@@ -1,0 +1,162 @@
+"""Decide which clients of a match may drive its cars and give orders: those that it has started.
+
+    a client asks -> its process is looked for in a thread -> the game's thread hears of it and goes on
+
+Clients that watch are not looked for, and nothing of this runs in a tick in which nobody asks.
+"""
+
+import logging
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from rlgym_bridge.server.callers import Caller, Ends, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.connected_client import Client
+from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.user_input.arguments import shorten_text
+
+_log = logging.getLogger(__name__)
+
+_REST_SECONDS: Final = 0.1  # between two searches among all processes, which take the game's thread's time
+_MOST_REQUESTS: Final = 8  # of a client, while it is not known who it is
+_BY_HAND: Final = frozenset({Standing.OWN, Standing.SAME_USER, Standing.OTHER_MACHINE, Standing.UNKNOWN})
+_STARTED: Final = frozenset({Standing.OWN, Standing.UNKNOWN})
+_LET_IN: Final = "to let it in, add --allow-clients (allow_clients=True)"
+
+Watch = Callable[[socket.socket, Callable[[], None]], None]
+"""Has a function called in the game's thread when a socket can be read."""
+
+
+class Admission:
+    """Whether clients may do more than watch.
+
+    A seat whose bot the match starts is for processes that this one has started. A seat whose bot is started
+    by hand is for processes of this user, and of other machines where they can connect. Orders are taken from
+    what this process has started. Where the system tells nothing of connections, all are let in.
+
+    Args:
+        watch: As `Watch` says.
+
+    Attributes:
+        is_guarded: Whether anybody is kept out; otherwise nothing is looked for.
+        starts_bots: Whether the match starts the bots that have a command.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self.is_guarded = False
+        self.starts_bots = True
+        self._watch = watch
+        self._callers: WeakKeyDictionary[Client, Caller] = WeakKeyDictionary()
+        self._waiting: WeakKeyDictionary[Client, list[Callable[[], None]]] = WeakKeyDictionary()
+        self._found: deque[tuple[Client, Caller]] = deque()
+        self._near: ThreadPoolExecutor | None = None  # looks among the processes of this one
+        self._far: ThreadPoolExecutor | None = None  # looks among all
+        self._wake: tuple[socket.socket, socket.socket] | None = None
+
+    def knows(self, client: Client, then: Callable[[], None]) -> bool:
+        """Tell whether it is known who a client is; if not, find out.
+
+        Args:
+            client: Who asks for something.
+            then: Called in the game's thread once it is known, where it was not.
+        """
+        if not self.is_guarded or client in self._callers:
+            return True
+        if client in self._waiting:
+            if len(self._waiting[client]) < _MOST_REQUESTS:
+                self._waiting[client].append(then)
+            return False
+        try:
+            ends = ends_of(client.link.socket)
+        except (OSError, ValueError):
+            return False  # it has gone
+        self._waiting[client] = [then]
+        self._begin().submit(self._look, client, ends)
+        return False
+
+    def may_drive(self, client: Client, seat: AgentSeat) -> bool:
+        """Tell whether a client that is known may have a seat; the log says why not, once."""
+        by_hand = not (seat.run_command and self.starts_bots)
+        allowed = self._is_one_of(client, _BY_HAND if by_hand else _STARTED)
+        if not allowed:
+            expected = "a process of this user" if by_hand else "the bot that the match starts"
+            self._refuse(client, f"asks for {seat.label}: refused, expected {expected}")
+        return allowed
+
+    def takes_order(self, client: Client, what: str, then: Callable[[], None]) -> bool:
+        """Tell whether an order of a client counts; the log says why not, once.
+
+        Args:
+            client: Who gives it.
+            what: What it does, for the message: "stops the match".
+            then: Called where it is not yet known who that is, once it is: gives the order anew.
+        """
+        if not self.knows(client, then):
+            return False
+        allowed = self._is_one_of(client, _STARTED)
+        if not allowed:
+            self._refuse(client, f"{what}: ignored, expected that of a process that the match started")
+        return allowed
+
+    def close(self) -> None:
+        """End the threads; searches that go on find nobody who waits."""
+        self._waiting.clear()
+        for threads in (self._near, self._far):
+            if threads is not None:
+                threads.shutdown(wait=False, cancel_futures=True)
+        for one in self._wake or ():
+            one.close()
+
+    def _is_one_of(self, client: Client, standings: frozenset[Standing]) -> bool:
+        caller = self._callers.get(client)
+        return not self.is_guarded or (caller is not None and caller.standing in standings)
+
+    def _refuse(self, client: Client, why: str) -> None:
+        caller = self._callers.get(client)
+        process = "" if caller is None else caller.process
+        who = f" ({shorten_text(process)})" if process else ""
+        client.warn_once(f"%s%s {why.replace('%', '%%')}; {_LET_IN}", who)
+
+    def _begin(self) -> ThreadPoolExecutor:
+        if self._near is None:
+            self._near = ThreadPoolExecutor(1, "callers")
+            self._far = ThreadPoolExecutor(1, "all-callers")
+            self._wake = socket.socketpair()
+            for one in self._wake:
+                one.setblocking(False)
+            self._watch(self._wake[0], self._hear)
+        return self._near
+
+    def _look(self, client: Client, ends: Ends) -> None:
+        caller = find_own(ends)
+        if caller is not None:
+            self._tell(client, caller)
+        elif self._far is not None:
+            with suppress(RuntimeError):  # the server is closing
+                self._far.submit(self._look_far, client, ends)
+
+    def _look_far(self, client: Client, ends: Ends) -> None:
+        self._tell(client, find_caller(ends))
+        time.sleep(_REST_SECONDS)
+
+    def _tell(self, client: Client, caller: Caller) -> None:
+        self._found.append((client, caller))
+        with suppress(OSError, TypeError):  # full: it wakes all the same; or the server has closed
+            self._wake[1].send(b"\0")  # type: ignore[index]
+
+    def _hear(self) -> None:
+        """Take in what the threads have found, in the game's thread."""
+        with suppress(OSError, TypeError):
+            self._wake[0].recv(4096)  # type: ignore[index]
+        while self._found:
+            client, caller = self._found.popleft()
+            self._callers[client] = caller
+            if caller.standing is Standing.UNKNOWN:
+                client.warn_once("%s is let in: this system does not tell whose connections are whose")
+            for then in self._waiting.pop(client, ()):
+                then()

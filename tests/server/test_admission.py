@@ -1,0 +1,200 @@
+"""In a match only those drive and give orders whom it has started, or who are let in."""
+
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server import callers
+from rlgym_bridge.server.admission import Admission
+from rlgym_bridge.server.callers import Caller, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.connected_client import Client
+from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.wire import listen
+from tests.support.processes import child
+from tests.support.raw_client import RawClient, agent, settle
+from tests.support.short_waits import shorten_farewell
+from tests.support.stepped_match import match_of, player
+
+_CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); s.recv(1)"
+
+_DAEMON = (
+    "import subprocess, sys; "
+    f"subprocess.Popen([sys.executable, '-c', {_CONNECT!r}, sys.argv[1]], start_new_session=True)"
+)
+
+
+@contextmanager
+def guarded_lobby(monkeypatch: pytest.MonkeyPatch, standing: Standing, **car: Any) -> Iterator[Lobby]:
+    """Open the lobby of a match that takes all clients for processes of one kind."""
+    caller = Caller(standing, "process 4711, stray\x1b[2J")
+    monkeypatch.setattr("rlgym_bridge.server.admission.find_own", lambda _: None)
+    monkeypatch.setattr("rlgym_bridge.server.admission.find_caller", lambda _: caller)
+    lobby = Lobby(listen("127.0.0.1", 0))
+    lobby.admission.is_guarded = True
+    lobby.open_match(seat_players(match_of(player(0, **car))))
+    try:
+        yield lobby
+    finally:
+        lobby.clients.close()
+        lobby.admission.close()
+
+
+def join(lobby: Lobby, *messages: Any) -> RawClient:
+    """Connect, say something, and wait until it is known who that is and all is answered."""
+    client = RawClient(lobby.clients.listener.getsockname()[1])
+    client.send(*messages)
+    settle(lobby)
+    while lobby.admission._waiting:
+        lobby.clients.pump(0.01)
+    settle(lobby)
+    return client
+
+
+@pytest.fixture(autouse=True)
+def goodbyes_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_farewell(monkeypatch)
+
+
+def takes_seat(lobby: Lobby) -> bool:
+    return bool(lobby.clients.everyone[0].seats)
+
+
+def test_a_stranger_gets_no_seat_and_may_watch(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with guarded_lobby(monkeypatch, Standing.SAME_USER) as lobby:
+        client = join(lobby, agent(), flat.InitComplete())
+        assert not takes_seat(lobby) and lobby.is_taken(lobby.accounts[0].seat) is False
+        assert [type(client.receive()) for _ in range(2)] == [flat.MatchConfiguration, flat.FieldInfo]
+        assert [one.ready for one in lobby.clients.everyone] == [True]
+    (line,) = [one.getMessage() for one in caplog.records if "refused" in one.getMessage()]
+    assert "(process 4711, stray\\x1b[2J) asks for" in line and "--allow-clients" in line
+    assert "expected the bot that the match starts" in line
+
+
+@pytest.mark.parametrize("standing", [Standing.OWN, Standing.UNKNOWN])
+def test_a_bot_that_the_match_started_gets_its_seat(
+    standing: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with guarded_lobby(monkeypatch, standing) as lobby:
+        client = join(lobby, agent(), flat.InitComplete())
+        assert takes_seat(lobby)
+        kinds = [type(client.receive()) for _ in range(3)]
+    assert kinds == [flat.MatchConfiguration, flat.ControllableTeamInfo, flat.FieldInfo]
+
+
+@pytest.mark.parametrize(
+    ("standing", "seated"),
+    [(Standing.SAME_USER, True), (Standing.OTHER_MACHINE, True), (Standing.STRANGER, False)],
+)
+def test_a_seat_of_a_bot_started_by_hand_is_for_this_user(
+    standing: Standing, seated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with guarded_lobby(monkeypatch, standing, run_command="") as lobby:
+        join(lobby, agent())
+        assert takes_seat(lobby) is seated
+
+
+@pytest.mark.parametrize(("standing", "obeyed"), [(Standing.OWN, True), (Standing.SAME_USER, False)])
+def test_orders_of_strangers_are_ignored_with_a_warning(
+    standing: Standing, obeyed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    states: list[object] = []
+    with guarded_lobby(monkeypatch, standing) as lobby:
+        lobby.orders.sets_states = True
+        lobby.orders.take_state = lambda state: states.append(state) or True
+        join(lobby, flat.DesiredGameState(), flat.StopCommand())
+        assert (lobby.orders.latest is not None, len(states)) == (obeyed, int(obeyed))
+    warned = [one.getMessage() for one in caplog.records if "ignored" in one.getMessage()]
+    assert len(warned) == (0 if obeyed else 2)
+
+
+def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    with guarded_lobby(monkeypatch, Standing.STRANGER) as lobby:
+        lobby.admission.is_guarded = False
+        join(lobby, agent(), flat.StopCommand())
+        assert takes_seat(lobby) and lobby.orders.latest is not None
+        assert lobby.admission._near is None
+
+
+def test_who_leaves_while_looked_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    with guarded_lobby(monkeypatch, Standing.OWN) as lobby:
+        monkeypatch.setattr("rlgym_bridge.server.admission.find_own", lambda _: go_on.wait(5.0) and None)
+        client = RawClient(lobby.clients.listener.getsockname()[1])
+        client.send(agent())
+        while not lobby.admission._waiting:
+            lobby.clients.pump(0.01)
+        client.socket.close()
+        while lobby.clients.everyone:
+            lobby.clients.pump(0.01)
+        go_on.set()
+        while lobby.admission._waiting:
+            lobby.clients.pump(0.01)
+        assert not lobby.is_taken(lobby.accounts[0].seat)
+
+
+@contextmanager
+def accepted_from(command: str, parent_ends: bool = False) -> Iterator[socket.socket]:
+    """Yield the server's end of a connection that another process makes, or its child once it has ended."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20.0)
+        port = str(server.getsockname()[1])
+        with child([sys.executable, "-c", command, port]) as process:
+            connection, _ = server.accept()
+            with connection:
+                if parent_ends:
+                    process.wait(20.0)
+                yield connection
+
+
+def test_a_connection_is_traced_to_a_process_that_was_started() -> None:
+    with accepted_from(_CONNECT) as connection:
+        ends = ends_of(connection)
+        found, searched = find_own(ends), find_caller(ends)
+    assert found is not None and found.standing is searched.standing is Standing.OWN
+    assert "process " in found.process
+
+
+@pytest.mark.parametrize(("marked", "standing"), [(True, Standing.OWN), (False, Standing.SAME_USER)])
+def test_a_bot_whose_parents_have_ended_is_known_by_its_mark(
+    marked: bool, standing: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if marked:
+        monkeypatch.setenv(callers.MARK_VARIABLE, callers.MARK)
+    with accepted_from(_DAEMON, parent_ends=True) as connection:
+        ends = ends_of(connection)
+        assert find_own(ends) is None and find_caller(ends).standing is standing
+
+
+def test_a_connection_from_nowhere_here_is_of_another_machine() -> None:
+    assert find_caller((("192.0.2.7", 1234), ("192.0.2.1", 23234))).standing is Standing.OTHER_MACHINE
+    assert find_caller((("127.0.0.1", 1), ("127.0.0.1", 2))).standing is Standing.STRANGER
+
+
+def test_a_system_that_does_not_tell_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(callers.psutil, "net_connections", refuse)
+    assert find_caller((("127.0.0.1", 1), ("127.0.0.1", 2))).standing is Standing.UNKNOWN
+
+
+def test_a_client_that_asks_often_takes_little_memory() -> None:
+    admission = Admission(lambda connection, heard: None)
+    admission.is_guarded = True
+    near, far = socket.socketpair()
+    client = Client(type("Link", (), {"socket": near, "name": "x"})())  # type: ignore[arg-type]
+    admission._waiting[client] = []
+    for _ in range(1000):
+        assert not admission.knows(client, lambda: None)
+    assert len(admission._waiting[client]) == 8
+    near.close()
+    far.close()
