@@ -33,7 +33,7 @@ Watch = Callable[[socket.socket, Callable[[], None]], None]
 
 
 class Admission:
-    """Whether clients may do more than watch.
+    """The clients that may do more than watch a match.
 
     A seat whose bot the match starts is for processes that this one has started. A seat whose bot is started
     by hand is for processes of this user, and of other machines where they can connect. Orders are taken from

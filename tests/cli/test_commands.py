@@ -168,6 +168,6 @@ def test_folders_and_pipes_in_place_of_matches_are_named(
     Path("dir").mkdir()
     os.mkfifo("pipe")
     assert main(["imitate", "-q", "pipe"]) == 2
-    assert "pipe is a named pipe, expected a file" in capsys.readouterr().err
+    assert "pipe is a named pipe, expected a recording" in capsys.readouterr().err
     assert main([*words, "dir"]) == 2
     assert "dir is a folder, expected a recording in it" in capsys.readouterr().err
