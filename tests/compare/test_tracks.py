@@ -51,3 +51,13 @@ def test_a_tank_burns_to_its_last_tick_and_no_longer(boost: float, lag: int | No
     cars = np.array([body == 0 for _, body, _ in found.origins])
     assert recording.inputs is Inputs.APPLIED and cars.sum() >= 5
     assert np.nanmax(found.position[cars]) < 0.01
+
+
+def test_inputs_of_all_lags_share_their_rows() -> None:
+    recording = drive_until_dry(20.0)
+    scene = TimedRecording(recording, fit_timeline(recording))
+    now, late = scene.drive(0, 0.0), scene.drive(0, 3.0)
+    assert now is not None and late is not None and now.rows is late.rows
+    ends = np.arange(40.0, 60.0)
+    assert (now.during(0, ends) == late.during(0, ends + 3)).all()
+    assert late.held(0, 0.0).rows[:, 0].any() == 0 and now.rows[:, 0].all()

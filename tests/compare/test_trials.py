@@ -139,5 +139,9 @@ def test_where_one_input_is_missing_no_other_is_blamed() -> None:
     assert explain_one_by_one(explains) == [11, 0, 5]
 
 
+def test_controls_that_trials_do_not_name_could_not_be_swapped(found: Comparison) -> None:
+    assert not found.untold
+
+
 def test_trials_do_not_overlap(found: Comparison) -> None:
     assert all(row.apart == row.windows for row in found.situations)

@@ -18,7 +18,7 @@ from rlgym_bridge.compare.fit.clock_fit import raw_timeline
 from rlgym_bridge.compare.fit.input_lag import SURE, LagFit
 from rlgym_bridge.compare.fit.state_age import OLDEST
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
-from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, body_values
+from rlgym_bridge.compare.simulate.tracks import BALL, POSITION, body_motion
 from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
@@ -196,7 +196,7 @@ def lost_rows(scene: TimedRecording) -> tuple[int, int]:
     if (steps < usual).mean() > _WAVERS:
         return 0, rows
     # While nothing moves, rows that repeat the one before may have been left out.
-    places = np.stack([body_values(recording, body, np.arange(rows))[:, POSITION] for body in scene.bodies])
+    places = np.stack([body_motion(recording, body, np.arange(rows))[:, POSITION] for body in scene.bodies])
     moved = (np.abs(np.diff(places, axis=1)) > 0).any((0, 2))[together]
     return int((np.round(steps / usual) - 1).clip(0)[moved].sum()), rows
 

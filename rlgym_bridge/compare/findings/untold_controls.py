@@ -38,12 +38,10 @@ def find_untold(scene: TimedRecording) -> list[UntoldControls]:
     recording = scene.recording
     if isinstance(recording, MatchRecording) or recording.clock is TimeBase.FRAMES or not scene.driven:
         return []
-    if np.median(np.unique(recording.stretch, return_counts=True)[1]) <= TRIAL:  # what is held is its own
-        return []
     every = []
     for car in scene.bodies:
-        if car == BALL:
-            continue
+        if car == BALL or all(len(track.times) <= TRIAL for track in scene.tracks((car,))):
+            continue  # what is held in trials is named by the map
         recorded = np.flatnonzero(recording.inputs_recorded[car]).tolist()
         controls = recording.state.car_controls[:, car]
         used = [column for column in recorded if controls[:, column].any()]

@@ -43,6 +43,7 @@ class TimedRecording:
             if shown(self.recording, body).any()
         ]
         self._tracks: dict[tuple[int, ...], list[Track]] = {}
+        self._drives: dict[int, Drive] = {}  # a table of many rows has large ones: the rows are shared
 
     @property
     def driven(self) -> bool:
@@ -75,7 +76,10 @@ class TimedRecording:
         if body == BALL or not self.driven:
             return None
         times = self.timeline.inputs if times is None else times
-        return Drive(self.recording, body, times, self.lag if lag is None else lag)
+        lag = self.lag if lag is None else lag
+        if body not in self._drives:
+            self._drives[body] = Drive(self.recording, body, times, lag)
+        return self._drives[body].delayed(times, lag)
 
     def since_jump(self, car: int) -> np.ndarray:
         """Return `(rows,)` ticks since a car last pressed or let go of jump, as far as is known."""

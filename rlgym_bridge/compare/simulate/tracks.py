@@ -76,6 +76,16 @@ def body_values(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray
     return values
 
 
+def body_motion(recording: Recording, body: int, rows: np.ndarray) -> np.ndarray:
+    """Return `(rows, 6)` float64 position in uu and velocity in uu/s of one body at some rows."""
+    state = recording.state
+    prefix, own = ("ball_", ()) if body == BALL else ("car_", (body,))
+    motion = np.empty((len(rows), 6))
+    motion[:, POSITION] = getattr(state, prefix + "position")[(rows, *own)]
+    motion[:, VELOCITY] = getattr(state, prefix + "linear_velocity")[(rows, *own)]
+    return motion
+
+
 def moves(recording: Recording, body: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how a body moves from row to row.
 
@@ -175,14 +185,28 @@ class Drive:
         self.rows = recording.state.car_controls[:, car].astype(float)
         # Row k of applied inputs drove the tick before it; of sent ones, with lag 0, the tick after it.
         self._back = 0.0 if recording.inputs is Inputs.APPLIED else 1.0
-        self._times, self._acts = times, times + lag
-        self._stretches = {}
         self._burns = _burns(recording.state.car_boost_amount[:, car])
-        for stretch in recording.stretches():
+        self._stretches = {int(recording.stretch[one.start]): one for one in recording.stretches()}
+        self._of_row = recording.stretch
+        self._time(times, lag)
+
+    def _time(self, times: np.ndarray, lag: float | np.ndarray) -> None:
+        """Set when rows were there and when they act."""
+        self._times, self._acts = times, times + lag
+        for stretch in self._stretches.values():
             # Where the lag falls, the newest row that is due counts.
             self._acts[stretch] = np.maximum.accumulate(self._acts[stretch])
-            self._stretches[int(recording.stretch[stretch.start])] = stretch
-        self._of_row = recording.stretch
+
+    def delayed(self, times: np.ndarray, lag: float | np.ndarray) -> "Drive":
+        """Return the same inputs with other times and another lag; the rows are shared.
+
+        Args:
+            times: `(rows,)` ticks of the rows.
+            lag: As for the class.
+        """
+        other = copy(self)
+        other._time(times, lag)
+        return other
 
     def during(self, row: int, ends: np.ndarray) -> np.ndarray:
         """Return the controls of ticks.

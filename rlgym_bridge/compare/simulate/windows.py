@@ -12,7 +12,7 @@ from rlgym_bridge.compare.simulate.tracks import (
     TRIAL,
     VELOCITY,
     Track,
-    body_values,
+    body_motion,
     shown,
     stands,
 )
@@ -127,18 +127,21 @@ def near_others(recording: Recording) -> np.ndarray:
     """Return `(rows, cars + 1)` bool: where a body is so near to a car (or the ball) that they may touch."""
     cars = recording.state.layout.cars
     rows = np.arange(len(recording.tick))
+    near = np.zeros((len(rows), cars + 1), bool)
+    ever = [_ever_shown(recording, column, cars) for column in range(cars + 1)]
+    if sum(ever) < 2:  # nobody is there to be near to
+        return near
     last = [_last_shown(shown(recording, body)) for body in (*range(cars), BALL)]
-    values = [body_values(recording, body, at) for body, at in zip((*range(cars), BALL), last, strict=True)]
+    motion = [body_motion(recording, body, at) for body, at in zip((*range(cars), BALL), last, strict=True)]
     gap = np.minimum(np.diff(recording.tick, append=recording.tick[-1:] + 1).clip(1), TICKS_PER_SECOND)
     there = np.ones((len(rows), cars + 1), bool)
     there[:, :cars] = recording.car_present & ~(recording.state.car_is_demoed > 0)
-    near = np.zeros((len(rows), cars + 1), bool)
     for one in range(cars):
         for other in range(one + 1, cars + 1):
-            if not (shown(recording, one).any() and _ever_shown(recording, other, cars)):
+            if not (ever[one] and ever[other]):
                 continue
-            apart = np.linalg.norm(values[one][:, POSITION] - values[other][:, POSITION], axis=1)
-            closing = np.linalg.norm(values[one][:, VELOCITY] - values[other][:, VELOCITY], axis=1)
+            apart = np.linalg.norm(motion[one][:, POSITION] - motion[other][:, POSITION], axis=1)
+            closing = np.linalg.norm(motion[one][:, VELOCITY] - motion[other][:, VELOCITY], axis=1)
             stale = np.abs(last[one] - last[other]) * gap
             reach = _CAR_REACH + (BALL_RADIUS if other == cars else _CAR_REACH)
             close = apart < reach + closing * TICK_SECONDS * (gap + stale)
