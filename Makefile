@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 TRAIN := $(VENV)/.training
 DOCS := $(VENV)/.docs
 
-.PHONY: install match train test test-slow bench parity docs check clean
+.PHONY: install match train test test-slow fuzz bench parity docs check clean
 
 install: $(STAMP)
 
@@ -35,6 +35,11 @@ test: $(TRAIN)
 
 test-slow: $(TRAIN) $(DOCS)
 	$(BIN)/python -m pytest -m slow
+
+# everything that reads what others have written: make fuzz SECONDS=3600
+SECONDS ?= 300
+fuzz: $(TRAIN)
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 bench: $(TRAIN)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
