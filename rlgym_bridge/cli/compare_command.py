@@ -15,11 +15,10 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS
+from rlgym_bridge.compare.findings.phrases import plural, short
 from rlgym_bridge.compare.findings.sentences import (
     explain_difference,
-    plural,
     row_to_tell,
-    short,
     told_fit,
     told_unexplained,
 )

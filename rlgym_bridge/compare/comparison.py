@@ -36,7 +36,7 @@ from rlgym_bridge.compare.findings.height_offset import (
 from rlgym_bridge.compare.findings.mechanisms import Mechanism
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth, find_missing
 from rlgym_bridge.compare.findings.noise_limits import measure_noise
-from rlgym_bridge.compare.findings.recording_notes import is_spinless, note_recording
+from rlgym_bridge.compare.findings.recording_notes import is_spinless, knows_rules, note_recording
 from rlgym_bridge.compare.findings.rule_tests import RulesFit
 from rlgym_bridge.compare.findings.shown_rules import AUTO, fit_rules
 from rlgym_bridge.compare.findings.untold_controls import find_untold
@@ -100,14 +100,15 @@ def compare_recordings(
     progress("trying inputs")
     missing, worth, input_claims = _judge_inputs(scenes, windows, mechanisms)
     gaps += input_claims
-    sizes, worst = settle_sizes(sizes, mechanisms), worst_windows(together, scenes)
-    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, worst, refused, mechanisms)
+    sizes = settle_sizes(sizes, mechanisms)
+    found = Comparison(fits, [], gaps, sizes, missing, worth, notes, [], refused, mechanisms)
     found.untold = [each for scene in scenes for each in find_untold(scene)]
     if found.inputs_are_off:  # what inputs did would be taken for the physics
         found.sizes = [replace(size, gap=False) if size.body == "car" else size for size in sizes]
     gaps += [*mechanism_gaps(mechanisms, found.sizes), *physics_gaps(found.sizes)]
     doubts = _doubts(scenes, found)
     found.situations = judge(together, floor, found.sizes, missing, worth, doubts, measure_noise(scenes))
+    found.worst = worst_windows(together, scenes, found.situations)
     return found
 
 
@@ -236,5 +237,5 @@ def _fit(prepared: _Prepared) -> Fit:
     return Fit(
         recording.source, time.clock, time.offset, lag, action_delay(recording, lag),
         recording.inputs is Inputs.APPLIED, scene.unseen, rules, scene.driven and scene.bodies != [BALL],
-        heights,
+        heights, recording.rules if knows_rules(recording.rules) else "",
     )  # fmt: skip

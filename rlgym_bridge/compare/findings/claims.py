@@ -18,7 +18,7 @@ from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.gaps import Gap
 from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.sentences import plural
+from rlgym_bridge.compare.findings.phrases import plural
 from rlgym_bridge.compare.findings.significance import LEVEL
 from rlgym_bridge.compare.findings.stuck_controls import find_stuck
 from rlgym_bridge.compare.findings.verdict import GapVerdict

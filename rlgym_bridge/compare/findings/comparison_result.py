@@ -39,6 +39,8 @@ class Fit:
         rules: The game's rules that it was simulated with, and what it shows of each.
         driven: Whether it has inputs that drive cars.
         heights: Bodies whose heights are off by a constant, which was taken out.
+        written_rules: The rules that the recording says it was played by, as those of the match server do; ""
+            where it says none, or some that are unknown here.
     """
 
     source: str
@@ -51,6 +53,7 @@ class Fit:
     rules: RulesFit = field(default_factory=RulesFit)
     driven: bool = True
     heights: list[HeightOffset] = field(default_factory=list)
+    written_rules: str = ""
 
     @property
     def late(self) -> ActionDelay | None:

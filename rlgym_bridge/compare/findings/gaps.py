@@ -10,7 +10,8 @@ import numpy as np
 from rlgym_bridge.compare.findings.drift import measure_alone
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.sentences import listed, plural, short, told_changes
+from rlgym_bridge.compare.findings.phrases import listed, plural, short
+from rlgym_bridge.compare.findings.sentences import told_changes
 from rlgym_bridge.compare.findings.tolerances import CLOCK_SCALE, LEAST_WINDOWS
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.action_delay import ActionDelay

@@ -11,7 +11,7 @@ import numpy as np
 
 from rlgym_bridge.compare.findings.block_bootstrap import LEAST_BLOCKS, median_interval
 from rlgym_bridge.compare.findings.gaps import Gap
-from rlgym_bridge.compare.findings.sentences import plural
+from rlgym_bridge.compare.findings.phrases import plural
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena

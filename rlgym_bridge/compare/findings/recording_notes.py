@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.sentences import listed
+from rlgym_bridge.compare.findings.phrases import listed
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL, knows_spin
 from rlgym_bridge.game import CONTROL_NAMES
@@ -22,7 +22,7 @@ def note_recording(scene: TimedRecording) -> list[str]:
     """
     recording = scene.recording
     notes = [f"{recording.source}: {note}" for note in recording.notes]
-    if recording.rules and not _are_known(recording.rules):
+    if recording.rules and not knows_rules(recording.rules):
         notes.append(
             f"{recording.source} says that it was played by rules that are unknown here "
             f"({recording.rules[:60]!r}): it was tested which ones it shows"
@@ -52,7 +52,8 @@ def note_recording(scene: TimedRecording) -> list[str]:
     return notes
 
 
-def _are_known(rules: str) -> bool:
+def knows_rules(rules: str) -> bool:
+    """Tell whether rules that a recording names are known here."""
     try:
         parse_rules(rules)
     except ValueError:

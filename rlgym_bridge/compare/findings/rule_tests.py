@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.sentences import name_rules
+from rlgym_bridge.compare.findings.phrases import name_rules
 from rlgym_bridge.compare.findings.significance import LEVEL, flip_test
 from rlgym_bridge.sim.game_rules import ROCKETSIM, RULES, describe_rules
 

@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from rlgym_bridge.compare.findings.caveats import tell_open_rows, tell_recorder, tell_tail
+from rlgym_bridge.compare.findings.phrases import LEAST, SECOND, in_time, listed, name_rules, plural, short
 from rlgym_bridge.compare.fit.input_lag import SURE
-from rlgym_bridge.sim.game_rules import describe_rules
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
@@ -13,20 +14,13 @@ if TYPE_CHECKING:
     from rlgym_bridge.compare.findings.verdict import Situation
     from rlgym_bridge.compare.fit.input_lag import LagFit
 
-_SECOND: Final = 120  # ticks
 _IN_TIME: Final = {
     "clock": "its clock", "input lag": "late inputs", "tick offset": "states older than their frames"
 }  # fmt: skip
 """Gaps of timing in words."""
 
 _HEIGHT: Final = "offset in height"  # as `GapVerdict.OFFSET`
-_LEAST: Final = 0.01  # uu: what is less is not printed with its digits
 _CLOCK_STEP: Final = 0.001  # %: what is printed of a clock that is right
-
-
-def plural(count: float, unit: str) -> str:
-    """Return a whole number with its unit: `1 tick`, `2 ticks`."""
-    return f"{count:,.0f} {unit}{'' if round(count) == 1 else 's'}"
 
 
 def explain_difference(found: "Comparison") -> str:
@@ -37,11 +31,15 @@ def explain_difference(found: "Comparison") -> str:
 def begin_with(found: "Comparison") -> list[str]:
     """Return the sentences that a comparison begins with.
 
-    What differs; which game was recorded; how far RocketSim is off; what is too short to be judged.
+    What differs and what that leaves open; what was recorded; how far RocketSim is off, at most times and at
+    others; what is too short to be judged.
     """
     if found.tells_nothing and not found.gaps:
         return ["Too little was recorded to say whether recording and RocketSim differ."]
-    tellers = (_tell_difference, _tell_game, _tell_errors, _tell_unjudged, _tell_untold)
+    tellers = (
+        _tell_difference, tell_open_rows, tell_recorder, _tell_cut, _tell_errors, tell_tail, _tell_unjudged,
+        _tell_untold,
+    )  # fmt: skip
     return [sentence for sentence in (tell(found) for tell in tellers) if sentence]
 
 
@@ -105,11 +103,11 @@ def _name(gap: "Gap") -> str:
     return f"{gap.name}, {wrong[gap.unit]}" if gap.unit in wrong else gap.name
 
 
-def _tell_game(found: "Comparison") -> str:
-    """Return whether velocities are cut, which tells the game's age; nothing where it is not known."""
+def _tell_cut(found: "Comparison") -> str:
+    """Return whether velocities are cut, which the game does since 2018; nothing where it is not known."""
     cut = {fit.rules.of("velocity_cut").value for fit in found.fits if fit.rules.tests}
     if len(cut) == 1 and "shown" in cut:
-        return "This is Rocket League of September 2018 or later: it cuts velocities every tick."
+        return "Velocities are cut every tick, as in recordings of Rocket League since September 2018."
     if len(cut) == 1 and "absent" in cut:
         return "Velocities are not cut every tick, as in RocketSim and in Rocket League recorded in 2018."
     return ""
@@ -122,7 +120,7 @@ def _tell_errors(found: "Comparison") -> str:
         rows = {row.horizon_ticks: row for row in found.situations if row.name == name}
         row = row_to_tell(rows) if rows else None
         if row is not None and row.verdict.value not in ("too few windows", "missing input"):
-            error = "less than 0.01" if row.p50 < _LEAST else short(row.p50)
+            error = "less than 0.01" if row.p50 < LEAST else short(row.p50)
             errors.setdefault((error, row.horizon_ticks), []).append(body)
     rules = {fit.rules.rules for fit in found.fits}
     if not errors or not rules:
@@ -133,15 +131,6 @@ def _tell_errors(found: "Comparison") -> str:
     ]
     level = "With the heights corrected, " if any(fit.heights for fit in found.fits) else ""
     return f"{level}{who} is {listed(told)} (medians)."
-
-
-def name_rules(rules: frozenset[str]) -> str:
-    """Return RocketSim with these rules of the game, in words."""
-    name = describe_rules(rules)
-    if name == "default":
-        return f"RocketSim with the default rules of matches ({', '.join(rules)})"
-    words = {"rocketsim": "RocketSim alone", "game": "RocketSim with all rules of the game"}
-    return words.get(name, f"RocketSim with the rules {name.replace(',', ', ')}")
 
 
 def _tell_unjudged(found: "Comparison") -> str:
@@ -173,23 +162,8 @@ def row_to_tell(rows: Mapping[int, "Situation"]) -> "Situation":
     Args:
         rows: The rows of one situation, by their horizons in ticks.
     """
-    judged = [at for at, row in rows.items() if at <= _SECOND and row.verdict.value != "too few windows"]
-    return rows[max(judged)] if judged else rows.get(_SECOND, rows[max(rows)])
-
-
-def short(error: float) -> str:
-    """Return an error in uu with two decimals, fewer where it is large; what is less than 0.01 as such."""
-    return "<0.01" if error < _LEAST else f"{error:.2f}" if error < 10 else f"{error:.0f}"
-
-
-def in_time(ticks: int) -> str:
-    """Return a horizon in ticks as a time: `a second`, `60 ticks (0.5 s)`."""
-    return "a second" if ticks == _SECOND else f"{plural(ticks, 'tick')} ({ticks / _SECOND:.2g} s)"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence: `pitch, yaw and roll`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    judged = [at for at, row in rows.items() if at <= SECOND and row.verdict.value != "too few windows"]
+    return rows[max(judged)] if judged else rows.get(SECOND, rows[max(rows)])
 
 
 def told_unexplained(row: "Situation") -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.compare.findings.tolerances import tolerance
+from rlgym_bridge.compare.findings.verdict import Situation
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL
 from rlgym_bridge.compare.simulate.window_errors import Errors
@@ -41,12 +41,21 @@ class WorstWindow:
     tolerances: float
 
 
-def worst_windows(found: Errors, scenes: Sequence[TimedRecording]) -> list[WorstWindow]:
-    """Return the windows that are most tolerances off after a second, the worst first."""
+def worst_windows(
+    found: Errors, scenes: Sequence[TimedRecording], situations: Sequence[Situation]
+) -> list[WorstWindow]:
+    """Return the windows that are most tolerances off after a second, the worst first.
+
+    Args:
+        found: The errors of all windows.
+        scenes: The recordings that they are of.
+        situations: Their rows, which have the tolerances.
+    """
+    tolerances = {row.name: row.tolerance for row in situations if row.horizon_ticks == _HORIZON}
     column = HORIZONS.index(_HORIZON)
     names, errors = found.names[:, column], found.position[:, column]
     measured = np.flatnonzero(names != "")
-    allowed = np.array([tolerance(str(names[one]), _HORIZON) for one in measured])
+    allowed = np.array([tolerances[str(names[one])] for one in measured])
     shares = errors[measured] / allowed if len(measured) else np.empty(0)
     rows = []
     for place in np.argsort(-shares)[:_SHOWN].tolist():
