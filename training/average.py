@@ -19,6 +19,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import MANIFEST_FILE, all_checkpoints, read_files, write_files
 from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
+from rlgym_bridge.user_input.arguments import count_of
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
@@ -106,8 +107,9 @@ def run(options: argparse.Namespace) -> int:
         folders = every[max(0, len(every) - max(0, options.newest)) :]
         if len(folders) < 2:
             raise ValueError(
-                f"{options.folders[0]} has {len(every)} checkpoints, and --newest is {options.newest}, "
-                "expected two or more of both"
+                f"{options.folders[0]} has {count_of(len(every), 'checkpoint')}, and --newest is "
+                f"{options.newest}, expected two or more of both: a run saves a checkpoint every "
+                "checkpoint_every agent steps, and at Ctrl-C"
             )
     average(folders, options.out, options.selection)
     names = [folder.name for folder in folders]

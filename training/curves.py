@@ -99,8 +99,9 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
-    parser.description = "Plot how training runs learned (touches, goals, rating over agent steps) and "
-    "print their last values."
+    parser.description = (
+        "Plot how training runs learned: touches, goals and rating over agent steps. Print their last values."
+    )
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="folder of a training run")
     parser.add_argument(
         "--out",

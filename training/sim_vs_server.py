@@ -147,7 +147,8 @@ def run(options: argparse.Namespace) -> int:
     say(f"A {a}, B {b}: {options.matches} matches of {options.seconds:g} s in each world")
     say(f"{'for each minute of play':24}training   server   ratio   95 %")
     for name, here, there, ratio, low, high in zip(names, *columns, strict=True):
-        share = f"{ratio:7.2f}   {low:.2f} to {high:.2f}" if np.isfinite(ratio) else "      -"
+        known = np.isfinite((ratio, low, high)).all()
+        share = f"{ratio:7.2f}   {low:.2f} to {high:.2f}" if known else "      -"
         say(f"{name:24}{here:8.2f} {there:8.2f} {share}")
     say(f"win rate of A {training.win_rate:.1%} in training, {server.win_rate:.1%} over the server")
     keys = ("training", "server", "ratio", "low", "high")

@@ -160,7 +160,10 @@ def _make_learner(
     if resume and newest is None:
         raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
     if newest is not None and not resume:
-        raise SettingsError(f"{newest} is of an earlier run: --resume goes on, --out names another folder")
+        raise SettingsError(
+            f"{newest} is of an earlier run: --resume, with the same files of settings, goes on; --out names "
+            "another folder"
+        )
     if newest is None and Path(settings.out, MANIFEST_FILE).exists():
         raise SettingsError(
             f"out is {settings.out}, a policy folder, expected a folder for the run alone: commands that are "
