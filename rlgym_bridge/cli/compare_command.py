@@ -156,14 +156,12 @@ def _read(files: Sequence[Path], read: Callable[[Path], T]) -> tuple[list[T], li
 def _name(error: Exception, refused: Sequence[RefusedFile]) -> None:
     """Name what else was refused behind an error's message."""
     for one in refused:
-        error.add_note(f"{one.source}: {one.reason}")
+        error.add_note(one.describe())
 
 
 def _print_refused(console: Console, refused: Sequence[RefusedFile]) -> None:
     for one in refused:
-        console.print(
-            f"[bold red]not compared[/]: {escape(one.source)}: {escape(one.reason)}", soft_wrap=True
-        )
+        console.print(f"[bold red]not compared[/]: {escape(one.describe())}", soft_wrap=True)
 
 
 def _against(options: argparse.Namespace, console: Console) -> int:

@@ -106,17 +106,24 @@ def _agent(recording: MatchRecording, track: AgentTrack) -> dict[str, Any]:
     }
 
 
+def _count_stretches(found: dict[str, Any]) -> str:
+    """Return in how many stretches the time lies, and how long the longest is."""
+    if found["stretches"] == 1:
+        return "one stretch"
+    return f"{found['stretches']:,} stretches, the longest {found['longest_seconds']:,.1f} s"
+
+
 def _print(console: Console, recording: Recording, found: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("")
     table.add_column("", overflow="fold")
     blue, orange = found["team_sizes"]
+    rows = "one row" if found["rows"] == 1 else f"{found['rows']:,} rows"
     ball = " and the ball" if found["rows_with_ball"] else ""
-    table.add_row("holds", f"{blue} blue and {orange} orange cars{ball}, {found['rows']:,} rows")
+    table.add_row("holds", f"{blue} blue and {orange} orange cars{ball}, {rows}")
     table.add_row(
         "time",
-        f"{found['seconds']:,.1f} s in {found['stretches']:,} stretches, the longest "
-        f"{found['longest_seconds']:,.1f} s; clock: {found['clock']}",
+        f"{found['seconds']:,.1f} s in {_count_stretches(found)}; clock: {found['clock']}",
     )
     if recording.inputs is Inputs.NONE:
         table.add_row("inputs", "none")

@@ -67,7 +67,7 @@ def test_verdict_and_first_sentence_name_the_offset() -> None:
     found = compared()
     gaps = [gap for gap in found.gaps if gap.kind is GapVerdict.OFFSET]
     assert [gap.name for gap in gaps] == ["offset in height of car 0"]
-    assert gaps[0].size == pytest.approx(10.0, abs=0.02) and "`add = -10.00`" in gaps[0].text
+    assert gaps[0].size == pytest.approx(10.0, abs=0.02) and "lower `add` at its height" in gaps[0].text
     assert not found.agrees and found.as_json()["fits"][0]["heights"][0]["car"] == 0
     assert begin_with(found)[0] == (
         "Recording and RocketSim differ by an offset in height (car 0 is 10.0 uu too high in the recording)."

@@ -71,6 +71,12 @@ def test_the_others_are_compared_and_the_refused_are_named(
     assert shown.count("not compared: ") == 3 and "<h2>Not compared</h2>" in page and "odd.csv" in page
 
 
+def test_a_refused_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compared(tmp_path, {"good.csv": flight(), "text.csv": flight().replace("0.0,", "zero,", 1)})
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("not compared"))
+    assert line.count("text.csv") == 1 and "'zero', expected a number" in line
+
+
 def test_nothing_is_refused_where_all_is_well(tmp_path: Path) -> None:
     status, found = compared(tmp_path, {"a.csv": flight(), "b.csv": flight(1)}, "-q")
     assert (status, found["refused"]) == (0, []) and len(found["fits"]) == 2

@@ -78,6 +78,10 @@ class RefusedFile:
     source: str
     reason: str
 
+    def describe(self) -> str:
+        """Return the reason, with the name before it where it does not begin with that."""
+        return self.reason if self.reason.startswith(self.source) else f"{self.source}: {self.reason}"
+
 
 @dataclass
 class Comparison:

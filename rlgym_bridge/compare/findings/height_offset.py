@@ -120,7 +120,7 @@ def height_gaps(source: str, offsets: Sequence[HeightOffset]) -> list[Gap]:
     """
     gaps = []
     for offset in offsets:
-        way = "high" if offset.size > 0 else "low"
+        way, change = ("high", "lower") if offset.size > 0 else ("low", "raise")
         hitbox = "; or its hitbox is another than the map says" if offset.may_be_hitbox else ""
         shown = (
             f"({offset.low:+.2f} to {offset.high:+.2f}), which explains {100 * offset.share:.0f} % of what "
@@ -131,8 +131,8 @@ def height_gaps(source: str, offsets: Sequence[HeightOffset]) -> list[Gap]:
             GapVerdict.OFFSET, f"offset in height of {offset.body}", offset.size, offset.low, offset.high,
             "uu",
             f"{offset.body} in {source} is {abs(offset.size):.2f} uu too {way} above the floor {shown}. It "
-            f"was taken out before all else was measured; `add = {-offset.size:.2f}` at its height's column "
-            "in the map does so for good",
+            f"was taken out before all else was measured. To do so for good, {change} `add` at its height's "
+            f"column in the map by {abs(offset.size):.2f}; it is 0 where none is written",
         ))  # fmt: skip
     return gaps
 

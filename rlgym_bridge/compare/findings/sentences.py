@@ -204,7 +204,7 @@ def told_fit(fit: "Fit") -> str:
             f"resampled sets of {plural(fit.lag.windows, 'window')}){more}"
         )
     elif fit.driven and fit.delay is None:
-        few = f"only {plural(fit.lag.windows, 'window')} could" if fit.lag.windows else "no window does"
+        few = f"only {plural(fit.lag.windows, 'window')} could" if fit.lag.windows else "no window could"
         parts.append(f"how late inputs act is not known, as {few} tell; no delay is assumed")
     if fit.applied and fit.delay is not None:
         delay = fit.delay

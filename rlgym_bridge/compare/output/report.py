@@ -115,7 +115,7 @@ def _refused(refused: Sequence[RefusedFile]) -> list[str]:
     """Return a section that names what could not be compared; none where everything could."""
     if not refused:
         return []
-    return ["<h2>Not compared</h2>", _list(f"{one.source}: {one.reason}" for one in refused)]
+    return ["<h2>Not compared</h2>", _list(one.describe() for one in refused)]
 
 
 def _gaps(found: Comparison) -> list[str]:
