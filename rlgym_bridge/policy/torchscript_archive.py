@@ -110,6 +110,8 @@ def is_script_archive(file: Path) -> bool:
             others = {one.compress_type for one in entries} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
     except zipfile.BadZipFile:  # older versions of torch write pickles alone
         return False
+    except NotImplementedError as error:  # of a newer kind of zip
+        raise ValueError(f"{file} cannot be read: {error}; expected an archive as torch writes it") from error
     if others:  # Python unpacks these whole, whatever size they say
         raise ValueError(
             f"{file} has entries packed by the methods {sorted(others)} of zip, expected 0 or 8, as torch "

@@ -52,7 +52,7 @@ def by_chance(name: str, seconds: float, seed: int, folder: Path) -> int:
 
     @settings(
         max_examples=_BATCH, database=None, deadline=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
     )  # fmt: skip
     @given(mutants(seeds))
     def look(data: bytes) -> None:

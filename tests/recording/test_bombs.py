@@ -121,6 +121,17 @@ def test_a_checkpoint_packed_as_torch_never_does_is_refused(method: int, tmp_pat
         read_checkpoint(file)
 
 
+def test_a_checkpoint_in_a_newer_kind_of_zip_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "newer.pt"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a/constants.pkl", b"")
+    data = bytearray(file.read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 101  # the version that reading it needs
+    file.write_bytes(data)
+    with pytest.raises(ValueError, match=r"newer.pt cannot be read: zip file version 10.1; expected an"):
+        read_checkpoint(file)
+
+
 def test_a_table_of_too_many_or_too_long_lines_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
