@@ -28,7 +28,7 @@ MAGIC: Final = b"\x89MCAP0\r\n"
 MOST_FILE_BYTES: Final = 1 << 33
 """Longest recording that is read: twice what a recorder keeps in its parts."""
 
-_MOST_UNPACKED: Final = 50  # times the file's size, on average; a recorded 1v1 of 60 s has 4.7
+_MOST_UNPACKED: Final = 100  # times the file's size; a recorded 1v1 has 4.7, one of cars that stand still 11
 _SLACK: Final = 1 << 27  # bytes unpacked that any file may have
 _MESSAGE_BYTES: Final = 200  # of memory that a message takes beside its content
 _MOST_RECORD_BYTES: Final = 1 << 26
