@@ -37,6 +37,7 @@ _SPEED: Final = 0.1  # s: what of an upward speed counts beside a height; no off
 _SLIGHT: Final = 0.25  # uu: a median error below it is no offset, and nothing is fitted
 _RELEVANT: Final = 0.5  # uu: RocketSim's cars on the ground are within 0.1 of the captures' heights
 _VAGUE: Final = 0.1  # of an offset, or 1 uu: an interval that is longer tells none
+_BIAS: Final = 0.05  # uu, added to intervals: RocketSim's bodies at rest are within 0.03 of eight captures'
 _DIGITS: Final = 2  # decimals of an offset: the game rounds positions to 0.01 uu
 _ALIKE: Final = 0.3  # uu between offsets that are the same
 _LEAST: Final = 1  # blocks of time in which a body shows its height; all alike need `LEAST_BLOCKS`
@@ -220,6 +221,7 @@ def _fit(scene: TimedRecording, body: int, guesses: Sequence[float]) -> HeightOf
     low, high = median_interval(sizes, own)
     if share < _SHARE or min(abs(low), abs(high)) < _RELEVANT or high - low > max(_VAGUE * abs(size), 1.0):
         return none
+    low, high = low - _BIAS, high + _BIAS
     return HeightOffset(
         body, round(size, _DIGITS), low, high, float(share), int(tells.sum()), int(own.max()) + 1
     )
