@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rlgym_bridge.compare.findings.block_bootstrap import LEAST_BLOCKS
 from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
+from rlgym_bridge.compare.findings.phrases import listed
 from rlgym_bridge.compare.findings.sentences import begin_with, told_fit, told_unexplained
 from rlgym_bridge.compare.findings.two_sets import LEVEL, Against
 from rlgym_bridge.compare.findings.verdict import GapVerdict, Situation
@@ -49,6 +50,7 @@ def report(found: Comparison) -> str:
     sections = [
         f"<h1>{escape(first)}</h1>",
         f"<p>{escape(' '.join(others))}</p>" if others else "",
+        f"<p>Recorded: {escape(listed([fit.source for fit in found.fits]))}</p>",
         *_refused(found.refused),
         *_gaps(found),
         "<h2>Errors after 1 to 240 ticks</h2>",
@@ -79,7 +81,7 @@ def report(found: Comparison) -> str:
         *(("<h2>Notes</h2>", _list(found.notes)) if found.notes else ()),
         f'<script type="application/json" id="comparison">{_json(found.as_json())}</script>',
     ]  # fmt: skip
-    return _page("Simulator against recording", sections)
+    return _page(f"{found.fits[0].source} against RocketSim", sections)
 
 
 def report_against(found: Against) -> str:
@@ -106,7 +108,7 @@ def report_against(found: Against) -> str:
 def _page(title: str, sections: Sequence[str]) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body>{''.join(sections)}</body></html>\n"
     )
 
