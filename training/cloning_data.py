@@ -82,7 +82,7 @@ def read_cloning_data(
                 own.set_observations(new_data=list(scaled(car.obs, manifest.obs_normalisation)))
             known = np.ones_like(car.told) if commanded else car.told
             aside.append(choose_held_out(car.frames[:-1], held_out))
-            pieces += [own[stretch] for stretch in _stretches(known & ~aside[-1])]
+            pieces += [own[segment] for segment in _segments(known & ~aside[-1])]
     if not any(mask.any() for mask in aside):
         raise ValueError(
             f"held_out is {held_out}, which holds nothing out of recordings as short as these; expected "
@@ -112,7 +112,7 @@ def choose_held_out(frames: np.ndarray, share: float) -> np.ndarray:
     return aside
 
 
-def _stretches(flags: np.ndarray) -> Iterator[slice]:
+def _segments(flags: np.ndarray) -> Iterator[slice]:
     """Yield where flags `(n,)` are set without a gap."""
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
     yield from (slice(begin, end) for begin, end in pairwise(edges) if flags[begin])

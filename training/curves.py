@@ -1,7 +1,7 @@
 """Plot the learning curves of training runs: `python -m training.curves RUN [RUN...]`.
 
 Read from each run's progress.csv. Touches and goals are those of all cars, snapshots included, as means over
-stretches of equally many steps.
+segments of equally many steps.
 """
 
 import argparse
@@ -36,8 +36,8 @@ class Curve:
 
     Attributes:
         name: Of its folder.
-        steps: `(n,)` agent steps at the end of each stretch.
-        columns: Means over each stretch, `(n,)`, by the names of progress.csv.
+        steps: `(n,)` agent steps at the end of each segment.
+        columns: Means over each segment, `(n,)`, by the names of progress.csv.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Curve:
     columns: dict[str, np.ndarray]
 
     def steps_to(self, touches: float) -> float:
-        """Return the steps after which it touched so often for a whole stretch; infinite if never."""
+        """Return the steps after which it touched so often for a whole segment; infinite if never."""
         reached = np.flatnonzero(self.columns[_TOUCHES] >= touches)
         return float(self.steps[reached[0]]) if len(reached) else float("inf")
 
@@ -55,7 +55,7 @@ def read_curve(run: Path, points: int = 100) -> Curve:
 
     Args:
         run: Its folder.
-        points: Stretches that it is cut into.
+        points: Segments that it is cut into.
 
     Raises:
         ValueError: progress.csv is missing, has no lines, or one that is damaged.
@@ -65,11 +65,11 @@ def read_curve(run: Path, points: int = 100) -> Curve:
     if not (np.isfinite(steps).all() and (np.diff(steps) > 0).all()):
         raise ValueError(f"{run / 'progress.csv'}: steps do not rise from line to line")
     ends = np.linspace(0, steps[-1], points + 1)[1:]
-    stretch = np.searchsorted(ends, steps)
-    columns, used = {}, np.unique(stretch)
+    segment = np.searchsorted(ends, steps)
+    columns, used = {}, np.unique(segment)
     for name in _SHOWN:
         values = np.array(table[name])
-        columns[name] = np.array([_mean(values[stretch == one]) for one in used])
+        columns[name] = np.array([_mean(values[segment == one]) for one in used])
     return Curve(run.name, ends[used], columns)
 
 

@@ -1,6 +1,6 @@
 """Play whole matches between two policies, many at once, in RocketSim without a server.
 
-A match is a stretch of game time; a goal is followed by the next kickoff at once. Policies see and act
+A match is a segment of game time; a goal is followed by the next kickoff at once. Policies see and act
 as in training: their own observations and parsers, a decision every `tick_skip` ticks.
 """
 

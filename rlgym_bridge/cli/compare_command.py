@@ -60,7 +60,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
         "Measure how far RocketSim and recorded matches differ. RocketSim is put into the recorded state at "
-        "many moments and driven with the recorded inputs. Clock scale, input lag and tick offset are fitted "
+        "many moments and driven with the recorded inputs. Clock, input latency and tick offset are fitted "
         "first. With --against, test instead whether two sets of matches were played alike."
     )
     parser.add_argument(

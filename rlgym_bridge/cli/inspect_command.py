@@ -58,9 +58,7 @@ def run(options: argparse.Namespace) -> int:
 def summary(recording: Recording) -> dict[str, Any]:
     """Return what a recording holds, as JSON values."""
     state, layout = recording.state, recording.state.layout
-    lengths = [
-        recording.seconds[one.stop - 1] - recording.seconds[one.start] for one in recording.stretches()
-    ]
+    lengths = [recording.seconds[one.stop - 1] - recording.seconds[one.start] for one in recording.segments()]
     found: dict[str, Any] = {
         "source": recording.source,
         "clock": recording.clock.value,
@@ -73,7 +71,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         "rows": state.matches,
         "rows_with_ball": int(recording.ball_shown.sum()),
         "rows_with_car": recording.car_shown.sum(0).tolist(),
-        "stretches": len(lengths),
+        "segments": len(lengths),
         "seconds": round(float(sum(lengths)), 3),
         "longest_seconds": round(float(max(lengths, default=0.0)), 3),
         "notes": recording.notes,
@@ -106,11 +104,11 @@ def _agent(recording: MatchRecording, track: AgentTrack) -> dict[str, Any]:
     }
 
 
-def _count_stretches(found: dict[str, Any]) -> str:
-    """Return in how many stretches the time lies, and how long the longest is."""
-    if found["stretches"] == 1:
-        return "one stretch"
-    return f"{found['stretches']:,} stretches, the longest {found['longest_seconds']:,.1f} s"
+def _count_segments(found: dict[str, Any]) -> str:
+    """Return in how many segments the time lies, and how long the longest is."""
+    if found["segments"] == 1:
+        return "one segment"
+    return f"{found['segments']:,} segments, the longest {found['longest_seconds']:,.1f} s"
 
 
 def _print(console: Console, recording: Recording, found: dict[str, Any]) -> None:
@@ -123,7 +121,7 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
     table.add_row("holds", f"{blue} blue and {orange} orange cars{ball}, {rows}")
     table.add_row(
         "time",
-        f"{found['seconds']:,.1f} s in {_count_stretches(found)}; clock: {found['clock']}",
+        f"{found['seconds']:,.1f} s in {_count_segments(found)}; clock: {found['clock']}",
     )
     if recording.inputs is Inputs.NONE:
         table.add_row("inputs", "none")

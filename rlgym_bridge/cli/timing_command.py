@@ -86,7 +86,7 @@ def _play(
 
 
 def _exchanges(seats: AgentConnections, seconds: float) -> list[list[Exchange]]:
-    """Answer packets until a car has been in play for so long; return stretches of play."""
+    """Answer packets until a car has been in play for so long; return segments of play."""
     session: list[list[Exchange]] = [[]]
     number, played, before = 0, 0, 0
     seen = time.perf_counter()  # our cars, last

@@ -195,7 +195,7 @@ def _prepare(
     prepared: list[_Prepared] = []
     refused = []
     for number, recording in enumerate(recordings):
-        progress(f"fitting the time, the input lag and the rules of {recording.source}")
+        progress(f"fitting the time, the input latency and the rules of {recording.source}")
         try:
             if any(np.array_equal(recording.state.buffer, one.state.buffer) for one in recordings[:number]):
                 raise ValueError(

@@ -14,7 +14,7 @@ from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.applied_actions import ActionFinder, applied_actions
-from rlgym_bridge.recording.episodes import by_episode, stretches_of_play
+from rlgym_bridge.recording.episodes import by_episode, segments_of_play
 from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.channels import Decision
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
@@ -94,7 +94,7 @@ def played(
     for note in recording.notes:
         _LOG.warning("%s: %s", recording.source, note)
     tracks = _tracks(recording, bots)
-    starts, stops = stretches_of_play(recording)
+    starts, stops = segments_of_play(recording)
     cars: dict[int, list[Played]] = {}
     for track, manifest in tracks:
         make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
@@ -108,7 +108,7 @@ def played(
 
 
 def _together(cars: Sequence[Played]) -> list[list[Played]]:
-    """Return the episodes of a stretch of play: cars whose times overlap, each car once."""
+    """Return the episodes of a segment of play: cars whose times overlap, each car once."""
     episodes: list[list[Played]] = []
     for car in sorted(cars, key=lambda car: int(car.frames[0])):
         for episode in reversed(episodes):

@@ -15,7 +15,7 @@ _GAP_DECISIONS: Final = 4  # in a row that lost packets may make a bot miss, and
 _GAP_LEAST: Final = 12  # ticks that they may
 
 
-def stretches_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
+def segments_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray]:
     """Return the ticks at which play begins and ends: `(n,)` int64 each.
 
     Raises:
@@ -38,19 +38,19 @@ def stretches_of_play(recording: MatchRecording) -> tuple[np.ndarray, np.ndarray
 def by_episode(
     decisions: Sequence[Decision], starts: np.ndarray, stops: np.ndarray, tick_skip: int
 ) -> dict[tuple[int, int], list[Decision]]:
-    """Return the decisions of each stretch of play, divided where decisions are missing.
+    """Return the decisions of each segment of play, divided where decisions are missing.
 
-    The last decision of a stretch may come one tick after it. A new part begins with an override, when a bot
+    The last decision of a segment may come one tick after it. A new part begins with an override, when a bot
     joins again or changes cars, and where many packets were lost.
 
     Args:
         decisions: Decisions of one bot, in order.
-        starts: First ticks of the stretches of play, `(stretches,)`, see `stretches_of_play`.
-        stops: Last ticks of the stretches, `(stretches,)`.
+        starts: First ticks of the segments of play, `(segments,)`, see `segments_of_play`.
+        stops: Last ticks of the segments, `(segments,)`.
         tick_skip: Ticks that a decision lasts.
 
     Returns:
-        Decisions by the number of the stretch and the number of the part.
+        Decisions by the number of the segment and the number of the part.
     """
     found: dict[tuple[int, int], list[Decision]] = {}
     number, part = -1, 0

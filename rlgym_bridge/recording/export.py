@@ -14,7 +14,7 @@ from rlgym_bridge.user_input.extras import explain_install
 def columns_of(recording: Recording) -> dict[str, np.ndarray]:
     """Return the columns of the table by name, each `(rows,)`, in the units of `MatchState`.
 
-    `tick`, `seconds`, `stretch`, `ball_shown`, then every field of the state: `ball_position_0` and so on,
+    `tick`, `seconds`, `segment`, `ball_shown`, then every field of the state: `ball_position_0` and so on,
     cars as `blue-0_position_0`, a matrix row by row, controls by their names (`blue-0_controls_throttle`),
     and for each car `shown`.
     """
@@ -22,7 +22,7 @@ def columns_of(recording: Recording) -> dict[str, np.ndarray]:
     found = {
         "tick": recording.tick,
         "seconds": recording.seconds,
-        "stretch": recording.stretch,
+        "segment": recording.segment,
         "ball_shown": recording.ball_shown,
     }
     for field in MATCH_FIELDS:

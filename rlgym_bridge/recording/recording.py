@@ -41,8 +41,8 @@ class Inputs(enum.Enum):
 class Recording:
     """Ticks of a match, or of a part of one.
 
-    A row is a moment; rows with the same number in `stretch` follow each other without a break: no kickoff,
-    no car put elsewhere, no hole that cannot be bridged. Within a stretch `tick` and `seconds` rise. Rows may
+    A row is a moment; rows with the same number in `segment` follow each other without a break: no kickoff,
+    no car put elsewhere, no hole that cannot be bridged. Within a segment `tick` and `seconds` rise. Rows may
     lie further apart than a tick, and a row may hold controls alone (`ball_shown` and `car_shown` False).
 
     Attributes:
@@ -51,7 +51,7 @@ class Recording:
             `hitbox` an Octane's; `car_known` and `ball_known` say what packets told.
         tick: `(rows,)` int64, in game ticks, 120 a second; see `clock`.
         seconds: `(rows,)` float64, on the source's own clock.
-        stretch: `(rows,)` int32, rising.
+        segment: `(rows,)` int32, rising.
         ball_shown: `(rows,)` bool, whether the row has a ball of its own moment.
         car_shown: `(rows, cars)` bool, likewise for each car.
         clock: What `tick` and `seconds` are worth.
@@ -73,7 +73,7 @@ class Recording:
     state: MatchState
     tick: np.ndarray
     seconds: np.ndarray
-    stretch: np.ndarray
+    segment: np.ndarray
     ball_shown: np.ndarray
     car_shown: np.ndarray
     clock: TimeBase = TimeBase.TICKS
@@ -90,7 +90,7 @@ class Recording:
         """Make sure that the parts fit each other.
 
         Raises:
-            ValueError: An array has the wrong shape; times or stretches fall.
+            ValueError: An array has the wrong shape; times or segments fall.
         """
         rows, cars = self.state.matches, self.state.layout.cars
         if not self.inputs_recorded.size:
@@ -98,24 +98,24 @@ class Recording:
         if not self.car_present.size:
             self.car_present = np.ones((rows, cars), bool)
         for name, shape in (
-            ("tick", (rows,)), ("seconds", (rows,)), ("stretch", (rows,)), ("ball_shown", (rows,)),
+            ("tick", (rows,)), ("seconds", (rows,)), ("segment", (rows,)), ("ball_shown", (rows,)),
             ("car_shown", (rows, cars)), ("inputs_recorded", (cars, 8)),
             ("car_present", (rows, cars)),
         ):  # fmt: skip
             found = getattr(self, name).shape
             if found != shape:
                 raise ValueError(f"{name} of {self.source} has shape {found}, expected {shape}")
-        steps = np.diff(self.stretch)
+        steps = np.diff(self.segment)
         if (steps < 0).any():
-            raise ValueError(f"stretch of {self.source} falls, expected it to rise")
+            raise ValueError(f"segment of {self.source} falls, expected it to rise")
         together = steps == 0
         if (np.diff(self.tick)[together] <= 0).any() or (np.diff(self.seconds)[together] <= 0).any():
-            raise ValueError(f"times of {self.source} do not rise within a stretch, expected that they do")
+            raise ValueError(f"times of {self.source} do not rise within a segment, expected that they do")
 
-    def stretches(self) -> Iterator[slice]:
-        """Yield the rows of each stretch."""
-        if not len(self.stretch):
+    def segments(self) -> Iterator[slice]:
+        """Yield the rows of each segment."""
+        if not len(self.segment):
             return
-        bounds = [0, *(np.flatnonzero(np.diff(self.stretch)) + 1), len(self.stretch)]
+        bounds = [0, *(np.flatnonzero(np.diff(self.segment)) + 1), len(self.segment)]
         for start, stop in pairwise(bounds):
             yield slice(int(start), int(stop))

@@ -35,10 +35,10 @@ class Times:
 def rising(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
     """Return ticks and seconds of the rows, `(rows,)` int64 and float64, such that all rows rise.
 
-    Stretches whose times begin again, as those of several trials do, follow each other a tick apart.
+    Segments whose times begin again, as those of several trials do, follow each other a tick apart.
     """
     tick, seconds = recording.tick.copy(), recording.seconds.copy()
-    for start in (np.flatnonzero(np.diff(recording.stretch)) + 1).tolist():
+    for start in (np.flatnonzero(np.diff(recording.segment)) + 1).tolist():
         if tick[start] <= tick[start - 1]:
             tick[start:] += tick[start - 1] + 1 - tick[start]
         if seconds[start] <= seconds[start - 1]:
@@ -57,7 +57,7 @@ def drawn(recording: Recording, shown: np.ndarray, gone: np.ndarray | None = Non
     if not len(shown):
         return shown
     last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
-    held = (last >= 0) & (recording.stretch[last] == recording.stretch)
+    held = (last >= 0) & (recording.segment[last] == recording.segment)
     held &= recording.tick - recording.tick[last] <= _HELD_TICKS
     return np.asarray(held if gone is None else held & ~gone)
 

@@ -36,7 +36,7 @@ def test_a_frame_rate_of_60_is_named_and_is_no_loss(tmp_path: Path) -> None:
 
 
 def session(latency: int, lost: set[int], ticks: int = 1000) -> list[list[Exchange]]:
-    """A stretch of play in which every packet that is not lost is answered at once."""
+    """A segment of play in which every packet that is not lost is answered at once."""
     applied: dict[int, int] = {}
     held: int | None = None
     part = []

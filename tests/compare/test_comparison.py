@@ -68,7 +68,7 @@ def test_the_json_form_holds_what_programs_rely_on():
     plain = json.loads(json.dumps(_clean().as_json(), allow_nan=False))
     assert next(iter(plain)) == "explanation" and plain["mechanisms"] == []
     assert plain["explanation"].startswith("No gap was found. ")
-    assert plain["input_lag_ticks"] == 0
+    assert plain["input_latency_ticks"] == 0
     assert plain["clock_scale"] == pytest.approx(1, abs=1e-5)
     assert plain["tick_offset"] == 0
     keys = {"name", "horizon_ticks", "windows", "p50", "p90", "p99", "floor", "verdict"}
@@ -101,10 +101,10 @@ def test_boost_five_percent_weaker_is_found_with_its_size():
 @pytest.mark.slow
 def test_a_fast_clock_and_a_lag_are_timing_and_not_physics():
     found = _compared(timed(sent(as_table(play(seconds=SECONDS)), 2), 0.003))
-    assert _sizes(found) == pytest.approx({"clock": 1 / 1.003, "input lag": 2}, abs=1e-4)
+    assert _sizes(found) == pytest.approx({"clock": 1 / 1.003, "input latency": 2}, abs=1e-4)
     assert {gap.kind for gap in found.gaps} == {GapVerdict.TIMING}
     assert found.agrees
-    assert (found.input_lag_ticks, found.clock_scale) == (2, pytest.approx(1 / 1.003, abs=1e-4))
+    assert (found.input_latency_ticks, found.clock_scale) == (2, pytest.approx(1 / 1.003, abs=1e-4))
     assert "not a physics gap" in found.gaps[0].text
 
 

@@ -64,7 +64,7 @@ def test_a_lag_that_changes_drives_each_row_with_its_own():
     recording = _changing(3, 1, 1000)
     times = fit_timeline(recording).inputs
     lag = np.where(np.arange(len(times)) < 1000, 3.0, 1.0)
-    rows = slice(970, 1100)  # of one stretch
+    rows = slice(970, 1100)  # of one segment
     applied = as_table(play(seconds=16)).state.car_controls[rows, 0]
     # Rows just before the change act after newer ones, and those count.
     found = Drive(recording, 0, times, lag).during(1000, times[rows])
@@ -95,4 +95,4 @@ def test_a_lag_that_nothing_tells_is_null_and_not_zero():
     for lag, ticks in ((untold, None), (told, 0)):
         fit = Fit("made", ClockFit(1.0, np.inf, 0), OffsetFit(), lag, None, True, 0)
         found = Comparison([fit], [], [], [], [], []).as_json()
-        assert (found["input_lag_ticks"], found["fits"][0]["input_lag"]["ticks"]) == (ticks, ticks)
+        assert (found["input_latency_ticks"], found["fits"][0]["input_lag"]["ticks"]) == (ticks, ticks)

@@ -61,7 +61,7 @@ def test_rounded_and_sparse_states_are_not_exact(recording: str) -> None:
 def test_the_ends_of_trials_are_not_exact():
     table = as_table(play(seconds=16))
     assert noise_of(table) is not None
-    trials = replace(table, stretch=np.arange(len(table.tick)) // TRIAL)
+    trials = replace(table, segment=np.arange(len(table.tick)) // TRIAL)
     assert measure_noise([TimedRecording(trials, fit_timeline(table))]) is None
 
 

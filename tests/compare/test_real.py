@@ -35,7 +35,7 @@ def test_free_balls_differ_by_their_clock_and_by_nothing_else(tmp_path: Path) ->
 def test_inputs_of_a_flight_act_two_ticks_late(tmp_path: Path) -> None:
     file = str(real("car/aerial_120hz.txt"))
     found = compared(tmp_path, file, "--columns", str(COLUMNS / "lobot-car.toml"))
-    assert found["input_lag_ticks"] == 2
+    assert found["input_latency_ticks"] == 2
     assert at(found, "car in the air")["p50"] <= 1.3
 
 

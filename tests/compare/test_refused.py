@@ -112,7 +112,7 @@ def test_what_is_being_done_is_said(tmp_path: Path) -> None:
     compare_recordings(
         open_recording(tmp_path / "one.csv", tmp_path / "map.toml"), windows=8, progress=begun.append
     )
-    assert begun[0] == "fitting the time, the input lag and the rules of one.csv"
+    assert begun[0] == "fitting the time, the input latency and the rules of one.csv"
     assert "simulating windows" in begun and begun[-1] == "trying inputs"
 
 

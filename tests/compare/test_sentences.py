@@ -102,7 +102,7 @@ def test_an_input_that_is_missing_is_named_as_missing() -> None:
 
 
 def test_gaps_of_timing_alone_are_no_gap_of_physics() -> None:
-    gap = Gap(GapVerdict.TIMING, "input lag", 2, 2, 2, "ticks", "late")
+    gap = Gap(GapVerdict.TIMING, "input latency", 2, 2, 2, "ticks", "late")
     assert begin_with(comparison(row("car", 120, 0.0), gaps=(gap,)))[0] == (
         "No gap of physics was found; the recording's time differs: late inputs."
     )

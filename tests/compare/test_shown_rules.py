@@ -61,10 +61,10 @@ def played(rules: str, flights: int, cars: int = 0, adjust: Adjust | None = None
         reader.read_into(state, row)
     derive(state)
     state.gravity[:] = 1
-    tick, stretch = np.arange(rows), np.arange(rows, dtype=np.int32) // every
+    tick, segment = np.arange(rows), np.arange(rows, dtype=np.int32) // every
     shown = np.full((rows, state.layout.cars), cars > 0)
     return Recording(
-        "played", state, tick, tick / 120, stretch * (cars == 0), np.ones(rows, bool), shown,
+        "played", state, tick, tick / 120, segment * (cars == 0), np.ones(rows, bool), shown,
         inputs=Inputs.APPLIED if cars else Inputs.NONE,
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from tests.support.planted_gaps import as_replay, as_table, heavier, play, timed
 
 
 def _steps(times: np.ndarray, recording: Recording) -> np.ndarray:
-    return np.diff(times)[np.diff(recording.stretch) == 0]
+    return np.diff(times)[np.diff(recording.segment) == 0]
 
 
 @pytest.mark.parametrize("rate", [120, 60])
@@ -73,7 +73,7 @@ def test_ages_of_what_a_replay_shows_are_found():
     rows = np.flatnonzero(recording.ball_shown)
     truth = {tuple(place): tick for place, tick in zip(match.state.ball_position, match.tick, strict=True)}
     real = np.array([truth[tuple(place)] for place in recording.state.ball_position[rows]])
-    together = np.diff(recording.stretch[rows]) == 0
+    together = np.diff(recording.segment[rows]) == 0
     wrong = (np.diff(timeline.times[rows, -1]) != np.diff(real))[together]
     assert timeline.offset.ticks == 2
     assert wrong.mean() < 0.05  # a ball at rest tells nothing
@@ -184,7 +184,7 @@ def test_a_wrong_column_or_unit_is_told_from_a_wrong_clock(damage, said):
 def test_times_in_another_unit_or_that_fall_are_refused(scale):
     recording = timed(as_table(play(seconds=16)), 0.01)
     alone = np.arange(len(recording.tick), dtype=np.int32)  # as tables are read where times leap or fall
-    part = replace(recording, seconds=scale * recording.seconds, stretch=alone)
+    part = replace(recording, seconds=scale * recording.seconds, segment=alone)
     with pytest.raises(ValueError, match=r"rows are .* s apart in the median, .* scale = 0.001"):
         check_motion(part, fit_timeline(part))
 

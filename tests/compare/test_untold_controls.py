@@ -64,7 +64,7 @@ def test_a_lag_that_few_windows_tell_is_null_and_no_gap() -> None:
     found = few_changes()
     told = found.as_json()
     assert 0 < found.fits[0].lag.windows < 6 and found.lag_is_unsure
-    assert told["input_lag_ticks"] is None and told["fits"][0]["input_lag"]["ticks"] is None
+    assert told["input_latency_ticks"] is None and told["fits"][0]["input_lag"]["ticks"] is None
     assert "how late inputs act is not known, as only" in told_fit(found.fits[0])
     assert not found.gaps and found.agrees
 

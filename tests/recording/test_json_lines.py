@@ -160,7 +160,7 @@ def test_a_real_capture_is_the_same_from_either_form(tmp_path: Path) -> None:
             }],
         })  # fmt: skip
     found = read(tmp_path, text_of(*lines))
-    assert found.tick.tolist() == list(range(len(rows))) and found.stretch[-1] == 0
+    assert found.tick.tolist() == list(range(len(rows))) and found.segment[-1] == 0
     first = [float(rows[0][name]) for name in ("x", "y", "z")]
     np.testing.assert_allclose(found.state.car_position[0, 0], first, rtol=1e-6)
 

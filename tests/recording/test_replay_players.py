@@ -60,7 +60,7 @@ def test_a_player_who_comes_back_has_the_same_car(account: str) -> None:
     assert found.car_present[:, 0].tolist() == [True] * 2 + [False] * 3 + [True] * 2
     assert found.car_shown[:, 0].tolist() == found.car_present[:, 0].tolist()
     assert found.car_shown[:, 1].all() and found.car_present[:, 1].all()
-    assert found.stretch.tolist() == [1, 1, 2, 2, 2, 3, 3]
+    assert found.segment.tolist() == [1, 1, 2, 2, 2, 3, 3]
 
 
 def test_two_players_with_one_name_are_two() -> None:

@@ -43,7 +43,7 @@ def replay(rows: int = 30, way: float = 40.0, **changes: Any) -> Recording:
     present[rows // 3 :, 1] = False
     values: dict[str, Any] = {
         "source": "made.replay", "state": state, "tick": 4 * at, "seconds": at / 30,
-        "stretch": np.zeros(rows, np.int32), "ball_shown": shown, "car_shown": present.copy(),
+        "segment": np.zeros(rows, np.int32), "ball_shown": shown, "car_shown": present.copy(),
         "car_present": present, "clock": TimeBase.FRAMES,
     }  # fmt: skip
     return Recording(**(values | changes))

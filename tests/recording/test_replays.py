@@ -199,7 +199,7 @@ def test_a_real_ball_in_the_air_falls_as_gravity_says() -> None:
     pytest.importorskip("subtr_actor")
     found = read_replay(real(MATCH))
     ball = found.state
-    steady = found.ball_shown[1:] & found.ball_shown[:-1] & (np.diff(found.stretch) == 0)
+    steady = found.ball_shown[1:] & found.ball_shown[:-1] & (np.diff(found.segment) == 0)
     high = (ball.ball_position[1:, 2] > 300) & (ball.ball_position[1:, 2] < 1700)
     rows = np.flatnonzero(steady & high & (np.diff(found.tick) == 4))
     fall = np.diff(ball.ball_linear_velocity[:, 2])[rows]

@@ -182,7 +182,7 @@ def test_a_repeated_body_is_not_shown_but_its_controls_stay(tmp_path: Path) -> N
     found = read(tmp_path, table, CAR_MAP)
     assert found.car_shown[:, 0].tolist() == [True, False, True]
     assert found.state.car_controls[:, 0, CONTROL_NAMES.index("jump")].tolist() == [0, 1, 1]
-    assert found.stretch.tolist() == [0, 0, 0]
+    assert found.segment.tolist() == [0, 0, 0]
 
 
 def test_a_resting_car_is_shown_when_its_controls_change(tmp_path: Path) -> None:
@@ -190,15 +190,15 @@ def test_a_resting_car_is_shown_when_its_controls_change(tmp_path: Path) -> None
     assert found.car_shown.all()
 
 
-def test_a_hole_a_jump_and_a_fall_of_time_begin_new_stretches(tmp_path: Path) -> None:
+def test_a_hole_a_jump_and_a_fall_of_time_begin_new_segments(tmp_path: Path) -> None:
     first, later = falling(5), falling(5, start=1.0)
     jumped = later.replace("1.0,0,0,500", "1.0,0,4000,500")
     found = read(tmp_path, first + later + first + jumped, BALL_MAP)
-    assert [part.stop - part.start for part in found.stretches()] == [5, 5, 5, 1, 4]
+    assert [part.stop - part.start for part in found.segments()] == [5, 5, 5, 1, 4]
     assert found.notes == [
-        "new stretches where the time falls: 1",
-        "new stretches, after holes in the time or where nothing moved: 2",
-        "new stretches where a body is too far from where it was: 1",
+        "new segments where the time falls: 1",
+        "new segments, after holes in the time or where nothing moved: 2",
+        "new segments where a body is too far from where it was: 1",
     ]
 
 
@@ -209,7 +209,7 @@ def test_rows_within_one_tick_are_dropped(tmp_path: Path) -> None:
 
 def test_a_trial_shows_the_car_at_its_start_and_its_end(tmp_path: Path) -> None:
     found = read(tmp_path, "100,3,2,-5,7,40\n200,0,0,0,0,0\n300,5,5,-6,8,50\n", TRIAL_MAP)
-    first, second = found.stretches()
+    first, second = found.segments()
     assert found.state.agents == ("orange-0",)
     start, end = (np.flatnonzero(found.car_shown[first, 0])).tolist()
     assert end - start == 3 and end == first.stop - 1
@@ -331,7 +331,7 @@ def turned(found: Recording, rotation: np.ndarray, spin: np.ndarray, rows: np.nd
 def test_a_real_free_ball_moves_and_turns_as_its_velocities_say() -> None:
     found = read_table(real("ball/episode_000000.csv"), COLUMNS / "lobot-ball.toml")
     state = found.state
-    assert found.stretch[-1] == 0 and state.matches == 613 and found.clock is TimeBase.SECONDS
+    assert found.segment[-1] == 0 and state.matches == 613 and found.clock is TimeBase.SECONDS
     rows = np.arange(200)
     way = np.diff(state.ball_position[:201], axis=0) / np.diff(found.seconds[:201])[:, None]
     between = (state.ball_linear_velocity[1:201] + state.ball_linear_velocity[:200]) / 2
@@ -343,7 +343,7 @@ def test_a_real_aerial_turns_by_its_spin_and_keeps_its_jumps() -> None:
     found = read_table(real("car/aerial_120hz.txt"), COLUMNS / "lobot-car.toml")
     state = found.state
     assert found.inputs is Inputs.SENT and found.inputs_recorded.all()
-    steady = (np.diff(found.tick) == 1) & (np.diff(found.stretch) == 0)
+    steady = (np.diff(found.tick) == 1) & (np.diff(found.segment) == 0)
     rows = np.flatnonzero(steady & (state.car_on_ground[:-1, 0] == 0))
     assert turned(found, state.car_rotation[:, 0], state.car_angular_velocity[:, 0], rows) < 0.05
     jump = state.car_controls[:, 0, CONTROL_NAMES.index("jump")]
@@ -365,8 +365,8 @@ def test_real_drives_without_a_clock_have_one_of_61_hertz() -> None:
 
 def test_real_turns_are_trials_to_their_measured_end() -> None:
     found = read_table(real("turns/turn.accel.txt"), COLUMNS / "measurebot-turns.toml")
-    assert found.stretch[-1] + 1 == 3214
-    part = list(found.stretches())[1]
+    assert found.segment[-1] + 1 == 3214
+    part = list(found.segments())[1]
     start, end = (part.start + np.flatnonzero(found.car_shown[part, 0])).tolist()
     assert end - start == 6  # the one that the bot's setting takes, and 5
     forward = found.state.car_rotation[end, 0, :, 0]

@@ -39,7 +39,7 @@ class Capture:
     def __init__(self, path: Path, folder: Path) -> None:
         self.name = path.stem
         recording = read_capture(path, folder)
-        recording.stretch[:] = 0  # a car at rest is no hole
+        recording.segment[:] = 0  # a car at rest is no hole
         self.recording: Recording = recording
         cars = recording.state.layout.cars
         self.bodies = (*range(cars), BALL)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from rlgym_bridge.compare.comparison import compare_recordings
 from tests.support.fault_matches import plant
 
-_CALLED_FOR = ("input lag", "clock")  # what clean recordings have by design
+_CALLED_FOR = ("input latency", "clock")  # what clean recordings have by design
 
 
 def alarms(

@@ -111,7 +111,9 @@ def plant(
     lag, fast = 0, 0.0
     if kind in ("lag", "nothing"):
         lag = int(random.integers(1, 6))
-        text, names = (f"lag {lag}", ("input lag",)) if kind == "lag" else (text, ("input lag", "clock"))
+        text, names = (
+            (f"lag {lag}", ("input latency",)) if kind == "lag" else (text, ("input latency", "clock"))
+        )
     if kind == "clock" or (kind == "nothing" and form != "match" and random.random() < 0.5):
         fast = float(random.choice([-1, 1]) * random.uniform(0.001, 0.006))
         text = f"clock {100 * fast:+.2f} %"
@@ -165,7 +167,7 @@ def _fault(
         control, ticks = str(random.choice(["throttle", "steer", "boost", "yaw"])), int(random.integers(2, 5))
         late = Late(CONTROL_NAMES.index(control), ticks)
         return late, f"{control} {ticks} ticks late", (f"lag of {control}",), {}
-    name = {"mirrored axis": "mirrored axis", "clock": "clock"}.get(kind, "input lag")
+    name = {"mirrored axis": "mirrored axis", "clock": "clock"}.get(kind, "input latency")
     return None, kind, (name,), {}
 
 
@@ -266,7 +268,7 @@ def _play(
     ticks = seconds * TICKS_PER_SECOND
     half = cars // 2
     state, now = MatchState(half, half, ticks), MatchState(half, half)
-    stretch, pressed = np.zeros(ticks, np.int32), np.zeros((ticks, cars, 8))
+    segment, pressed = np.zeros(ticks, np.int32), np.zeros((ticks, cars, 8))
     humans, bots = [Human(random) for _ in range(half)], Chaser(int(random.integers(1000)))
     rows = np.zeros((cars, 8))
     scene = (_MEETING_SECONDS if meet else SCENE_SECONDS) * TICKS_PER_SECOND
@@ -291,14 +293,14 @@ def _play(
             car.set_controls(control_of(row.tolist()))
         step(1)
         reader.read_into(state, tick)
-        stretch[tick] = tick // scene
+        segment[tick] = tick // scene
     derive(state)
     state.car_controls[:] = pressed
     state.gravity[:] = 1.0
     there = np.ones(ticks, bool)
     tick_numbers = np.arange(ticks, dtype=np.int64) + 1000
     return Recording(
-        "planted", state, tick_numbers, tick_numbers / TICKS_PER_SECOND, stretch, there,
+        "planted", state, tick_numbers, tick_numbers / TICKS_PER_SECOND, segment, there,
         there[:, None].repeat(cars, 1),
     )  # fmt: skip
 

@@ -81,7 +81,7 @@ def play(
         arena.set_mutator_config(mutators)
     ticks = int(seconds * TICKS_PER_SECOND)
     state, now = MatchState(1, 1, ticks), MatchState(1, 1)
-    stretch = np.zeros(ticks, np.int32)
+    segment = np.zeros(ticks, np.int32)
     human, chaser = Human(random), Chaser(seed)
     rows = np.zeros((2, 8))
     number = -1
@@ -101,13 +101,13 @@ def play(
             car.set_controls(control_of(row.tolist()))
         arena.step(1)
         reader.read_into(state, tick)
-        stretch[tick] = number
+        segment[tick] = number
     derive(state)
     state.gravity[:] = 1.0
     there = np.ones(ticks, bool)
     tick = np.arange(ticks, dtype=np.int64) + 1000
     return Recording(
-        f"match {seed}", state, tick, tick / TICKS_PER_SECOND, stretch, there, there[:, None].repeat(2, 1)
+        f"match {seed}", state, tick, tick / TICKS_PER_SECOND, segment, there, there[:, None].repeat(2, 1)
     )
 
 
@@ -138,7 +138,7 @@ def rows_of(recording: Recording, rows: np.ndarray) -> Recording:
         state=MatchState(layout.blue, layout.orange, len(rows), state.buffer[rows]),
         tick=recording.tick[rows],
         seconds=recording.seconds[rows],
-        stretch=recording.stretch[rows],
+        segment=recording.segment[rows],
         ball_shown=recording.ball_shown[rows],
         car_shown=recording.car_shown[rows],
         car_present=recording.car_present[rows],
@@ -197,7 +197,7 @@ def as_replay(recording: Recording, seed: int = 0) -> Recording:
     """Return a recording as a replay is: 30 frames a second, each body's state up to 4 ticks old."""
     random = np.random.default_rng(seed)
     frames = np.arange(8, len(recording.tick), 4)
-    frames = frames[recording.stretch[frames] == recording.stretch[frames - 8]]
+    frames = frames[recording.segment[frames] == recording.segment[frames - 8]]
     part = as_table(rows_of(recording, frames))
     state = part.state
     layout = state.layout

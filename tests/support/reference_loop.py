@@ -29,7 +29,7 @@ class Enough(Exception):
 
 @dataclass
 class Kickoff:
-    """A stretch of play from GO to the goal.
+    """A segment of play from GO to the goal.
 
     Attributes:
         start: The state at GO.

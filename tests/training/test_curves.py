@@ -18,7 +18,7 @@ def run(folder: Path, touches: list[float]) -> Path:
     return folder
 
 
-def test_a_curve_is_made_of_means_over_equal_stretches(tmp_path: Path) -> None:
+def test_a_curve_is_made_of_means_over_equal_segments(tmp_path: Path) -> None:
     curve = read_curve(run(tmp_path / "a", [0, 2, 4, 6, 8, 10]), points=3)
     assert curve.steps.tolist() == [2000, 4000, 6000]
     assert curve.columns["touches_per_car_minute"].tolist() == [1, 5, 9]

@@ -131,9 +131,9 @@ def test_nothing_is_drawn_of_a_ball_that_is_never_shown(written):
     assert not any("ball" in one for one in written(recording).entities())
 
 
-def test_stretches_whose_times_begin_again_follow_each_other(written):
+def test_segments_whose_times_begin_again_follow_each_other(written):
     recording = made_up()
-    recording.stretch[20:] = 1
+    recording.segment[20:] = 1
     recording.tick[20:] -= 20
     recording.seconds[20:] -= recording.seconds[20]
     ticks, _ = written(recording).column("/match/ball", "Position3D")
@@ -225,7 +225,7 @@ def with_agent(*decisions):
     none = InputTrack(np.empty(0, int), np.empty(0), np.empty(0, int), np.empty((0, 8)))
     track = AgentTrack("us/bot", base.tick, base.seconds, none, made)
     return MatchRecording(
-        base.source, state, base.tick, base.seconds, base.stretch, base.ball_shown, base.car_shown,
+        base.source, state, base.tick, base.seconds, base.segment, base.ball_shown, base.car_shown,
         agents={"us/bot": track},
     )  # fmt: skip
 

@@ -61,10 +61,10 @@ def _runs(scene: TimedRecording, car: int) -> tuple[np.ndarray, np.ndarray, np.n
     goes[1:] &= amount[1:] <= amount[:-1]
     late = max(float(np.max(scene.lag)), 0.0)
     used, spans, blocks = [], [], []
-    for number, stretch in enumerate(recording.stretches()):
-        inside = np.diff(np.concatenate([[False], goes[stretch], [False]]).astype(np.int8))
+    for number, segment in enumerate(recording.segments()):
+        inside = np.diff(np.concatenate([[False], goes[segment], [False]]).astype(np.int8))
         for first, end in zip(np.flatnonzero(inside == 1), np.flatnonzero(inside == -1), strict=True):
-            rows = np.arange(first, end) + stretch.start
+            rows = np.arange(first, end) + segment.start
             rows = rows[times[rows] >= times[rows[0]] + _EDGE + late]
             if len(rows) > 1 and times[rows[-1]] - times[rows[0]] >= _LONG:
                 used.append(amount[rows[0]] - amount[rows[-1]])

@@ -27,7 +27,7 @@ _DIFFER = {GapVerdict.PHYSICS, GapVerdict.MISSING, GapVerdict.WRONG, GapVerdict.
 
 @dataclass
 class Fit:
-    """The fitted clock, tick offset and input lag of one recording.
+    """The fitted clock, tick offset and input latency of one recording.
 
     Attributes:
         source: Its name.
@@ -61,7 +61,7 @@ class Fit:
         return self.delay if self.applied and self.delay and self.delay.input_latency else None
 
     @property
-    def input_lag_ticks(self) -> int:
+    def input_latency_ticks(self) -> int:
         """Ticks by which what was sent acts late; what was applied, where nothing else is known."""
         return self.lag.ticks + (self.late.input_latency if self.late else 0)
 
@@ -114,10 +114,10 @@ class Comparison:
     untold: list[UntoldControls] = field(default_factory=list)
 
     @property
-    def input_lag_ticks(self) -> int | None:
+    def input_latency_ticks(self) -> int | None:
         """Ticks by which inputs act late, median of the recordings that tell; None where none does."""
-        told = [fit.input_lag_ticks for fit in self.fits if fit.lag.sure >= SURE or fit.late]
-        told = told or [fit.input_lag_ticks for fit in self.fits if fit.lag.fitted]
+        told = [fit.input_latency_ticks for fit in self.fits if fit.lag.sure >= SURE or fit.late]
+        told = told or [fit.input_latency_ticks for fit in self.fits if fit.lag.fitted]
         return int(np.median(told)) if told else None
 
     @property
@@ -133,7 +133,7 @@ class Comparison:
 
     @property
     def lag_is_unsure(self) -> bool:
-        """True if an input lag was fitted and is not certain."""
+        """True if an input latency was fitted and is not certain."""
         return any(fit.lag.windows and fit.lag.sure < SURE for fit in self.fits)
 
     @property
@@ -179,7 +179,7 @@ class Comparison:
         return {
             "explanation": explain_difference(self),
             "mechanisms": [_plain(each) | {"certain": each.certain} for each in self.mechanisms],
-            "input_lag_ticks": self.input_lag_ticks,
+            "input_latency_ticks": self.input_latency_ticks,
             "clock_scale": round(self.clock_scale, 6),
             "tick_offset": self.tick_offset,
             "situations": [_plain(row) for row in self.situations],

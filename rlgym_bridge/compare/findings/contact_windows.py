@@ -39,9 +39,9 @@ class ContactWindows:
             every = [window for track in scene.tracks(self._bodies) for window in _contacts(track)]
             kept = np.linspace(0, len(every) - 1, min(len(every), most)).astype(int)
             self._windows = [every[place] for place in kept.tolist()]
-        stretch = scene.recording.stretch
+        segment = scene.recording.segment
         self.blocks = number_blocks([
-            (int(stretch[track.rows[start]]), int(track.times[start] // BLOCK))
+            (int(segment[track.rows[start]]), int(track.times[start] // BLOCK))
             for track, start, _ in self._windows
         ])  # fmt: skip
         self._stages: dict[Applied, RolloutArena] = {}

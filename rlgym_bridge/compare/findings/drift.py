@@ -178,7 +178,7 @@ def _unsure(scene: TimedRecording) -> np.ndarray:
     if scene.recording.inputs is not Inputs.APPLIED:
         return times
     gap = np.diff(times, prepend=times[:1])
-    gap[np.diff(scene.recording.stretch, prepend=scene.recording.stretch[:1]) != 0] = 1.0
+    gap[np.diff(scene.recording.segment, prepend=scene.recording.segment[:1]) != 0] = 1.0
     spare = np.maximum(np.round(gap) - 1, 0)
     return np.asarray(times - np.floor(np.random.default_rng(0).random(len(times)) * (spare + 1)))
 

@@ -140,7 +140,7 @@ def number_blocks(keys: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def _block(recording: Recording, track: Track, start: int) -> tuple[int, int]:
-    return int(recording.stretch[track.rows[start]]), int(track.times[start] // BLOCK)
+    return int(recording.segment[track.rows[start]]), int(track.times[start] // BLOCK)
 
 
 def _in_one_block(track: Track, start: int, end: int) -> bool:

@@ -30,7 +30,7 @@ from rlgym_bridge.sim.arena import scale_constants
 
 _LEAST: Final = 8  # windows in which a constant matters
 _LEAST_JUMPS: Final = 16  # the same of jumps, whose windows are short and seldom alike
-_LEAST_APART: Final = 4  # stretches of time beside each other; fewer tell no standard error
+_LEAST_APART: Final = 4  # segments of time beside each other; fewer tell no standard error
 _SIGMAS: Final = 4.0  # standard errors from 1 that make a gap, and half of them the interval
 _MOST: Final = 0.5  # off 1: no game is; then something else is wrong, as a column
 _ROUNDS: Final = 12  # of reweighting
@@ -239,10 +239,10 @@ def _solve(
         found: `(windows, 3)`.
         kinds: `(windows,)` which unknown matters most: what is far off differs between them, as boosting is
             known to a tick and gravity is always there.
-        together: `(windows,)` number of the stretch of time that a window belongs to.
+        together: `(windows,)` number of the segment of time that a window belongs to.
 
     Returns:
-        The unknowns and their standard errors: from how windows scatter or from how stretches of time do,
+        The unknowns and their standard errors: from how windows scatter or from how segments of time do,
         whichever is more, as Student's distribution has it for so few.
     """
     unknowns = np.zeros(design.shape[-1])

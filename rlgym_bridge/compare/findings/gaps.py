@@ -105,7 +105,7 @@ def timing_gaps(scenes: Sequence[TimedRecording], lags: Sequence[LagFit]) -> lis
         unseen = max(scene.unseen for scene in late)
         more = f", or up to {unseen} more, as rows leave ticks out" if unseen else ""
         gaps.append(Gap(
-            GapVerdict.TIMING, "input lag", usual, min(ticks), max(ticks) + unseen, "ticks",
+            GapVerdict.TIMING, "input latency", usual, min(ticks), max(ticks) + unseen, "ticks",
             f"inputs of {_named(late)} act {_late(usual, changes)}{more}{said}{changes}: {cost}"
             f"{suggest_convention(usual)}",
         ))  # fmt: skip
@@ -124,7 +124,7 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
     """Return that bots' inputs act late, told by what was sent and what was applied."""
     late = delay.input_latency
     return Gap(
-        GapVerdict.TIMING, "input lag", late, late, late, "ticks",
+        GapVerdict.TIMING, "input latency", late, late, late, "ticks",
         f"what bots sent in {source} was applied {plural(late, 'tick')} late ({delay.inputs:,} inputs): an "
         f"action acts {_range(delay.low, delay.high)} after the state it was decided on at the soonest; "
         f"train with that delay (--fit). What was applied drives the simulation, so this is no physics gap",
@@ -189,7 +189,7 @@ def lost_rows(scene: TimedRecording) -> tuple[int, int]:
     """
     recording, times = scene.recording, scene.timeline.inputs
     rows = len(recording.tick)
-    together = np.diff(recording.stretch) == 0
+    together = np.diff(recording.segment) == 0
     steps = np.diff(times)[together]
     if recording.clock is TimeBase.FRAMES or not scene.timeline.clock.on_ticks or not len(steps):
         return 0, rows

@@ -168,7 +168,7 @@ class _Floor:
 
     def blocks(self) -> np.ndarray:
         """Return which windows begin together, `(windows,)` int64 from 0."""
-        keys = [(int(self._scene.recording.stretch[track.rows[start]]), int(track.times[start] // _AFTER))
+        keys = [(int(self._scene.recording.segment[track.rows[start]]), int(track.times[start] // _AFTER))
                 for track, start, _ in self.windows]  # fmt: skip
         return np.asarray(np.unique(np.array(keys), axis=0, return_inverse=True)[1].reshape(-1))
 

@@ -206,8 +206,8 @@ class _Trial:
         return float(np.linalg.norm(push_between(track, left)))
 
     def _block(self, track: Track, start: int) -> tuple[int, int]:
-        """Return the stretch and the block of time in which a window begins."""
-        return int(self._scene.recording.stretch[track.rows[start]]), int(track.times[start] // BLOCK)
+        """Return the segment and the block of time in which a window begins."""
+        return int(self._scene.recording.segment[track.rows[start]]), int(track.times[start] // BLOCK)
 
     def _worth(self, control: int, worse: Mapping[tuple[int, int], list[bool]], level: float) -> Worth:
         """Return what a control explains; `worse` says of the windows of each block if they need it."""

@@ -65,7 +65,7 @@ def _noise(scene: TimedRecording) -> float | None:
         return None
     medians = []
     for body in scene.bodies:
-        there = scene.recording.stretch[shown(scene.recording, body)]
+        there = scene.recording.segment[shown(scene.recording, body)]
         if len(there) and np.median(np.unique(there, return_counts=True)[1]) <= TRIAL:
             return None  # its last speeds are not measured in all directions, its place is rounded
         off = _steps_off(scene, body)
@@ -83,6 +83,6 @@ def _steps_off(scene: TimedRecording, body: int) -> np.ndarray:
     ticks = np.diff(scene.timeline.times[:, column])
     there = shown(recording, body)
     speed = np.linalg.norm(body_values(recording, body, np.arange(len(ticks)))[:, VELOCITY], axis=1)
-    tells = there[1:] & there[:-1] & (np.diff(recording.stretch) == 0) & (np.abs(ticks - 1) < _EXACT)
+    tells = there[1:] & there[:-1] & (np.diff(recording.segment) == 0) & (np.abs(ticks - 1) < _EXACT)
     tells &= (speed > _MOVES) & ((speed < _CAPPED) | (body == BALL))
     return np.asarray(np.linalg.norm(moved - mean * (ticks * TICK_SECONDS)[:, None], axis=1)[tells])

@@ -96,7 +96,7 @@ def pieces_of(recording: MatchRecording) -> Pieces:
 
 
 def _pieces(recording: MatchRecording) -> Iterator[slice]:
-    """Yield stretches of play, cut into pieces."""
+    """Yield segments of play, cut into pieces."""
     size, least = int(PIECE_SECONDS * TICKS_PER_SECOND), int(_LEAST_SECONDS * TICKS_PER_SECOND)
     for play in _plays(recording):
         for first in range(play.start, play.stop, size):
@@ -106,7 +106,7 @@ def _pieces(recording: MatchRecording) -> Iterator[slice]:
 
 
 def _plays(recording: MatchRecording) -> list[slice]:
-    """Return the rows of each stretch of play."""
+    """Return the rows of each segment of play."""
     playing = np.isin(recording.state.phase, [int(phase) for phase in PLAYING_PHASES])
     ends = np.flatnonzero(np.diff(playing.astype(np.int8), prepend=0, append=0)).tolist()
     return [slice(start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rlgym_bridge.compare.fit.input_lag import LagFit
 
 _IN_TIME: Final = {
-    "clock": "its clock", "input lag": "late inputs", "tick offset": "states older than their frames"
+    "clock": "its clock", "input latency": "late inputs", "tick offset": "states older than their frames"
 }  # fmt: skip
 """Gaps of timing in words."""
 
@@ -186,7 +186,7 @@ def told_changes(lag: "LagFit") -> str:
 
 
 def told_fit(fit: "Fit") -> str:
-    """Return clock, age of states and input lag of a recording, each with how sure it is."""
+    """Return clock, age of states and input latency of a recording, each with how sure it is."""
     parts = [_tell_clock(fit)]
     if any(fit.offset.ages[1:]):
         oldest = max(age for age, count in enumerate(fit.offset.ages) if count)

@@ -24,7 +24,7 @@ AUTO: Final = "auto"
 def fit_rules(
     scene: TimedRecording, windows: int, given: frozenset[str] | None = None
 ) -> tuple[LagFit, RulesFit]:
-    """Fit the input lag and the rules of a recording together, and put both into the scene.
+    """Fit the input latency and the rules of a recording together, and put both into the scene.
 
     Args:
         scene: The recording, with its times.

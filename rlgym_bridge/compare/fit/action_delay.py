@@ -18,7 +18,7 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 _MOST: Final = 60  # ticks; what acts later is not told from what never acts
 _WILD: Final = 8.0  # ticks: inputs that act so differently late are matched by chance
 _SAME: Final = 1e-5  # controls closer than that are the same
-_LEAST: Final = 8  # inputs of a stretch of play that tell its latency
+_LEAST: Final = 8  # inputs of a segment of play that tell its latency
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class ActionDelay:
     """The action delay of a recording, in ticks.
 
     Attributes:
-        low, high: Range over stretches of play, for training's `action_delay`: the soonest that an action can
+        low, high: Range over segments of play, for training's `action_delay`: the soonest that an action can
             act after the state it was decided on, 1 at least. A bot whose own delay is longer waits longer.
             Where rows leave ticks out, `high` is by so many more than was seen.
-        noise: Standard deviation of single decisions within a stretch, for training's `action_delay_noise`.
+        noise: Standard deviation of single decisions within a segment, for training's `action_delay_noise`.
         input_latency: From the packet an input answers to the first tick it drives, of most inputs.
         inputs: How many told it.
     """
@@ -41,8 +41,8 @@ class ActionDelay:
     inputs: int
 
 
-class _Stretch(NamedTuple):
-    """Input latencies, and waits of decisions for an input, of one car in a stretch, `(n,)` ticks each."""
+class _Segment(NamedTuple):
+    """Input latencies, and waits of decisions for an input, of one car in a segment, `(n,)` ticks each."""
 
     late: np.ndarray
     waits: np.ndarray
@@ -76,13 +76,13 @@ def action_delay(recording: Recording, lag: LagFit | None = None) -> ActionDelay
     return ActionDelay(min(every), max(every) + scene.unseen, 0.0, max(0, lag.ticks), lag.windows)
 
 
-def _together(stretches: Sequence[_Stretch], unseen: int) -> ActionDelay | None:
-    """Return the delay that stretches of play show.
+def _together(segments: Sequence[_Segment], unseen: int) -> ActionDelay | None:
+    """Return the delay that segments of play show.
 
-    None where no stretch has enough inputs, or they act any time: later than was looked for, that is, and
+    None where no segment has enough inputs, or they act any time: later than was looked for, that is, and
     those found are others that happen to be alike.
     """
-    telling = [one for one in stretches if len(one.late) >= _LEAST]
+    telling = [one for one in segments if len(one.late) >= _LEAST]
     if not telling:
         return None
     usual = [max(1, round(float(np.median(one.late) + _median(one.waits)))) for one in telling]
@@ -111,7 +111,7 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
     mine = sent.row == car
     newest = dict(zip(sent.frame[mine].tolist(), sent.controls[mine], strict=True))
     applied = recording.state.car_controls[:, car]
-    follows = np.diff(recording.stretch, prepend=-1) == 0
+    follows = np.diff(recording.segment, prepend=-1) == 0
     follows &= np.diff(recording.tick, prepend=recording.tick[:1]) <= _step(recording)
     frames: list[int] = []
     found: list[np.ndarray] = []  # ticks after which the car began to do what each of them says
@@ -128,26 +128,26 @@ def latencies(recording: MatchRecording, sent: InputTrack, car: int) -> tuple[np
         if len(begins):
             frames.append(frame)
             found.append((recording.tick[begins] - frame).clip(0))
-    return np.array(frames, np.int64), _one_of_each(found, _stretch(recording, np.array(frames, np.int64)))
+    return np.array(frames, np.int64), _one_of_each(found, _segment(recording, np.array(frames, np.int64)))
 
 
-def _one_of_each(found: Sequence[np.ndarray], stretches: np.ndarray) -> np.ndarray:
+def _one_of_each(found: Sequence[np.ndarray], segments: np.ndarray) -> np.ndarray:
     """Return how late each input acted, of what it may be.
 
     Where a bot goes back to what it did before, an older input may be taken for the newer one; so that which
-    is nearest to the most common of its stretch counts.
+    is nearest to the most common of its segment counts.
     """
     late = np.zeros(len(found), np.int64)
-    for stretch in np.unique(stretches):
-        places = np.flatnonzero(stretches == stretch)
+    for segment in np.unique(segments):
+        places = np.flatnonzero(segments == segment)
         (usual, _), *_ = Counter(np.concatenate([found[place] for place in places]).tolist()).most_common(1)
         for place in places:
             late[place] = found[place][np.abs(found[place] - usual).argmin()]
     return late
 
 
-def _of_match(recording: MatchRecording) -> list[_Stretch]:
-    """Return what each car shows in each stretch."""
+def _of_match(recording: MatchRecording) -> list[_Segment]:
+    """Return what each car shows in each segment."""
     tracks = [(track.inputs, [one.frame for one in track.decisions]) for track in recording.agents.values()]
     if not any(len(inputs.frame) for inputs, _ in tracks) and recording.inputs_taken is not None:
         tracks = [(recording.inputs_taken, [])]
@@ -159,9 +159,9 @@ def _of_match(recording: MatchRecording) -> list[_Stretch]:
             decided = np.array(decisions, np.int64)
             decided = decided[decided <= answers[-1]]
             waits = answers[np.searchsorted(answers, decided)] - decided
-            of_inputs, of_decisions = (_stretch(recording, one) for one in (frames, decided))
+            of_inputs, of_decisions = (_segment(recording, one) for one in (frames, decided))
             found += [
-                _Stretch(late[of_inputs == one], waits[of_decisions == one])
+                _Segment(late[of_inputs == one], waits[of_decisions == one])
                 for one in np.unique(of_inputs).tolist()
             ]
     return found
@@ -172,9 +172,9 @@ def _step(recording: MatchRecording) -> int:
     return max(1, int(np.median(np.diff(recording.tick)))) if len(recording.tick) > 1 else 1
 
 
-def _stretch(recording: MatchRecording, frames: np.ndarray) -> np.ndarray:
+def _segment(recording: MatchRecording, frames: np.ndarray) -> np.ndarray:
     rows = np.searchsorted(recording.tick, frames).clip(0, len(recording.tick) - 1)
-    return np.asarray(recording.stretch[rows])
+    return np.asarray(recording.segment[rows])
 
 
 def _median(values: np.ndarray) -> float:

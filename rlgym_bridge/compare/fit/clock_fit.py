@@ -19,7 +19,7 @@ _KICK: Final = 40.0  # uu/s: a change of velocity beyond gravity's and boost's; 
 _ON_TICKS: Final = 0.2  # ticks: rows this near to whole ticks apart are whole ticks apart
 _MOSTLY: Final = 0.9  # share of rows that has to be
 _DRIFT: Final = 0.01  # ticks by which such rows may be apart more or less, most of them: they do not add up
-_ROUNDING: Final = 1e-4  # s by which a stretch's times may be rounded, together
+_ROUNDING: Final = 1e-4  # s by which a segment's times may be rounded, together
 _WAVERS: Final = 0.004  # of a step: a clock that was rounded to ms has 0.02 at 60 rows a second
 _BOUNCE: Final = 0.1  # of a step, or of some: what is off further may have been a bounce
 _TOGETHER: Final = 16  # steps of such a clock that are measured together
@@ -30,10 +30,10 @@ class ClockFit:
     """The fitted scale of the recording's clock.
 
     Attributes:
-        scale: Seconds of the game in a second of the recording, median over stretches.
+        scale: Seconds of the game in a second of the recording, median over segments.
         error: Standard error of `scale`; infinite where nothing moves enough to tell.
         samples: Steps of a body that it rests on.
-        spread: Largest difference between the scales of two stretches.
+        spread: Largest difference between the scales of two segments.
         on_ticks: Whether rows turned out to be whole ticks apart.
         wavers: Whether it is off from row to row, as one that was rounded is.
     """
@@ -87,41 +87,41 @@ def raw_timeline(recording: Recording) -> Timeline:
 
 
 def _fit_seconds(recording: Recording, bodies: list[int]) -> tuple[ClockFit, np.ndarray]:
-    """Return the fit and `(rows,)` ticks, each stretch from a whole tick on."""
+    """Return the fit and `(rows,)` ticks, each segment from a whole tick on."""
     fit, scales = _measure(recording, bodies, recording.seconds)
     times = np.empty(len(recording.seconds))
-    stretches = list(recording.stretches())
+    segments = list(recording.segments())
     steps = [
-        _steady(recording, bodies, stretch, scale) * TICKS_PER_SECOND
-        for stretch, scale in zip(stretches, scales, strict=True)
+        _steady(recording, bodies, segment, scale) * TICKS_PER_SECOND
+        for segment, scale in zip(segments, scales, strict=True)
     ]
     together = np.concatenate([*steps, np.empty(0)])
     beside = together - np.round(together)
     on_ticks = bool(len(together)) and bool(
         (np.abs(beside) < _ON_TICKS).mean() > _MOSTLY and abs(np.median(beside)) < _DRIFT
     )
-    for stretch, step in zip(stretches, steps, strict=True):
+    for segment, step in zip(segments, steps, strict=True):
         whole = np.maximum(np.round(step), 1) if on_ticks else step
-        times[stretch] = recording.tick[stretch.start] + np.concatenate([[0.0], np.cumsum(whole)])
+        times[segment] = recording.tick[segment.start] + np.concatenate([[0.0], np.cumsum(whole)])
     if on_ticks:  # then ticks tell the scale better than speeds do
-        told = [np.ptp(recording.seconds[stretch]) for stretch in stretches]
-        passed = [np.ptp(times[stretch]) * TICK_SECONDS for stretch in stretches]
+        told = [np.ptp(recording.seconds[segment]) for segment in segments]
+        passed = [np.ptp(times[segment]) * TICK_SECONDS for segment in segments]
         error = _ROUNDING / max(sum(told), TICK_SECONDS)
         fit = replace(fit, scale=float(sum(passed) / sum(told)), error=error)
     return replace(fit, on_ticks=on_ticks), times
 
 
-def _steady(recording: Recording, bodies: list[int], stretch: slice, scale: float) -> np.ndarray:
-    """Return the seconds of the game between the rows of a stretch.
+def _steady(recording: Recording, bodies: list[int], segment: slice, scale: float) -> np.ndarray:
+    """Return the seconds of the game between the rows of a segment.
 
     A clock that was rounded, or read at odd moments, wavers from row to row: then what moves fast tells the
     steps, and the clock those in which nothing does.
     """
-    steps = np.diff(recording.seconds[stretch]) * scale
+    steps = np.diff(recording.seconds[segment]) * scale
     ratios = np.full(len(steps), np.nan)
     fastest = np.zeros(len(steps))
-    for body in (body for body in bodies if shown(recording, body, stretch).all()):
-        said, found, at = steps_of(recording, body, stretch, recording.seconds)
+    for body in (body for body in bodies if shown(recording, body, segment).all()):
+        said, found, at = steps_of(recording, body, segment, recording.seconds)
         length = np.linalg.norm(said, axis=1)
         faster = length > fastest[at]
         ratios[at[faster]] = ((found * said).sum(1)[faster] / length[faster] ** 2) / scale
@@ -134,14 +134,14 @@ def _steady(recording: Recording, bodies: list[int], stretch: slice, scale: floa
 
 
 def _measure(recording: Recording, bodies: list[int], seconds: np.ndarray) -> tuple[ClockFit, list[float]]:
-    """Fit one scale to each stretch, and one to all where a stretch tells too little.
+    """Fit one scale to each segment, and one to all where a segment tells too little.
 
     Returns:
-        The fit, and the scale of each stretch; 1 where nothing tells.
+        The fit, and the scale of each segment; 1 where nothing tells.
     """
     parts = [
-        _joined([_along(*steps_of(recording, body, stretch, seconds)[:2]) for body in bodies])
-        for stretch in recording.stretches()
+        _joined([_along(*steps_of(recording, body, segment, seconds)[:2]) for body in bodies])
+        for segment in recording.segments()
     ]
     if not parts or not sum(len(part.said) for part in parts):
         return ClockFit(1.0, np.inf, 0), [1.0] * len(parts)
@@ -192,20 +192,20 @@ def _along(said: np.ndarray, found: np.ndarray) -> _Ways:
 
 
 def steps_of(
-    recording: Recording, body: int, stretch: slice, seconds: np.ndarray
+    recording: Recording, body: int, segment: slice, seconds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how a body's velocity says that it moved from row to row, and how it did: `(steps, 3)` uu each.
 
-    And `(steps,)` after which rows of the stretch.
+    And `(steps,)` after which rows of the segment.
     """
-    rows = np.flatnonzero(shown(recording, body, stretch)) + stretch.start
+    rows = np.flatnonzero(shown(recording, body, segment)) + segment.start
     apart = np.diff(seconds[rows])
     mean, moved, change = moves(recording, body, rows)
     speed = np.linalg.norm(mean, axis=1)
     smooth = np.linalg.norm(change, axis=1) < _KICK * np.maximum(1, apart * TICKS_PER_SECOND)
     # Between the two moments of a trial inputs change the speed as they like.
     good = (speed > SLOW) & (len(rows) > TRIAL) & smooth & (apart < LONGEST_STEP * TICK_SECONDS)
-    return (mean * apart[:, None])[good], moved[good], (rows[:-1] - stretch.start)[good]
+    return (mean * apart[:, None])[good], moved[good], (rows[:-1] - segment.start)[good]
 
 
 def _slope(ways: _Ways) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Fit the input lag: drive the simulation with each lag, and take the one that fits best.
+"""Fit the input latency: drive the simulation with each lag, and take the one that fits best.
 
 A game that hiccups may take inputs a tick sooner or later from there on [seen in a real recording]: then
 the recording has pieces, each with a lag of its own.
@@ -54,7 +54,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class LagFit:
-    """The fitted input lag, in ticks.
+    """The fitted input latency, in ticks.
 
     Attributes:
         ticks: With lag L the controls of a row drive the tick that begins L ticks after it; where a recording

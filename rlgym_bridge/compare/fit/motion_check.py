@@ -125,11 +125,11 @@ def _height_advice(body: int, middle: np.ndarray) -> str:
 def _check_steps(recording: Recording, body: int, name: str, times: np.ndarray) -> None:
     """Refuse a body whose positions move otherwise than its velocity says."""
     off, moved, still = [], 0, 0
-    for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, body, stretch)) + stretch.start
+    for segment in recording.segments():
+        rows = np.flatnonzero(shown(recording, body, segment)) + segment.start
         if len(rows) <= TRIAL:
             continue
-        said, found, _ = steps_of(recording, body, stretch, times * TICK_SECONDS)
+        said, found, _ = steps_of(recording, body, segment, times * TICK_SECONDS)
         off.append(np.linalg.norm(found - said, axis=1) / np.linalg.norm(said, axis=1))
         off.append(_steps_slow_by_velocity(recording, body, rows, times[rows] * TICK_SECONDS))
         values = body_values(recording, body, rows)
@@ -168,8 +168,8 @@ def _check_turns(recording: Recording, car: int, name: str, times: np.ndarray) -
     if not knows_spin(recording, car):
         return
     off = []
-    for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, car, stretch)) + stretch.start
+    for segment in recording.segments():
+        rows = np.flatnonzero(shown(recording, car, segment)) + segment.start
         rows = rows[np.diff(np.maximum.accumulate(times[rows]), prepend=-np.inf) > 0]
         if len(rows) <= TRIAL:
             continue

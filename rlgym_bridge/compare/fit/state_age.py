@@ -59,7 +59,7 @@ def fit_ages(recording: Recording, bodies: Sequence[int], frames: np.ndarray) ->
 
 
 def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the likeliest ages of what the frames show of a body, step by step over the whole stretch.
+    """Find the likeliest ages of what the frames show of a body, step by step over the whole segment.
 
     Returns:
         `(rows,)` ticks before the frame's time, 0 where the body is not shown; and for each step that tells
@@ -67,8 +67,8 @@ def _ages(recording: Recording, body: int, frames: np.ndarray) -> tuple[np.ndarr
     """
     late, explained = np.zeros(len(frames)), []
     ages = np.arange(OLDEST + 1)
-    for stretch in recording.stretches():
-        rows = np.flatnonzero(shown(recording, body, stretch)) + stretch.start
+    for segment in recording.segments():
+        rows = np.flatnonzero(shown(recording, body, segment)) + segment.start
         if len(rows) < 2:
             continue
         mean, moved, _ = moves(recording, body, rows)

@@ -53,7 +53,7 @@ class TimedRecording:
     @property
     def unseen(self) -> int:
         """Ticks from most rows to the next of which nothing is known."""
-        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.stretch) == 0]
+        steps = np.diff(self.timeline.inputs)[np.diff(self.recording.segment) == 0]
         return max(round(float(np.median(steps))) - 1, 0) if len(steps) else 0
 
     def tracks(self, bodies: Sequence[int]) -> list[Track]:

@@ -50,9 +50,9 @@ def fit_as_toml(found: Comparison) -> str:
         noise = max(one.noise for one in delays)
         latency = max(delays, key=lambda one: one.inputs).input_latency
         lines += [
-            toml_line("action_delay", [low, high], "ticks, lowest and highest of a stretch of play"),
+            toml_line("action_delay", [low, high], "ticks, lowest and highest of a segment of play"),
             toml_line(
-                "action_delay_noise", float(f"{noise:.3g}"), "ticks, of single decisions within a stretch"
+                "action_delay_noise", float(f"{noise:.3g}"), "ticks, of single decisions within a segment"
             ),
             toml_line("input_latency", latency, "ticks, of most inputs; rows are sent that much earlier"),
         ]

@@ -68,7 +68,7 @@ def lag_plot(source: str, lag: LagFit) -> str:
         f'<polyline points="{_points(line)}" fill="none" stroke="{COLOURS["p50"]}" stroke-width="1.6"/>',
         f'<circle cx="{line[taken][0]:.1f}" cy="{line[taken][1]:.1f}" r="5" fill="none" '
         f'stroke="{COLOURS["tolerance"]}" stroke-width="2"/>',
-        _ticks_below(dict(zip(map(str, lags), across, strict=True)), "ticks of input lag"),
+        _ticks_below(dict(zip(map(str, lags), across, strict=True)), "ticks of input latency"),
         _decades(low, high),
     ]
     return _frame(f"{source}: typical error by lag, uu/s", parts)

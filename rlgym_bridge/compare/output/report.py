@@ -148,9 +148,9 @@ def _rules(found: Comparison) -> list[str]:
 
 
 def _lags(found: Comparison) -> list[str]:
-    """Return the plots of how well each input lag fits; nothing where none was fitted."""
+    """Return the plots of how well each input latency fits; nothing where none was fitted."""
     plots = [lag_plot(fit.source, fit.lag) for fit in found.fits if fit.lag.curve]
-    return ["<h2>Which input lag fits</h2>", *plots] if plots else []
+    return ["<h2>Which input latency fits</h2>", *plots] if plots else []
 
 
 def _situations(rows: Sequence[Situation]) -> str:

@@ -38,7 +38,7 @@ _JUST_BEFORE: Final = 1e-6  # ticks: a row that is due counts as seen
 
 @dataclass(frozen=True)
 class Track:
-    """Some bodies through one stretch, at moments that show all of them.
+    """Some bodies through one segment, at moments that show all of them.
 
     Attributes:
         bodies: Rows of the cars, and `BALL`.
@@ -156,9 +156,9 @@ def make_tracks(
     run = np.cumsum(np.diff(gone.astype(np.int8), prepend=0) != 0)
     without_spin = [place for place, body in enumerate(bodies) if not knows_spin(recording, body)]
     tracks = []
-    for stretch in recording.stretches():
-        for number in np.unique(run[stretch]):
-            rows = np.flatnonzero(there[stretch] & (run[stretch] == number)) + stretch.start
+    for segment in recording.segments():
+        for number in np.unique(run[segment]):
+            rows = np.flatnonzero(there[segment] & (run[segment] == number)) + segment.start
             own = times[rows, bodies[0]]
             rows = rows[np.diff(np.maximum.accumulate(own), prepend=-np.inf) > 0]
             if len(rows) >= least:
@@ -186,16 +186,16 @@ class Drive:
         # Row k of applied inputs drove the tick before it; of sent ones, with lag 0, the tick after it.
         self._back = 0.0 if recording.inputs is Inputs.APPLIED else 1.0
         self._burns = _burns(recording.state.car_boost_amount[:, car])
-        self._stretches = {int(recording.stretch[one.start]): one for one in recording.stretches()}
-        self._of_row = recording.stretch
+        self._segments = {int(recording.segment[one.start]): one for one in recording.segments()}
+        self._of_row = recording.segment
         self._time(times, lag)
 
     def _time(self, times: np.ndarray, lag: float | np.ndarray) -> None:
         """Set when rows were there and when they act."""
         self._times, self._acts = times, times + lag
-        for stretch in self._stretches.values():
+        for segment in self._segments.values():
             # Where the lag falls, the newest row that is due counts.
-            self._acts[stretch] = np.maximum.accumulate(self._acts[stretch])
+            self._acts[segment] = np.maximum.accumulate(self._acts[segment])
 
     def delayed(self, times: np.ndarray, lag: float | np.ndarray) -> "Drive":
         """Return the same inputs with other times and another lag; the rows are shared.
@@ -212,16 +212,16 @@ class Drive:
         """Return the controls of ticks.
 
         Args:
-            row: Any row of the stretch.
+            row: Any row of the segment.
             ends: `(n,)` when the ticks end.
 
         Returns:
             (n, 8) controls; the first row's where none is old enough.
         """
-        stretch = self._stretches[int(self._of_row[row])]
-        start, times = stretch.start, self._times[stretch]
+        segment = self._segments[int(self._of_row[row])]
+        start, times = segment.start, self._times[segment]
         due = ends - self._back + _JUST_BEFORE
-        found = np.clip(np.searchsorted(self._acts[stretch], due, side="right") - 1, 0, len(times) - 1)
+        found = np.clip(np.searchsorted(self._acts[segment], due, side="right") - 1, 0, len(times) - 1)
         controls = self.rows[start + found]
         if self._burns is not None:  # what was in the tank before the tick
             before = np.searchsorted(times, ends - 1 + _JUST_BEFORE, side="right") - 1

@@ -61,9 +61,9 @@ class MatchRecording(Recording):
 
     @property
     def lost_ticks(self) -> int:
-        """Ticks between packets of one stretch of play that no packet shows."""
+        """Ticks between packets of one segment of play that no packet shows."""
         steps = np.diff(self.tick)
-        together = np.diff(self.stretch) == 0
+        together = np.diff(self.segment) == 0
         return int((steps[together] - 1).sum())
 
     def missed(self, track: AgentTrack) -> int:
@@ -109,9 +109,9 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     shown = state.car_is_demoed == 0
     seated = np.array([False, *(a != b for a, b in pairwise(seats))])
     begins = seated | _changes(playing) | _broken(state, tick, known, shown)
-    stretch = np.cumsum(begins).astype(np.int32)
+    segment = np.cumsum(begins).astype(np.int32)
     recording = MatchRecording(
-        path.name, state, tick, tick / TICKS_PER_SECOND, stretch, known, shown,
+        path.name, state, tick, tick / TICKS_PER_SECOND, segment, known, shown,
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * SECOND,
         inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),

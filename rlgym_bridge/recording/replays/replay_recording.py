@@ -39,7 +39,7 @@ def read_replay(path: Path) -> Recording:
 
     Every network frame is a row, about 30 a second. Of the players' inputs a replay has throttle, steer,
     boost and handbrake, and what follows a press of jump; nothing between frames. Names are dropped. Each
-    kickoff, goal, goal replay, demolition, hole and jump begins a new stretch.
+    kickoff, goal, goal replay, demolition, hole and jump begins a new segment.
 
     Args:
         path: A `.replay` file with network frames, of 2018 or later.
@@ -214,16 +214,16 @@ def _recording(source: str, rows: Sequence[_Row], actors: Actors, teams: tuple[i
     hole = holes(seconds) | (np.diff(tick, prepend=tick[:1] - 1) <= 0)
     jump = jumps(seconds, tracks, _SLACK_SECONDS)
     counts = {
-        "new stretches at kickoffs, goals, demolitions, and where a car comes or goes": cut,
-        "new stretches after holes in the time": hole & ~cut,
-        "new stretches where a body is too far from where it was": jump & ~hole & ~cut,
+        "new segments at kickoffs, goals, demolitions, and where a car comes or goes": cut,
+        "new segments after holes in the time": hole & ~cut,
+        "new segments where a body is too far from where it was": jump & ~hole & ~cut,
     }
     return Recording(
         source=source,
         state=state,
         tick=tick,
         seconds=seconds,
-        stretch=np.cumsum(cut | hole | jump).astype(np.int32),
+        segment=np.cumsum(cut | hole | jump).astype(np.int32),
         ball_shown=ball_shown,
         car_shown=car_shown,
         clock=TimeBase.FRAMES,

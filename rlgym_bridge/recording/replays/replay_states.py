@@ -91,10 +91,10 @@ def _check_motion(recording: Recording) -> None:
 
 
 def _ages(recording: Recording, shown: np.ndarray) -> np.ndarray:
-    """Return how many ticks ago a body was shown last in the stretch, `(rows,)`; vast where it was not."""
+    """Return how many ticks ago a body was shown last in the segment, `(rows,)`; vast where it was not."""
     last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
     ages = recording.tick - recording.tick[last]
-    same = (last >= 0) & (recording.stretch[last] == recording.stretch)
+    same = (last >= 0) & (recording.segment[last] == recording.segment)
     found: np.ndarray = np.where(same, ages, 2**31)
     return found
 

@@ -30,7 +30,7 @@ def read_table(path: Path, columns: Path | ColumnMap) -> Recording:
 
     A row that says nothing new (every body and all controls as in the row before) is dropped. One that
     repeats a moving body's state keeps its controls, and does not show the body. Holes, times that fall and
-    jumps begin a new stretch. The notes count all of it.
+    jumps begin a new segment. The notes count all of it.
 
     Args:
         path: CSV with commas, tabs or spaces, or JSON lines.
@@ -73,16 +73,16 @@ def _recording(
         "rows dropped that repeat the row before": repeated,
         "rows dropped in the tick of the row before": len(nothing_new) - repeated - len(kept),
         "times that a row repeats a moving body, and holds controls alone": stale,
-        "new stretches where the time falls": int(backwards.sum()),
-        "new stretches, after holes in the time or where nothing moved": int(hole.sum()),
-        "new stretches where a body is too far from where it was": int(jump.sum()),
+        "new segments where the time falls": int(backwards.sum()),
+        "new segments, after holes in the time or where nothing moved": int(hole.sum()),
+        "new segments where a body is too far from where it was": int(jump.sum()),
     }
     return Recording(
         source=cells.source.name,
         state=state,
         tick=tick,
         seconds=seconds,
-        stretch=np.cumsum(backwards | hole | jump).astype(np.int32),
+        segment=np.cumsum(backwards | hole | jump).astype(np.int32),
         ball_shown=ball_shown,
         car_shown=car_shown,
         clock=clock,

@@ -1,4 +1,4 @@
-"""Read tables with one trial in each row; each trial becomes a stretch of its own.
+"""Read tables with one trial in each row; each trial becomes a segment of its own.
 
     [trial]
     ticks = 2                           # from the start to the end
@@ -56,11 +56,11 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
         raise ValueError(f"{cells.source} has trials of {lengths.sum()} ticks, expected {_MOST_ROWS} at most")
     end = np.cumsum(lengths) - 1
     start = end - ticks
-    stretch = np.repeat(np.arange(len(ticks)), lengths)
-    tick = np.arange(len(stretch))  # one trial after the other
+    segment = np.repeat(np.arange(len(ticks)), lengths)
+    tick = np.arange(len(segment))  # one trial after the other
 
     blue = int(trial.start.team == BLUE)
-    state = MatchState(blue, 1 - blue, len(stretch))
+    state = MatchState(blue, 1 - blue, len(segment))
     fill_car(state, end, 0, cells, trial.end)
     fill_car(state, start, 0, cells, trial.start)  # it says team and hitbox
     state.frame[:] = tick
@@ -71,15 +71,15 @@ def read_trials(cells: Cells, trial: TrialColumns, inputs: Inputs) -> Recording:
     for name, value in trial.while_held.items():
         state.car_controls[holding, 0, CONTROL_NAMES.index(name)] = value
     _fill_tank(state, trial, began, np.repeat(end, lengths))
-    shown = np.zeros((len(stretch), 1), bool)
+    shown = np.zeros((len(segment), 1), bool)
     shown[start] = shown[end] = True
     return Recording(
         source=cells.source.name,
         state=state,
         tick=tick,
         seconds=tick * TICK_SECONDS,
-        stretch=stretch.astype(np.int32),
-        ball_shown=np.zeros(len(stretch), bool),
+        segment=segment.astype(np.int32),
+        ball_shown=np.zeros(len(segment), bool),
         car_shown=shown,
         clock=TimeBase.TICKS,
         inputs=inputs,
