@@ -53,7 +53,7 @@ class Recording:
         seconds: `(rows,)` float64, on the source's own clock.
         segment: `(rows,)` int32, rising.
         ball_shown: `(rows,)` bool, whether the row has a ball of its own moment.
-        car_shown: `(rows, cars)` bool, likewise for each car.
+        car_shown: `(rows, cars)` bool, the same for each car.
         clock: What `tick` and `seconds` are worth.
         inputs: What `state.car_controls` is.
         inputs_recorded: `(cars, 8)` bool, which controls were recorded, in the order of

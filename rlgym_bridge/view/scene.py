@@ -119,7 +119,7 @@ def log_moving(
         times: The time axes.
         moves: What `updates` says.
         positions: `(rows, 3)` uu, in every row of the recording.
-        rotations: `(rows, 3, 3)`, likewise.
+        rotations: `(rows, 3, 3)`, in the same order.
         shape: What does not change of the body: all but its half sizes.
         halves: `(n, 3)` uu, its half sizes.
     """
