@@ -1,6 +1,7 @@
 """One car of a shadow simulation: read its hidden state, put it in place, and show it in a state."""
 
 import struct
+from math import dist
 from operator import attrgetter, itemgetter
 
 import RocketSim as rsim
@@ -92,11 +93,7 @@ class ShadowCar:
     def read(self, values: tuple[float, ...], ticks: int, rows: dict[int, int]) -> rsim.CarState | None:
         """Take over the hidden state after a step; None where the car is not where it should be."""
         state = self.car.get_state()
-        position = state.pos
-        off = max(
-            abs(position.x - values[POSITION]), abs(position.y - values[POSITION + 1]),
-            abs(position.z - values[POSITION + 2]),
-        )  # fmt: skip
+        off = dist(state.pos.as_tuple(), values[POSITION : POSITION + 3])
         if off > _LEAP * ticks and not values[DEMOED]:
             return None
         wheels, flipping, timer, direction, cooldown, victim = _HIDDEN(state)
@@ -178,15 +175,20 @@ class ShadowCar:
 
 def is_there(state: rsim.CarState | rsim.BallState, values: tuple[float, ...], at: int) -> bool:
     """Tell whether a body is exactly where the packet says, but for the rounding of its angles."""
+    if (
+        state.pos.as_tuple() != values[at : at + 3]
+        or state.vel.as_tuple() != values[at + 12 : at + 15]
+        or state.ang_vel.as_tuple() != values[at + 15 : at + 18]
+    ):
+        return False
     rotation = state.rot_mat
     forward, up = rotation.forward, rotation.up
-    if state.pos.as_tuple() != values[at : at + 3] or state.vel.as_tuple() != values[at + 12 : at + 15]:
-        return False
-    turned = max(
-        abs(forward.x - values[at + 3]), abs(forward.y - values[at + 6]),
-        abs(up.x - values[at + 5]), abs(up.z - values[at + 11]),
-    )  # fmt: skip
-    return bool(turned < _ANGLE_ROUNDING and state.ang_vel.as_tuple() == values[at + 15 : at + 18])
+    return bool(
+        abs(forward.x - values[at + 3]) < _ANGLE_ROUNDING
+        and abs(forward.y - values[at + 6]) < _ANGLE_ROUNDING
+        and abs(up.x - values[at + 5]) < _ANGLE_ROUNDING
+        and abs(up.z - values[at + 11]) < _ANGLE_ROUNDING
+    )
 
 
 def _controls(row: tuple[float, ...]) -> rsim.CarControls:
