@@ -1,7 +1,7 @@
 """Advice on how to install what an extra of this package needs, where it is missing."""
 
 import re
-from importlib.metadata import PackageNotFoundError, requires
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +20,10 @@ def explain_install(*extras: str) -> str:
     """
     if (_ROOT / "constraints.txt").is_file():
         return f'pip install -c constraints.txt -e ".[{",".join(extras)}]" in {_ROOT}'
+    metadata = import_module("importlib.metadata")  # not earlier: it imports what the current folder may have
     try:
-        lines = [_OF_EXTRA.fullmatch(line) for line in requires("rlgym-bridge") or ()]
-    except PackageNotFoundError:
+        lines = [_OF_EXTRA.fullmatch(line) for line in metadata.requires("rlgym-bridge") or ()]
+    except metadata.PackageNotFoundError:
         lines = []
     needed = dict.fromkeys(found["what"] for found in lines if found and found["extra"] in extras)
     packages = " ".join(f'"{name}"' for name in needed)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.fuzz.targets import ROOT, TARGETS
+from tests.support.processes import run_to_end
 
 _START_SECONDS = 60  # a process has this long beyond its time
 
@@ -41,8 +42,8 @@ def main() -> int:
             words = [engine, name, f"{share:.1f}", str(options.seed), str(options.out)]
             command = [sys.executable, "-m", "tests.fuzz.engines", *words]
             try:
-                done = subprocess.run(command, cwd=ROOT, timeout=share + _START_SECONDS, capture_output=True)
-                code, said = done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+                done = run_to_end(command, cwd=ROOT, seconds=share + _START_SECONDS, errors="replace")
+                code, said = done.returncode, done.stdout + done.stderr
             except subprocess.TimeoutExpired:
                 code, said = -1, "it did not end in time"
             if code:

@@ -5,6 +5,7 @@ reached; it is used where it is installed. A finding is written into the folder,
 """
 
 import hashlib
+import logging
 import resource
 import signal
 import sys
@@ -118,6 +119,7 @@ def guided(name: str, seconds: float, seed: int, folder: Path) -> int:
 def main() -> int:
     """Run what the command line says."""
     engine, name, seconds, seed, folder = sys.argv[1:]
+    logging.disable(logging.CRITICAL)
     signal.signal(signal.SIGALRM, _stop)
     if engine == "hypothesis":
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))

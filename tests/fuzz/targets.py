@@ -2,7 +2,6 @@
 
 import atexit
 import json
-import logging
 import shutil
 import struct
 import tempfile
@@ -58,7 +57,6 @@ class FuzzTarget:
 @cache
 def folder() -> Path:
     """Return a folder of this process for files to be read."""
-    logging.disable(logging.CRITICAL)
     made = Path(tempfile.mkdtemp(prefix="rlgym-bridge-fuzz-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     shutil.copytree(ROOT / "bot", made / "bot", ignore=shutil.ignore_patterns("policy"))
