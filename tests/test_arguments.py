@@ -114,11 +114,11 @@ def test_a_missing_extra_names_packages_outside_of_a_checkout(
     assert extras.explain_install("replay").startswith('pip install -c constraints.txt -e ".[replay]" in ')
     monkeypatch.setattr(extras, "_ROOT", tmp_path)
     lines = ["numpy>=1", 'subtr-actor-py>=1.5.1; extra == "replay"', "torch; extra == 'train'"]
-    monkeypatch.setattr(extras, "requires", lambda _: lines)
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: lines)
     assert extras.explain_install("replay") == 'pip install "subtr-actor-py>=1.5.1"'
 
     def missing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "requires", missing)
+    monkeypatch.setattr(importlib.metadata, "requires", missing)
     assert extras.explain_install("replay") == "install the extra replay of its project"

@@ -107,7 +107,8 @@ def test_in_real_time_a_step_after_a_pause_says_what_it_missed(
         spanned, _ = step(env, BOOST)
         assert 50 <= spanned <= 50 + 120
         # Its own row drove the car, for all of its ticks but one, which the row before drives.
-        assert engine.lost_ticks - lost == spanned - TICKS
+        # On a busy machine an answer may come late, which loses its tick, too.
+        assert spanned - TICKS <= engine.lost_ticks - lost <= spanned - TICKS + 2
         assert [car.is_boosting for car in env.state.cars.values()] == [True, True]
         after, _ = step(env, BOOST)
         assert after <= 2 * TICKS
