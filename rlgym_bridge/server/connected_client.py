@@ -67,4 +67,4 @@ class Client:
 
 
 Handler = Callable[[Client, Any], None]
-"""What to do with a message of a client."""
+"""A function that acts on a message of a client."""

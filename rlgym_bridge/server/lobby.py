@@ -1,4 +1,4 @@
-"""Give a match's seats to clients, and handle their messages: handshake, inputs, states.
+"""Give a match's seats to clients, and handle their messages: handshake, inputs, pings.
 
 Messages to clients, and the treatment of clients that misbehave, follow RLBot's core.
 """

@@ -1,4 +1,4 @@
-"""What is wrong in a hit is the contact, neither approach nor flight; larger bodies mend its place."""
+"""A hit errs in its contact, neither in approach nor flight; larger bodies mend its place."""
 
 from pathlib import Path
 

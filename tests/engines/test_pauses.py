@@ -102,18 +102,20 @@ def test_in_real_time_a_step_after_a_pause_says_what_it_missed(
 ) -> None:
     with playing("realtime") as (env, engine):
         step(env, IDLE)
-        lost = engine.lost_ticks
-        time.sleep(0.5)
-        spanned, _ = step(env, BOOST)
-        assert 50 <= spanned <= 50 + 120
+        for _ in range(3):  # on a busy machine an answer may come late, which loses its tick, too
+            lost = engine.lost_ticks
+            time.sleep(0.5)
+            spanned, _ = step(env, BOOST)
+            assert 50 <= spanned <= 50 + 120
+            if engine.lost_ticks - lost == spanned - TICKS:
+                break
         # Its own row drove the car, for all of its ticks but one, which the row before drives.
-        # On a busy machine an answer may come late, which loses its tick, too.
-        assert spanned - TICKS <= engine.lost_ticks - lost <= spanned - TICKS + 2
+        assert engine.lost_ticks - lost == spanned - TICKS
         assert [car.is_boosting for car in env.state.cars.values()] == [True, True]
         after, _ = step(env, BOOST)
         assert after <= 2 * TICKS
     gaps = [one.getMessage() for one in caplog.records if "in place of 8" in one.getMessage()]
-    assert gaps[0].startswith(f"a step spanned {spanned} ticks in place of 8")
+    assert any(gap.startswith(f"a step spanned {spanned} ticks in place of 8") for gap in gaps)
 
 
 def test_in_real_time_a_step_after_a_pause_shows_the_present(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from training.settings_file import load_settings
 
 ROOT: Final = Path(__file__).parents[2]
 ALLOWED: Final = (OSError, ValueError, ImportError)
-"""What a reader may raise; whatever else it raises is a finding."""
+"""Errors that a reader may raise; any other one is a finding."""
 
 _MAP: Final = 'header = true\n[time]\nseconds = "t"\n[ball]\nposition = ["x", "y", "z"]\n'
 _PART: Final = struct.Struct("<II")
