@@ -60,9 +60,29 @@ def measure():
 """
 
 _LOCKSTEP: Final = """
-from tests.benchmarks import lockstep
+import queue, threading, time
+from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.server import MatchServer
+TICKS = 480  # in a slice
+bots = ["chaser"] * {size}
+asked, seconds = queue.SimpleQueue(), queue.SimpleQueue()
+left, began = TICKS, 0.0
+def stop_between_slices(packet):  # called before a packet is sent: everybody waits
+    global left, began
+    if left == 0:
+        seconds.put(time.perf_counter() - began)
+        asked.get()
+        left, began = TICKS, time.perf_counter()
+    left -= 1
+def play():
+    options = dict(pace="lockstep", seconds=3600.0, max_overtime=0.0, on_packet=stop_between_slices)
+    with MatchServer(**options) as server:
+        server.play(with_line_up(empty_match(), bots, bots))
+threading.Thread(target=play, daemon=True).start()
+seconds.get()  # the first slice warms up
 def measure():
-    return of(lockstep, "time_match", "_match")({size})
+    asked.put(None)
+    return TICKS / seconds.get()
 """
 
 _ENV: Final = """
@@ -155,16 +175,15 @@ def main() -> int:
     parser.add_argument("checkout", type=Path, help="folder of the other checkout")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: {' '.join(PARTS)}")
     parser.add_argument("--pairs", type=int, default=8, help="of processes (default: %(default)s)")
-    parser.add_argument("--slices", type=int, help="of each process (default: 30, of matches 6)")
+    parser.add_argument("--slices", type=int, default=30, help="of each process (default: %(default)s)")
     options: Any = parser.parse_args()
     if unknown := set(options.names) - set(PARTS):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     slower = []
     for name in options.names or PARTS:
-        slices = options.slices or (6 if "lockstep" in name else 30)
         ratios = []
         for _ in range(options.pairs):
-            ratios.append(paired_ratio(options.checkout.absolute(), name, slices))
+            ratios.append(paired_ratio(options.checkout.absolute(), name, options.slices))
             print(f"{name}: {ratios[-1]:.3f}", file=sys.stderr, flush=True)
         mean, low, high = interval(np.array(ratios))
         print(f"{name}: {mean:.3f} ({low:.3f} to {high:.3f}), {options.pairs} pairs", flush=True)
