@@ -15,7 +15,7 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.findings.comparison_result import Comparison, RefusedFile
 from rlgym_bridge.compare.findings.drift import WINDOWS
-from rlgym_bridge.compare.findings.phrases import plural, short
+from rlgym_bridge.compare.findings.phrases import short
 from rlgym_bridge.compare.findings.sentences import (
     explain_difference,
     row_to_tell,
@@ -32,6 +32,7 @@ from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.game_rules import RULES, parse_rules
+from rlgym_bridge.user_input.arguments import count_of
 
 T = TypeVar("T")
 
@@ -242,7 +243,7 @@ def _print_errors(console: Console, found: Comparison) -> None:
     for name, group in groupby(found.situations, lambda row: row.name):
         rows = {row.horizon_ticks: row for row in group}
         row = row_to_tell(rows)
-        after = "" if row.horizon_ticks == _SECOND else f" after {plural(row.horizon_ticks, 'tick')}"
+        after = "" if row.horizon_ticks == _SECOND else f" after {count_of(row.horizon_ticks, 'tick')}"
         table.add_row(
             name,
             *(short(rows[one].p50) if one in rows else "-" for one in HORIZONS),

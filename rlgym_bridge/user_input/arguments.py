@@ -21,9 +21,9 @@ def show_value(value: object) -> str:
     return shorten_text(repr(value))
 
 
-def count_of(number: int, thing: str) -> str:
-    """Return a number of things in words: 1 collector, 2 collectors."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def count_of(number: float, thing: str) -> str:
+    """Return a number of things in words, without decimals: `1 collector`, `2,000 ticks`."""
+    return f"{number:,.0f} {thing}{'' if round(number) == 1 else 's'}"
 
 
 def check_whole(name: str, value: object, least: int = 0, most: int | None = None, unit: str = "") -> None:

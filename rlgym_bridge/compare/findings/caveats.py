@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Final
 
-from rlgym_bridge.compare.findings.phrases import SECOND, listed, name_rules, plural, short
+from rlgym_bridge.compare.findings.phrases import SECOND, listed, name_rules, short
 from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.user_input.arguments import count_of
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.findings.comparison_result import Comparison
@@ -63,7 +64,7 @@ def tell_tail(found: "Comparison") -> str:
         single = " " in row.name and row.horizon_ticks == SECOND
         if single and far and row.verdict.value == "agrees":
             parts.append(
-                f"more than {short(row.p90)} uu for {row.name} ({plural(row.windows, 'window')}; RocketSim "
+                f"more than {short(row.p90)} uu for {row.name} ({count_of(row.windows, 'window')}; RocketSim "
                 f"against itself: {short(row.floor_p90)})"
             )
     return f"One window in ten is further off: {listed(parts)}." if parts else ""

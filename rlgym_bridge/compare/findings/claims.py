@@ -18,7 +18,6 @@ from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.gaps import Gap
 from rlgym_bridge.compare.findings.mechanisms import Mechanism, find_mechanisms
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.phrases import plural
 from rlgym_bridge.compare.findings.significance import LEVEL
 from rlgym_bridge.compare.findings.stuck_controls import find_stuck
 from rlgym_bridge.compare.findings.verdict import GapVerdict
@@ -26,6 +25,7 @@ from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.tracks import BALL
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.recording import TimeBase
+from rlgym_bridge.user_input.arguments import count_of
 
 _LEAST, _MOST = 24, 120  # windows of a car
 _OFF: Final = 3  # blocks of time of these that have to be far off, for a search of sticks that got stuck
@@ -91,7 +91,7 @@ def tell_mechanism(each: Mechanism) -> str:
     others = f"; not told apart from: {', '.join(each.alike)}" if each.alike else ""
     return (
         f"{who}{each.source}: {each.phrase}{within} explains {100 * each.share:.0f} % of what is off, over "
-        f"{plural(each.blocks, 'block')} of time that had no part in its choice (chance {each.chance:.2g})"
+        f"{count_of(each.blocks, 'block')} of time that had no part in its choice (chance {each.chance:.2g})"
         f"{others}"
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from rlgym_bridge.compare.findings.drift import measure_alone
 from rlgym_bridge.compare.findings.fitted_constants import Size
 from rlgym_bridge.compare.findings.missing_inputs import Missing, Worth
-from rlgym_bridge.compare.findings.phrases import listed, plural, short
+from rlgym_bridge.compare.findings.phrases import listed, short
 from rlgym_bridge.compare.findings.sentences import told_changes
 from rlgym_bridge.compare.findings.tolerances import CLOCK_SCALE, LEAST_WINDOWS
 from rlgym_bridge.compare.findings.verdict import GapVerdict
@@ -24,6 +24,7 @@ from rlgym_bridge.compare.simulate.window_errors import Errors
 from rlgym_bridge.compare.simulate.windows import HORIZONS
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording, TimeBase
+from rlgym_bridge.user_input.arguments import count_of
 
 _RAW_WINDOWS = 60  # of each body, to show what a wrong time would cost
 _CLOCKS_RUN = 0.02  # beyond which a clock is a poor explanation; real ones were within 0.0022
@@ -125,7 +126,7 @@ def latency_gap(source: str, delay: ActionDelay) -> Gap:
     late = delay.input_latency
     return Gap(
         GapVerdict.TIMING, "input latency", late, late, late, "ticks",
-        f"what bots sent in {source} was applied {plural(late, 'tick')} late ({delay.inputs:,} inputs): an "
+        f"what bots sent in {source} was applied {count_of(late, 'tick')} late ({delay.inputs:,} inputs): an "
         f"action acts {_range(delay.low, delay.high)} after the state it was decided on at the soonest; "
         f"train with that delay (--fit). What was applied drives the simulation, so this is no physics gap",
     )  # fmt: skip
@@ -154,12 +155,12 @@ def lost_packets(recording: Recording) -> list[Gap]:
 
 
 def _range(low: int, high: int) -> str:
-    return plural(low, "tick") if low == high else f"{low} to {high} ticks"
+    return count_of(low, "tick") if low == high else f"{low} to {high} ticks"
 
 
 def _late(ticks: int, changes: str) -> str:
     early = ticks < 0 and not changes
-    return f"{plural(abs(ticks) if early else ticks, 'tick')} {'early' if early else 'late'}"
+    return f"{count_of(abs(ticks) if early else ticks, 'tick')} {'early' if early else 'late'}"
 
 
 def suggest_convention(ticks: int) -> str:
@@ -167,8 +168,8 @@ def suggest_convention(ticks: int) -> str:
     if ticks >= 0:
         return ""
     return (
-        "; no input acts before it is there: is this what the game applied "
-        f'(inputs = "applied" in the map), or are rows of inputs {plural(-ticks, "tick")} late in the table?'
+        '; no input acts before it is there: is this what the game applied (inputs = "applied" in the map), '
+        f"or are rows of inputs {count_of(-ticks, 'tick')} late in the table?"
     )
 
 
@@ -246,7 +247,7 @@ def input_gaps(source: str, missing: Sequence[Missing], worth: Sequence[Worth]) 
                 GapVerdict.MISSING, each.control, each.helps, each.helps, each.helps, "share of windows",
                 f"the {each.control} column of {source} explains nothing: without it car {each.car} is "
                 f"nearer to the recording in {100 * (1 - each.helps):.0f} % of the windows in which it acts "
-                f"({plural(each.blocks, 'block')} of time; chance {each.chance:.2g})",
+                f"({count_of(each.blocks, 'block')} of time; chance {each.chance:.2g})",
             ))  # fmt: skip
     return gaps
 

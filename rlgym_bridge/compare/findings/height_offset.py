@@ -11,7 +11,6 @@ import numpy as np
 
 from rlgym_bridge.compare.findings.block_bootstrap import LEAST_BLOCKS, median_interval
 from rlgym_bridge.compare.findings.gaps import Gap
-from rlgym_bridge.compare.findings.phrases import plural
 from rlgym_bridge.compare.findings.verdict import GapVerdict
 from rlgym_bridge.compare.fit.timed_recording import TimedRecording
 from rlgym_bridge.compare.simulate.rollout import RolloutArena
@@ -21,6 +20,7 @@ from rlgym_bridge.compare.simulate.windows import spaced, thinned
 from rlgym_bridge.game import STANDING_LEAST_UP
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import TimeBase
+from rlgym_bridge.user_input.arguments import count_of
 
 _AFTER: Final = 30  # ticks of a window: a car falls 20 uu meanwhile
 _LEAD: Final = 1.0  # ticks followed before
@@ -125,7 +125,7 @@ def height_gaps(source: str, offsets: Sequence[HeightOffset]) -> list[Gap]:
         hitbox = "; or its hitbox is another than the map says" if offset.may_be_hitbox else ""
         shown = (
             f"({offset.low:+.2f} to {offset.high:+.2f}), which explains {100 * offset.share:.0f} % of what "
-            f"its heights are off there ({plural(offset.windows, 'window')}){hitbox}"
+            f"its heights are off there ({count_of(offset.windows, 'window')}){hitbox}"
         )
         shown = shown if offset.windows else "as the others; it is never seen to lie or stand there"
         gaps.append(Gap(

@@ -4,17 +4,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from rlgym_bridge.sim.game_rules import describe_rules
+from rlgym_bridge.user_input.arguments import count_of
 
 SECOND: Final = 120
 """Ticks in a second."""
 
 LEAST: Final = 0.01
 """uu: what is less is not printed with its digits."""
-
-
-def plural(count: float, unit: str) -> str:
-    """Return a whole number with its unit: `1 tick`, `2 ticks`."""
-    return f"{count:,.0f} {unit}{'' if round(count) == 1 else 's'}"
 
 
 def name_rules(rules: frozenset[str]) -> str:
@@ -33,7 +29,7 @@ def short(error: float) -> str:
 
 def in_time(ticks: int) -> str:
     """Return a horizon in ticks as a time: `a second`, `60 ticks (0.5 s)`."""
-    return "a second" if ticks == SECOND else f"{plural(ticks, 'tick')} ({ticks / SECOND:.2g} s)"
+    return "a second" if ticks == SECOND else f"{count_of(ticks, 'tick')} ({ticks / SECOND:.2g} s)"
 
 
 def listed(names: Sequence[str]) -> str:

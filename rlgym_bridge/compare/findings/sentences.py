@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rlgym_bridge.compare.findings.caveats import tell_open_rows, tell_recorder, tell_tail
-from rlgym_bridge.compare.findings.phrases import LEAST, SECOND, in_time, listed, name_rules, plural, short
+from rlgym_bridge.compare.findings.phrases import LEAST, SECOND, in_time, listed, name_rules, short
 from rlgym_bridge.compare.fit.input_lag import SURE
+from rlgym_bridge.user_input.arguments import count_of
 
 if TYPE_CHECKING:
     from rlgym_bridge.compare.findings.comparison_result import Comparison, Fit
@@ -173,7 +174,7 @@ def told_unexplained(row: "Situation") -> str:
         why = "inputs that were not recorded may be why"
     return (
         f"{row.name}: {short(row.p50)} uu off after {in_time(row.horizon_ticks)}, where the tolerance is "
-        f"{row.tolerance:g} ({plural(row.windows, 'window')}); {why}"
+        f"{row.tolerance:g} ({count_of(row.windows, 'window')}); {why}"
     )
 
 
@@ -191,26 +192,30 @@ def told_fit(fit: "Fit") -> str:
     if any(fit.offset.ages[1:]):
         oldest = max(age for age, count in enumerate(fit.offset.ages) if count)
         parts.append(
-            f"its states are up to {plural(oldest, 'tick')} old, {fit.offset.ticks} in the median (which "
+            f"its states are up to {count_of(oldest, 'tick')} old, {fit.offset.ticks} in the median (which "
             f"explains {100 * fit.offset.share:.0f} % of steps)"
         )
     if fit.lag.curve:
-        late = plural(abs(fit.lag.ticks), "tick") + (" early" if fit.lag.ticks < 0 else " late")
+        late = count_of(abs(fit.lag.ticks), "tick") + (" early" if fit.lag.ticks < 0 else " late")
         late = late if fit.lag.ticks else "when the recording says" if fit.applied else "without delay"
         doubt = "" if fit.lag.sure >= SURE else ", which is not sure"
-        more = f", or up to {plural(fit.unseen, 'tick')} later, as rows leave ticks out" if fit.unseen else ""
+        more = (
+            f", or up to {count_of(fit.unseen, 'tick')} later, as rows leave ticks out" if fit.unseen else ""
+        )
         parts.append(
             f"inputs act {late}{told_changes(fit.lag)}{doubt} (in {100 * fit.lag.sure:.0f} % of "
-            f"resampled sets of {plural(fit.lag.windows, 'window')}){more}"
+            f"resampled sets of {count_of(fit.lag.windows, 'window')}){more}"
         )
     elif fit.driven and fit.delay is None:
-        few = f"only {plural(fit.lag.windows, 'window')} could" if fit.lag.windows else "no window could"
+        few = f"only {count_of(fit.lag.windows, 'window')} could" if fit.lag.windows else "no window could"
         parts.append(f"how late inputs act is not known, as {few} tell; no delay is assumed")
     if fit.applied and fit.delay is not None:
         delay = fit.delay
         spread = "" if delay.noise < 0.005 else f" ± {delay.noise:.2f}"
         after = (
-            f"{plural(delay.input_latency, 'tick')}{spread} late" if delay.input_latency else "without delay"
+            f"{count_of(delay.input_latency, 'tick')}{spread} late"
+            if delay.input_latency
+            else "without delay"
         )
         parts.append(f"what bots sent was applied {after} ({delay.inputs:,} inputs)")
     return "; ".join(parts)
