@@ -20,6 +20,7 @@ import numpy as np
 
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.user_input.arguments import check_whole
 
 GAP_TICKS = 120
 """A jump of the frame number beyond this, or backwards, starts anew."""
@@ -45,15 +46,15 @@ class Timing:
             the answer comes before the next physics tick.
 
     Raises:
-        ValueError: A delay is below 0.
+        ValueError: A delay is no whole number, or below 0.
     """
 
     action_delay: int = 1
     input_latency: int = 0
 
     def __post_init__(self) -> None:
-        if self.action_delay < 0 or self.input_latency < 0:
-            raise ValueError(f"{self}, expected delays of 0 ticks or more")
+        check_whole("action_delay", self.action_delay, unit="ticks")
+        check_whole("input_latency", self.input_latency, unit="ticks")
 
     @property
     def unreachable_ticks(self) -> int:
@@ -75,9 +76,13 @@ class Clock:
 
     Attributes:
         skipped_decisions: Due ticks that passed without a packet of their own.
+
+    Raises:
+        ValueError: `cars` is no whole number of 1 or more.
     """
 
     def __init__(self, timing: Timing | None = None, cars: int = 1) -> None:
+        check_whole("cars", cars, 1)
         self.timing = timing if timing is not None else Timing()
         self.skipped_decisions = 0
         self._neutral: Sequence[np.ndarray] = (NEUTRAL,) * cars

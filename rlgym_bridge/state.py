@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from rlgym_bridge.game import MOST_TEAM_SIZE, PAD_COUNT
+from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 
 class Field(NamedTuple):
@@ -159,8 +160,8 @@ def layout_of(blue: int, orange: int, most: int = MOST_TEAM_SIZE) -> Layout:
     Raises:
         ValueError: A team has fewer than 0 cars or more than `most`.
     """
-    if not (0 <= blue <= most and 0 <= orange <= most):
-        raise ValueError(f"team sizes are {blue} and {orange}, expected 0 to {most} each")
+    if not all(isinstance(size, int | np.integer) and 0 <= size <= most for size in (blue, orange)):
+        raise ValueError(f"team sizes are {blue!r} and {orange!r}, expected 0 to {most} each")
     return _layout(blue, orange)
 
 
@@ -175,8 +176,7 @@ class MatchState:
     Every field of `MATCH_FIELDS` is an attribute of shape `(matches, *shape)`, and every field of
     `CAR_FIELDS` an attribute `car_<name>` of shape `(matches, cars, *shape)`. All are float32 views
     into `buffer` but `frame` and `car_player_id`, which are int32 views of the same bytes. Writing to
-    a view writes the state. These two tables, above in this module and on the page "Units", list all fields
-    with shapes and units.
+    a view writes the state. The two tables and the page "Units" list all fields with shapes and units.
 
     Args:
         blue: Cars in the blue team, 0..4.
@@ -186,8 +186,8 @@ class MatchState:
         most: Most cars in a team; recordings, whose players come and go, have more than a match.
 
     Raises:
-        ValueError: A team has fewer than 0 cars or more than `most`, or `buffer` has another shape or dtype,
-            or is not contiguous.
+        ValueError: A team has fewer than 0 cars or more than `most`, `matches` is no whole number of 0 or
+            more, or `buffer` is no array, has another shape or dtype, or is not contiguous.
     """
 
     frame: np.ndarray
@@ -251,15 +251,16 @@ class MatchState:
         most: int = MOST_TEAM_SIZE,
     ) -> None:
         self.layout = layout_of(blue, orange, most)
-        self.matches = matches
-        shape = (matches, self.layout.size)
+        check_whole("matches", matches)
+        self.matches, shape = matches, (matches, self.layout.size)
         if buffer is None:
             buffer = np.zeros(shape, np.float32)
-        elif buffer.shape != shape or buffer.dtype != np.float32 or not buffer.flags.c_contiguous:
-            raise ValueError(
-                f"buffer is {buffer.dtype}{buffer.shape}, expected contiguous float32{shape} for "
-                f"{matches} matches of {blue} against {orange}"
-            )
+        is_array = isinstance(buffer, np.ndarray)
+        fits = is_array and (buffer.shape, buffer.dtype) == (shape, np.float32)
+        if not fits or not buffer.flags.c_contiguous:
+            given = f"{buffer.dtype}{buffer.shape}" if is_array else show_value(buffer)
+            sizes = f"{matches} matches of {blue} against {orange}"
+            raise ValueError(f"buffer is {given}, expected contiguous float32{shape} for {sizes}")
         self.buffer = buffer
 
     if not TYPE_CHECKING:

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from rlgym_bridge import DefaultObs, LookupTableAction, MatchServer, RepeatAction, SimEngine, TeamObs
+from rlgym_bridge import (
+    Clock,
+    DefaultObs,
+    LookupTableAction,
+    MatchServer,
+    MatchState,
+    RepeatAction,
+    SimEngine,
+    TeamObs,
+)
+from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.conditions import NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator, WeightedMutator
 from rlgym_bridge.components.reward_base import WeightedSum
@@ -44,6 +54,13 @@ from training.settings import SettingsError, check_settings
         (lambda: SimEngine(rules=5), r"rules is 5, expected a list of names of rules, or one text"),
         (lambda: MatchServer(seconds="a"), r"seconds is 'a', expected seconds, 0 or more"),
         (lambda: MatchServer(seed="a" * 9999), r"seed is 'a{199}\.\.\., expected a whole number, 0 or more"),
+        (lambda: MatchServer(host=3), r"host is 3, expected an address or a name, such as '127.0.0.1'"),
+        (lambda: MatchServer(port=65536), r"port is 65536, expected a whole number, 0 to 65535"),
+        (lambda: Clock(cars="2"), r"cars is '2', expected a whole number, 1 or more"),
+        (lambda: Clock(Timing(0.5)), r"action_delay is 0.5, expected a whole number of ticks, 0 or more"),
+        (lambda: MatchState("1", 1), r"team sizes are '1' and 1, expected 0 to 4 each"),
+        (lambda: MatchState(1, 1, 0.5), r"matches is 0.5, expected a whole number, 0 or more"),
+        (lambda: MatchState(1, 1, 1, [0.0]), r"buffer is \[0.0\], expected contiguous float32\(1, \d+\)"),
     ],
 )  # fmt: skip
 def test_an_argument_of_a_wrong_kind_is_named(make: Callable[[], Any], message: str) -> None:

@@ -154,7 +154,7 @@ def test_all_cars_of_one_agent_get_their_own_row() -> None:
 
 
 def test_negative_delays_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected delays of 0 ticks or more"):
+    with pytest.raises(ValueError, match="expected a whole number of ticks, 0 or more"):
         Timing(action_delay=-1)
 
 

@@ -21,6 +21,7 @@ from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.server.wire import is_this_machine, listen
+from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 _log = logging.getLogger(__name__)
 
@@ -72,8 +73,8 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
-        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, or
-            `impairments` are impossible at `pace`.
+        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, `host` or
+            `port` is none, or `impairments` are impossible at `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 
@@ -117,6 +118,11 @@ class MatchServer:
             constants={} if constants is None else constants,
             rules=rules,
         )
+        if not isinstance(host, str):
+            raise ValueError(
+                f"host is {show_value(host)}, expected an address or a name, such as '127.0.0.1'"
+            )
+        check_whole("port", port, 0, 65535)
         listener = listen(host, port)
         self.host = host
         address, self.port = listener.getsockname()[:2]
