@@ -99,7 +99,7 @@ def evaluate(
 
     Args:
         a: A policy folder (a checkpoint is one), or `"chaser"`.
-        b: Likewise.
+        b: The other policy, in the same form.
         matches: How many, an even number.
         seconds: Game time of each.
         seed: Of everything.

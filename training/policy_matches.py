@@ -134,7 +134,7 @@ def play_matches(
 
     Args:
         blue: A policy folder, or `"chaser"`.
-        orange: Likewise.
+        orange: The other team's policy, in the same form.
         matches: How many.
         seconds: Game time of each, kickoffs included.
         seed: Of kickoffs, respawns and both policies.

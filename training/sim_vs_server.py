@@ -43,7 +43,7 @@ def over_the_server(
 
     Args:
         a: A policy folder, or `"chaser"`.
-        b: Likewise.
+        b: The other policy, in the same form.
         matches: How many.
         seconds: Game time of each; a match that is level then is drawn.
         seed: Of the first match; the others' follow.

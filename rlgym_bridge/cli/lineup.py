@@ -44,7 +44,7 @@ def with_line_up(
         match: The match.
         blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or for the real game `human` or
             `psyonix:SKILL`; None keeps blue's cars.
-        orange: Likewise.
+        orange: The same for orange.
         real_game: Whether humans and Psyonix bots can play.
         allow_modules: Modules that policy folders may import components from, besides those of a run that is
             named.

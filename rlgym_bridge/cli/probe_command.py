@@ -21,7 +21,7 @@ from rlgym_bridge.probe.client import Players, match_of_two
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 
 _SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
-_GAME_SECONDS = 300.0  # likewise
+_GAME_SECONDS = 300.0  # the same for the real game
 _SIM_PATIENCE = 20.0  # s for each step of the handshake
 
 

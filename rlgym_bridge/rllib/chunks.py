@@ -30,7 +30,7 @@ def episode_of(
         id_: Of the whole episode.
         first: Steps of it that were before.
         terminated: Whether it ends here, by the termination condition.
-        truncated: Likewise by the truncation condition.
+        truncated: Whether it ends here, by the truncation condition.
 
     Returns:
         An episode as `to_numpy` leaves it, without a lookback buffer.

@@ -63,7 +63,7 @@ class Simulation:
         self._held = [rsim.CarControls() for _ in self._teams]
         self._boost = [0.0] * len(self._teams)
         self._cars_set: set[int] = set()  # slots that a client has set since the cars lined up
-        self._ball_set = False  # likewise
+        self._ball_set = False  # whether a client has set the ball since then
         self.boost_used = [0.0] * len(self._teams)
         self.on_kickoff: OnKickoff | None = None
         self._new_arena()

@@ -49,7 +49,7 @@ def cluster(address: str | None = None, processors: int = 0, silent: bool = Fals
 
 
 def _begin(address: str | None, processors: int, silent: bool) -> None:
-    # Components of one's own are looked for where this process finds them, on other machines likewise.
+    # Other machines look for a user's components where this process finds them.
     places = [str(Path(place).absolute()) for place in sys.path if Path(place).is_dir()]
     how: dict[str, Any] = {"job_config": JobConfig(code_search_path=places), "logging_level": "ERROR"}
     how["log_to_driver"] = not silent

@@ -83,7 +83,7 @@ class SelfPlayMatches:
         """Return what was counted since the last call: `VectorEnv.take_counts`, and goals by opponent.
 
         `snapshot_goals` are those of snapshots, `goals_against_snapshot` the policy's in the same matches;
-        `rival_goals` and `goals_against_rival` likewise.
+        `rival_goals` and `goals_against_rival` are those of rivals.
         """
         goals, self._goals = self._goals, self._no_goals()
         return dict(self._env.take_counts()) | goals

@@ -31,7 +31,7 @@ class Pieces:
     Attributes:
         means: By name: `(pieces,)`, one number a piece.
         samples: By name: for each piece the values of a distribution, `(ticks or decisions,)`.
-        actions: Likewise what a policy chose: numbers that are names, not amounts.
+        actions: By name: for each piece what a policy chose, numbers that are names and not amounts.
     """
 
     means: dict[str, np.ndarray]
