@@ -36,6 +36,7 @@ CASES: Final = (*LOADS, _BOTS, _IN_A_ROW, *_WATCHED)
 
 _SETTLE_SECONDS: Final = 2.0
 _CONNECT_SECONDS: Final = 30.0
+_GONE_SECONDS: Final = 15.0
 _LOOK_SECONDS: Final = 30.0  # between two looks at a long run
 _SPARE_SECONDS: Final = 150.0  # of a case, beside what is measured: its processes start and end
 _MATCH_SECONDS: Final = 3.0  # of game time, in a row
@@ -110,7 +111,9 @@ def _measure(row: LoadRow, server: LoadedServer, seconds: float) -> None:
     row.late = float(np.mean(late > LATE_MS))
     row.late_p50_ms, row.late_p99_ms = (float(x) for x in np.percentile(late, (50, 99)))
     row.late_max_ms = float(late.max())
-    server.count(_SETTLE_SECONDS)
+    deadline = time.monotonic() + _GONE_SECONDS  # what it has sent is taken in first
+    while server.memory.handles > row.before.handles and time.monotonic() < deadline:
+        server.count(0.5)
     row.after = server.memory
 
 
