@@ -170,6 +170,8 @@ class TimeoutCondition(_TimedCondition):
         ValueError: It is negative or not a number.
     """
 
+    reads = ("frame",)
+
     def done_batch(self, state: MatchState) -> np.ndarray:
         """Tell in which matches the time has passed, `(N,)` bool.
 

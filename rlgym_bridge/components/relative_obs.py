@@ -58,6 +58,8 @@ class RelativeObs(DefaultObs):
         zero_padding: As DefaultObs has it, like all other arguments.
     """
 
+    reads = DefaultObs.reads
+
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet."""
         kind, size = super().get_obs_space(agent)

@@ -54,6 +54,8 @@ class TeamObs(DefaultObs):
         ValueError: `zero_padding` is None or below 1.
     """
 
+    reads = DefaultObs.reads
+
     def __init__(self, zero_padding: int = 3, **coefficients: Any) -> None:
         if zero_padding is None:
             raise ValueError("zero_padding is None, expected the cars of the largest team: 3 for 3v3")

@@ -11,10 +11,12 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 from rlgym.rocket_league.reward_functions import TouchReward as PeerTouch
 
 from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.components.batch_base import reads_of
 from rlgym_bridge.components.conditions import GoalCondition, TimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.components.relative_obs import RelativeObs
 from rlgym_bridge.components.rewards import (
     BatchReward,
     DemolitionReward,
@@ -117,6 +119,23 @@ def test_a_reward_that_does_not_say_what_it_reads_is_given_all() -> None:
 
     assert VectorEnv(1, lambda: components(reward_fn=Mine()))._parts.reads is None
     assert VectorEnv(1, lambda: components(reward_fn=WeightedSum([(Mine(), 1.0)])))._parts.reads is None
+
+
+def test_a_subclass_with_methods_of_its_own_reads_all() -> None:
+    class Torque(RelativeObs):
+        def build_batch(self, state: MatchState, cars: Any = None) -> np.ndarray:
+            return np.concatenate([super().build_batch(state, cars), state.car_flip_torque], 2)
+
+    class Unpadded(RelativeObs):
+        def __init__(self) -> None:
+            super().__init__(zero_padding=None)
+
+    class Declared(Torque):
+        reads = (*RelativeObs.reads, "car_flip_torque")
+
+    assert reads_of(Torque()) is None
+    assert reads_of(Unpadded()) == RelativeObs.reads
+    assert reads_of(Declared()) == Declared.reads
 
 
 def test_goals_terminate_and_time_truncates() -> None:
