@@ -1,7 +1,6 @@
 """A Ray cluster: one that is there, or one of this machine alone that ends with what needed it."""
 
 import logging
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import ray
 from ray.job_config import JobConfig
 
 from training.settings import SettingsError
+from training.usable_cores import count_usable_cores
 
 _OBJECTS: Final = 512 << 20
 """Bytes of shared memory for the objects of a cluster of our own: a batch has a few MB."""
@@ -56,7 +56,7 @@ def _begin(address: str | None, processors: int, silent: bool) -> None:
     if address is None:
         ray.init(
             "local",  # whatever cluster this machine may be part of
-            num_cpus=max(os.cpu_count() or 1, processors),
+            num_cpus=max(count_usable_cores(), processors),
             include_dashboard=False,
             object_store_memory=_OBJECTS,
             _node_ip_address="127.0.0.1",
