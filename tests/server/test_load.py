@@ -81,7 +81,7 @@ def test_a_row_shows_memory_and_handles():
     row = LoadRow("nobody", 120.0, 0.01, 0.1, 1.0, 2.5, use, use, use)
     *_, line = load_lines([row])
     assert line.startswith("| nobody | 120.0 | 1.00% | 0.10 / 1.00 / 2.50 |") and f"{use.mb:.1f}" in line
-    assert match_lines([MemoryUse(40.0, 60.0, 9, 3, 0)])[-1] == "| 1 | 40.0 | 9 | 3 | 0 |"
+    assert match_lines([MemoryUse(40.0, 30.0, 60.0, 9, 3, 0)])[-1] == "| 1 | 40.0 | 9 | 3 | 0 |"
 
 
 def test_a_server_that_hangs_ends_the_case(monkeypatch):

@@ -37,7 +37,8 @@ CASES: Final = (*LOADS, _BOTS, _IN_A_ROW, *_WATCHED)
 _SETTLE_SECONDS: Final = 2.0
 _CONNECT_SECONDS: Final = 30.0
 _GONE_SECONDS: Final = 15.0
-_LOOK_SECONDS: Final = 30.0  # between two looks at a long run
+_ERRORS: Final = (OSError, EOFError, ValueError, psutil.Error, subprocess.SubprocessError)
+_LOOK_SECONDS: Final = 10.0  # between two looks at a long run
 _SPARE_SECONDS: Final = 150.0  # of a case, beside what is measured: its processes start and end
 _MATCH_SECONDS: Final = 3.0  # of game time, in a row
 
@@ -84,7 +85,7 @@ def measure_load(case: str, seconds: float, team_size: int = 0) -> LoadRow:
         with loaded_server(seconds + _SPARE_SECONDS, seconds=3600.0) as server:
             server.begin(chaser_match(team_size or (4 if case == _BOTS else 1)))
             _measure(row, server, seconds)
-    except (OSError, EOFError, ValueError, psutil.Error, subprocess.SubprocessError) as error:
+    except _ERRORS as error:
         row.error = f"{type(error).__name__}: {error}"
     return row
 
@@ -117,9 +118,12 @@ def _measure(row: LoadRow, server: LoadedServer, seconds: float) -> None:
     row.after = server.memory
 
 
-def measure_in_a_row(matches: int) -> list[MemoryUse]:
-    """Play short matches, one after the other on one server; return what it uses after each."""
-    used = []
+def measure_in_a_row(matches: int, used: list[MemoryUse]) -> None:
+    """Play short matches, one after the other on one server; append what it uses after each.
+
+    Raises:
+        OSError, EOFError, ValueError, psutil.Error: One of them did not come to its end.
+    """
     limits = {"seconds": _MATCH_SECONDS, "max_kickoff": _MATCH_SECONDS, "max_overtime": 0.1}
     with loaded_server(matches * 60.0 + _SPARE_SECONDS, **limits) as server:
         for _ in range(matches):
@@ -127,7 +131,6 @@ def measure_in_a_row(matches: int) -> list[MemoryUse]:
             server.watch_until(Phase.ENDED)
             server.stop_match()
             used.append(server.memory)
-    return used
 
 
 def load_lines(rows: Sequence[LoadRow]) -> list[str]:
@@ -193,6 +196,7 @@ def main(words: Sequence[str] | None = None) -> int:
     rows: list[LoadRow] = []
     used: list[MemoryUse] = []
     watches: list[MemoryWatch] = []
+    failed: list[str] = []
 
     def write(running: MemoryWatch | None = None) -> None:
         if options.json is None:
@@ -213,14 +217,21 @@ def main(words: Sequence[str] | None = None) -> int:
             with tempfile.TemporaryDirectory(prefix="load-", ignore_cleanup_errors=True) as folder:
                 watches.append(_WATCHED[case](Path(folder), options.minutes, _LOOK_SECONDS, write))
         elif case == _IN_A_ROW:
-            used += measure_in_a_row(10)
+            try:
+                measure_in_a_row(10, used)
+            except _ERRORS as error:
+                failed.append(f"{case}: {type(error).__name__}: {error}")
         else:
             rows.append(measure_load(case, options.seconds))
         write()
     for lines in (load_lines(rows), match_lines(used), watch_lines(watches)):
         if len(lines) > 2:
             print("\n".join(lines), end="\n\n")
-    return int(any(row.error for row in rows) or any(watch.ended != "stopped" for watch in watches))
+    failed += [f"{row.case}: {row.error}" for row in rows if row.error]
+    failed += [f"{watch.name}: {watch.ended}" for watch in watches if watch.ended != "stopped"]
+    for failure in failed:
+        print(failure, file=sys.stderr)
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

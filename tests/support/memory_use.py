@@ -14,6 +14,7 @@ class MemoryUse:
 
     Attributes:
         mb: Memory, the shared pages divided among those who share them (PSS) [MB of 1e6 bytes].
+        own_mb: Memory that belongs to no file, such as the heap: what others do leaves it as it is [MB].
         resident_mb: Memory with all shared pages (RSS) [MB].
         handles: Open files and sockets.
         threads: Threads.
@@ -21,6 +22,7 @@ class MemoryUse:
     """
 
     mb: float
+    own_mb: float
     resident_mb: float
     handles: int
     threads: int
@@ -40,9 +42,18 @@ def memory_of(pid: int) -> MemoryUse:
         name, _, value = line.partition(":")
         values[name] = int(value.split()[0]) * 1024 / 1e6
     process = psutil.Process(pid)
-    living = [child for child in process.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    living = sum(_is_alive(child) for child in process.children(recursive=True))
     handles = sum(1 for _ in (folder / "fd").iterdir())
-    return MemoryUse(values["Pss"], values["Rss"], handles, process.num_threads(), len(living))
+    return MemoryUse(
+        values["Pss"], values["Anonymous"], values["Rss"], handles, process.num_threads(), living
+    )
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended since it was found
+        return False
 
 
 def growth_an_hour(minutes: Sequence[float], megabytes: Sequence[float]) -> float:

@@ -35,7 +35,7 @@ class MemoryWatch:
 
     Attributes:
         name: Of the command.
-        points: One each half a minute: `minute`, and memory by process [MB].
+        points: One each half a minute: `minute`, and memory of its own by process, see `MemoryUse` [MB].
         handles: Open handles of the command's own process, at the same times.
         ended: How the command ended: "stopped" where its time was over, else its exit code.
         late: Share of packets that the server made late; None for a training.
@@ -135,7 +135,7 @@ def watch_command(
 def _look(watch: MemoryWatch, pid: int, role: str, minute: float) -> None:
     """Add a point; shells and Python's own helper processes are left out."""
     main = memory_of(pid)
-    point = {"minute": minute, "main": main.mb}
+    point = {"minute": minute, "main": main.own_mb}
     number = 0
     for process in sorted(psutil.Process(pid).children(recursive=True), key=lambda one: one.pid):
         words = " ".join(process.cmdline())
@@ -143,6 +143,6 @@ def _look(watch: MemoryWatch, pid: int, role: str, minute: float) -> None:
             continue
         if process.status() != psutil.STATUS_ZOMBIE:
             number += 1
-            point[f"{role} {number}"] = memory_of(process.pid).mb
+            point[f"{role} {number}"] = memory_of(process.pid).own_mb
     watch.points.append(point)
     watch.handles.append(main.handles)
