@@ -15,6 +15,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.server.server_errors import ServerError
+from rlgym_bridge.user_input.message_limits import TO_SERVER, check_message, kind_of
 
 MAX_PAYLOAD: Final = 65535
 """Bytes in one message: the length has 16 bits [RLBot core]."""
@@ -23,6 +24,8 @@ MAX_QUEUED: Final = 60
 """Messages kept for a client that does not read [RLBot core]."""
 
 _READ_SIZE: Final = 65536
+_SHORT_BYTES: Final = 256  # a message of this decodes to 30 kB at most
+_DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`: nothing is drawn here
 _WAITING_CONNECTIONS: Final = 64
 
 _log = logging.getLogger(__name__)
@@ -225,8 +228,12 @@ class ClientLink:
 
     def _decode(self, payload: bytes) -> object:
         try:
+            if len(payload) > _SHORT_BYTES:
+                if kind_of(payload) == _DRAWINGS:
+                    return None
+                check_message(payload, TO_SERVER)
             message = flat.InterfacePacket.unpack(payload).message
-        except flat.InvalidFlatbuffer as error:
+        except ValueError as error:
             reason = str(error).splitlines()[-1].strip()
             raise WireError(
                 f"{self.name} sent {len(payload)} bytes that are no RLBot v5 message ({reason}); "

@@ -1,0 +1,124 @@
+"""Limits of RLBot messages, checked before they are decoded.
+
+A flatbuffer may name one of its parts many times: 65 kB of them decode to gigabytes.
+"""
+
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+_MOST_PARTS: Final = 2000  # tables, and entries of lists; a match of 4v4 has a hundred
+_MOST_TEXT: Final = 1 << 18  # bytes of all texts, four times the longest message
+
+_TEXT: Final = "text"
+_Part = str | list["_Part"] | dict[int, "_Part"] | tuple[int, "_Part"]
+"""What a field holds: a text, a list of one kind, or a table by the places of its fields that can be long.
+
+A pair is one of several tables: only that of this kind has parts, whose number stands in the field before.
+"""
+
+_ENVIRONMENT: Final[_Part] = [{0: _TEXT, 1: _TEXT}]
+_BOT: Final[_Part] = {0: _TEXT, 1: _TEXT, 2: _TEXT, 4: _TEXT, 6: _ENVIRONMENT}
+_SCRIPT: Final[_Part] = {0: _TEXT, 1: _TEXT, 2: _TEXT, 4: _TEXT, 5: _ENVIRONMENT}
+_MATCH: Final[_Part] = {1: _TEXT, 4: _TEXT, 5: [{1: (2, _BOT)}], 6: [_SCRIPT]}
+_PLAYER: Final[_Part] = {10: _TEXT, 14: [_TEXT]}
+
+TO_SERVER: Final[Mapping[int, _Part]] = {3: _MATCH, 5: {0: [{}], 1: [{}]}}
+"""Messages to a server whose parts can be many, by the numbers of their kinds: a match, a state to set."""
+
+FROM_SERVER: Final[Mapping[int, _Part]] = {
+    2: {0: [_PLAYER], 2: [{}]}, 3: {0: [{}], 1: [{}]}, 4: _MATCH,
+}  # fmt: skip
+"""Messages of a server: a packet, the field, the match."""
+
+
+def kind_of(message: bytes) -> int:
+    """Return the number of a message's kind; 0 where it has none.
+
+    Raises:
+        ValueError: It is no message.
+    """
+    try:
+        root = struct.unpack_from("<I", message)[0]
+        at = _field(message, root, 0)
+        return message[at] if at else 0
+    except (struct.error, IndexError):
+        raise ValueError("its parts lie outside of it") from None
+
+
+def check_message(message: bytes, kinds: Mapping[int, _Part]) -> None:
+    """Check that a message does not decode to far more than it has.
+
+    Args:
+        message: A flatbuffer, not decoded.
+        kinds: `TO_SERVER` or `FROM_SERVER`; other kinds are not checked.
+
+    Raises:
+        ValueError: It has too many parts or too long texts, or is no message.
+    """
+    part = kinds.get(kind_of(message))
+    if part is None:
+        return
+    try:
+        root = struct.unpack_from("<I", message)[0]
+        at = _field(message, root, 1)
+        if at:
+            _Counter(message).count(_target(message, at), part)
+    except struct.error:
+        raise ValueError("its parts lie outside of it") from None
+
+
+class _Counter:
+    """Counts the parts of a message as a decoder makes them: one that is named twice counts twice."""
+
+    def __init__(self, message: bytes) -> None:
+        self._message = message
+        self._parts = self._text = 0
+
+    def count(self, at: int, part: _Part) -> None:
+        """Count what lies at a place."""
+        message = self._message
+        self._parts += 1
+        if part == _TEXT:
+            self._text += _length(message, at)
+        elif isinstance(part, list):
+            self._check(_length(message, at))
+            for entry in range(_length(message, at)):
+                self.count(_target(message, at + 4 + 4 * entry), part[0])
+        elif isinstance(part, dict):
+            for slot, inner in part.items():
+                if not (field := _field(message, at, slot)):
+                    continue
+                if isinstance(inner, tuple):
+                    kind, inner = inner
+                    before = _field(message, at, slot - 1)
+                    if not before or message[before : before + 1] != bytes([kind]):
+                        continue
+                self.count(_target(message, field), inner)
+        self._check()
+
+    def _check(self, more: int = 0) -> None:
+        if self._parts + more > _MOST_PARTS:
+            raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
+        if self._text > _MOST_TEXT:
+            raise ValueError(f"it has texts of more than {_MOST_TEXT:,} bytes")
+
+
+def _length(message: bytes, at: int) -> int:
+    return int(struct.unpack_from("<I", message, at)[0])
+
+
+def _target(message: bytes, at: int) -> int:
+    return at + _length(message, at)
+
+
+def _field(message: bytes, table: int, slot: int) -> int:
+    """Return where a field of a table lies; 0 where it is left out."""
+    fields = table - struct.unpack_from("<i", message, table)[0]
+    if fields < 0:
+        raise struct.error
+    place = 4 + 2 * slot
+    if place >= struct.unpack_from("<H", message, fields)[0]:
+        return 0
+    offset = struct.unpack_from("<H", message, fields + place)[0]
+    return table + offset if offset else 0

@@ -1,0 +1,85 @@
+"""Messages that decode to far more than they have are refused before they are decoded."""
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.user_input.message_limits import FROM_SERVER, TO_SERVER, check_message, kind_of
+from tests.support.made_packets import at, player
+from tests.support.made_recordings import recording_bytes
+from tests.support.raw_client import connect, settle
+from tests.support.shared_messages import Fields, Many, match_bomb, packed
+
+
+def framed(payload):
+    return len(payload).to_bytes(2, "big") + payload
+
+
+def test_a_match_of_16_million_variables_is_refused(lobby, caplog):
+    bomb = match_bomb(3, 4000)
+    assert 30_000 < len(bomb) < 65_536
+    client = connect(lobby)
+    quiet = connect(lobby, flat.PingRequest(cookie=7))
+    client.socket.sendall(framed(bomb))
+    settle(lobby)
+    assert client.receive() is None and quiet.receive().cookie == 7
+    assert "it has more than 2,000 parts" in caplog.text
+
+
+@pytest.mark.parametrize(("slot", "most"), [(0, 1999), (1, 2000)])
+def test_a_state_of_too_many_balls_or_cars_is_refused(slot, most):
+    def message(count):
+        entry = Fields({0: Fields()})
+        lists = {0: Many(entry, 0), 1: Many(entry, 0)} | {slot: Many(entry, count)}
+        return packed(Fields({0: 5, 1: Fields(lists)}))
+
+    check_message(message(1000), TO_SERVER)
+    with pytest.raises(ValueError, match=r"more than 2,000 parts"):
+        check_message(message(most), TO_SERVER)
+
+
+def test_a_small_bomb_of_long_texts_is_refused():
+    with pytest.raises(ValueError, match=r"texts of more than|more than 2,000 parts"):
+        check_message(match_bomb(3, 44), TO_SERVER)
+    check_message(match_bomb(3, 20), TO_SERVER)
+    assert flat.InterfacePacket.unpack(match_bomb(3, 20)).message.script_configurations[19].environment
+
+
+def test_drawings_are_not_decoded_and_keep_their_client(lobby):
+    client = connect(lobby)
+    client.socket.sendall(framed(packed(Fields({0: 6, 1: Fields()})) + bytes(60_000)))
+    client.send(flat.PingRequest(cookie=3))
+    settle(lobby)
+    assert client.receive().cookie == 3
+
+
+def test_usual_messages_are_of_the_kinds_that_are_checked():
+    variables = [flat.EnvironmentVariable("k", "v")]
+    bot = flat.CustomBot("n", "r", "c", flat.PlayerLoadout(), "a/b", False, variables)
+    humans = [flat.Human(), flat.PsyonixBot("p", flat.PlayerLoadout())]
+    players = [flat.PlayerConfiguration(one, 0) for one in (bot, *humans)]
+    script = flat.ScriptConfiguration("n", "r", "c", 1, "a/b", variables)
+    match = flat.MatchConfiguration(player_configurations=players, script_configurations=[script])
+    state = flat.DesiredGameState([flat.DesiredBallState(flat.DesiredPhysics())], [flat.DesiredCarState()])
+    for message, kind in ((match, 3), (state, 5), (flat.RenderGroup(), 6)):
+        sent = flat.InterfacePacket(message).pack()
+        assert kind_of(sent) == kind
+        check_message(sent, TO_SERVER)
+    packet = at(1, 3, *(player(player_id=car) for car in range(8)))
+    for message, kind in ((packet, 2), (flat.FieldInfo(), 3), (match, 4)):
+        sent = flat.CorePacket(message).pack()
+        assert kind_of(sent) == kind
+        check_message(sent, FROM_SERVER)
+
+
+@pytest.mark.parametrize("length", [0, 3, 5, 12, 40])
+def test_a_message_that_is_cut_is_refused(length):
+    with pytest.raises(ValueError, match=r"its parts lie outside of it"):
+        check_message(match_bomb(3, 20)[:length], TO_SERVER)
+
+
+def test_a_recording_leaves_out_a_packet_of_too_many_parts(tmp_path):
+    good = [flat.CorePacket(at(frame, 3, player(player_id=7))).pack() for frame in range(1, 6)]
+    file = tmp_path / "a.mcap"
+    file.write_bytes(recording_bytes([*good, match_bomb(4, 4000)]))
+    assert "1 packets cannot be read" in read_match(file, shadow=False).notes
