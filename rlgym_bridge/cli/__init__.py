@@ -72,11 +72,9 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"
         parser.epilog = status if parser.epilog is None else f"{parser.epilog}\n\n{status}"
         options = parser.parse_args(arguments)
-        logging.basicConfig(
-            level=logging.WARNING,
-            format="%(levelname)s %(name)s: %(message)s",
-            stream=sys.stderr,
-        )
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_LogFormat("%(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=logging.WARNING, handlers=[handler])
         for package in ("rlgym_bridge", "training"):  # what others' libraries do interests nobody
             logging.getLogger(package).setLevel(logging.WARNING if options.quiet else logging.INFO)
         return _guarded(command, options)
@@ -88,6 +86,14 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
     except KeyboardInterrupt as error:
         print(": ".join(["stopped", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 1
+
+
+class _LogFormat(logging.Formatter):
+    """Lines of the log in which no name and no output of a bot controls the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as text, control characters spelt out."""
+        return escape_controls(super().format(record))
 
 
 def _shorten(text: str) -> str:
