@@ -77,9 +77,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
         listener.listen(_WAITING_CONNECTIONS)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         listener.close()
-        if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
             raise ServerError(
                 f"port {port} on {host} is in use, expected a free one; RLBotServer or another "
                 f"match server may be running: stop it, or choose another port (0: any free one)"

@@ -84,10 +84,9 @@ def test_a_port_in_use_is_named():
         MatchServer(port=server.port)
 
 
-@pytest.mark.parametrize(("host", "port"), [("203.0.113.7", 0), ("127.0.0.1", 70_000)])
-def test_an_address_that_cannot_be_used_is_named(host, port):
-    with pytest.raises(ServerError, match=rf"cannot listen on {host} port {port}"):
-        MatchServer(host, port)
+def test_an_address_that_cannot_be_used_is_named():
+    with pytest.raises(ServerError, match=r"cannot listen on 203.0.113.7 port 0"):
+        MatchServer("203.0.113.7", 0)
 
 
 def test_an_agent_is_sent_configuration_seat_and_field(lobby):
