@@ -31,7 +31,7 @@ train: $(TRAIN)
 	$(BIN)/python -m training
 
 test: $(TRAIN)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-slow: $(TRAIN) $(DOCS)
 	$(BIN)/python -m pytest -m slow
