@@ -7,8 +7,7 @@ end of a sample.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -30,6 +29,7 @@ from ray.rllib.utils.metrics import (
 
 from rlgym_bridge.rllib.chunks import episode_of
 from rlgym_bridge.rllib.env import Matches, matches_of, seed_of
+from rlgym_bridge.rllib.sample_pieces import MatchEpisode, SamplePiece
 
 COUNTS: Final = "matches"
 """Key in a runner's metrics: sums of what its environment counted, and of `episode_reward` over the
@@ -37,36 +37,6 @@ COUNTS: Final = "matches"
 
 NOBODY: Final = ""
 """In place of a module's name."""
-
-
-@dataclass
-class _MatchEpisode:
-    """The episode that a match is in.
-
-    Attributes:
-        id_: Of the episode.
-        modules: Who plays each car.
-        returns: `(cars,)` float64, rewards so far.
-        steps: Played so far.
-    """
-
-    id_: str
-    modules: Sequence[str]
-    returns: np.ndarray
-    steps: int = 0
-
-
-class _Piece(NamedTuple):
-    """A part of a sample: rows `start` to `stop` of one match, of one episode."""
-
-    match: int
-    episode: _MatchEpisode
-    first: int  # step of the episode that row `start` is
-    start: int
-    stop: int
-    last: np.ndarray  # (cars, size), what is seen after the last row
-    terminated: bool
-    truncated: bool
 
 
 class MatchRunner(MultiAgentEnvRunner):
@@ -132,7 +102,7 @@ class MatchRunner(MultiAgentEnvRunner):
             self._begin_all()
             self._needs_initial_reset = num_episodes is not None
         rows: dict[str, list[np.ndarray]] = {}
-        pieces: list[_Piece] = []
+        pieces: list[SamplePiece] = []
         starts = [(0, episode.steps) for episode in self._episodes]
         count = steps = 0
         by_agents = self.config.count_steps_by == "agent_steps"
@@ -154,7 +124,7 @@ class MatchRunner(MultiAgentEnvRunner):
             for last, match in zip(final_obs, ended.tolist(), strict=True):
                 start, first = starts[match]
                 flags = bool(terminated[match]), bool(truncated[match])
-                pieces.append(_Piece(match, self._episodes[match], first, start, steps, last, *flags))
+                pieces.append(SamplePiece(match, self._episodes[match], first, start, steps, last, *flags))
                 self._begin(match)
                 starts[match] = steps, 0
             if len(ended):
@@ -162,7 +132,7 @@ class MatchRunner(MultiAgentEnvRunner):
         whole = len(pieces)
         if num_timesteps is not None:
             pieces += [
-                _Piece(match, self._episodes[match], first, start, steps, self._obs[match], False, False)
+                SamplePiece(match, self._episodes[match], first, start, steps, self._obs[match], False, False)
                 for match, (start, first) in enumerate(starts)
                 if start < steps
             ]
@@ -174,7 +144,7 @@ class MatchRunner(MultiAgentEnvRunner):
 
     def _begin_all(self) -> None:
         self._obs, _ = self._try_env_reset()  # the seed was given to the matches when they were made
-        self._episodes: list[_MatchEpisode] = [None] * self.num_envs  # type: ignore[list-item]
+        self._episodes: list[MatchEpisode] = [None] * self.num_envs  # type: ignore[list-item]
         for match in range(self.num_envs):
             self._begin(match)
         self._group()
@@ -183,7 +153,7 @@ class MatchRunner(MultiAgentEnvRunner):
         """Begin an episode; who plays in it is asked of a new `MultiAgentEpisode`, as RLlib does."""
         new = MultiAgentEpisode(agent_to_module_mapping_fn=self.config.policy_mapping_fn)
         modules = self.modules_of(match, new)
-        self._episodes[match] = _MatchEpisode(new.id_, modules, np.zeros(len(modules)))
+        self._episodes[match] = MatchEpisode(new.id_, modules, np.zeros(len(modules)))
 
     def _group(self) -> None:
         """Find the rows of `(matches * cars)` that each module plays."""
@@ -225,7 +195,7 @@ class MatchRunner(MultiAgentEnvRunner):
     # --- what is returned ----------------------------------------------------------------------------
 
     def _episodes_of(
-        self, columns: dict[str, np.ndarray], pieces: list[_Piece]
+        self, columns: dict[str, np.ndarray], pieces: list[SamplePiece]
     ) -> Iterator[MultiAgentEpisode]:
         """Yield the pieces as episodes of those cars that are learned from."""
         for piece in pieces:
@@ -242,7 +212,7 @@ class MatchRunner(MultiAgentEnvRunner):
                     piece.terminated, piece.truncated,
                 )  # fmt: skip
 
-    def _log(self, columns: dict[str, np.ndarray], pieces: list[_Piece], whole: int) -> None:
+    def _log(self, columns: dict[str, np.ndarray], pieces: list[SamplePiece], whole: int) -> None:
         """Count steps and episodes under RLlib's names; the first pieces, `whole`, end an episode."""
         log = self.metrics.log_value
         agents: dict[str, int] = dict.fromkeys(self.env.agents, 0)
