@@ -73,8 +73,8 @@ class MatchServer:
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
-        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, `host` or
-            `port` is none, or `impairments` are impossible at `pace`.
+        ValueError: `pace` or a rule is unknown, a time is negative, `seconds` is more than a day, `host` is
+            no text, `port` is no whole number up to 65535, or `impairments` are impossible at `pace`.
         TypeError: `impairments`, `dialect` or `constants` are something else.
     """
 

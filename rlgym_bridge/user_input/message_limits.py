@@ -12,7 +12,7 @@ _MOST_TEXT: Final = 1 << 18  # bytes of all texts, four times the longest messag
 
 _TEXT: Final = "text"
 _Part = str | list["_Part"] | dict[int, "_Part"] | tuple[int, "_Part"]
-"""What a field holds: a text, a list of one kind, or a table by the places of its fields that can be long.
+"""A field: a text, a list of one kind, or a table by the places of its fields that can be long.
 
 A pair is one of several tables: only that of this kind has parts, whose number stands in the field before.
 """

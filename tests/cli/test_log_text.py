@@ -1,4 +1,4 @@
-"""What the commands log cannot control a terminal."""
+"""Lines of the log cannot control a terminal."""
 
 import logging
 from pathlib import Path

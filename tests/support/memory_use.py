@@ -10,7 +10,7 @@ import psutil
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What a process uses at a time.
+    """Memory, handles, threads and children of a process at one time.
 
     Attributes:
         mb: Memory, the shared pages divided among those who share them (PSS) [MB of 1e6 bytes].
