@@ -5,7 +5,10 @@ Each target has its share of the time, half of it for each engine. Findings are 
 
 import argparse
 import importlib.util
+import os
 import random
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +16,13 @@ from pathlib import Path
 from tests.fuzz.targets import ROOT, TARGETS
 from tests.support.processes import run_to_end
 
-_START_SECONDS = 60  # a process has this long beyond its time
+_WAIT_SECONDS = 600  # a process has this long beyond its time: it limits its processor time itself
+
+
+def _children_seconds() -> float:
+    """Return the processor time of the child processes that have ended, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> int:
@@ -36,16 +45,19 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     share = options.seconds / len(chosen) / len(engines)
     print(f"seed {options.seed}, {share:.1f} s for each target and engine", flush=True)
-    failed = []
+    failed, env = [], {**os.environ, "OMP_NUM_THREADS": "1"}
     for name in chosen:
         for engine in engines:
             words = [engine, name, f"{share:.1f}", str(options.seed), str(options.out)]
             command = [sys.executable, "-m", "tests.fuzz.engines", *words]
+            before = _children_seconds()
             try:
-                done = run_to_end(command, cwd=ROOT, seconds=share + _START_SECONDS, errors="replace")
+                done = run_to_end(command, cwd=ROOT, seconds=share + _WAIT_SECONDS, errors="replace", env=env)
                 code, said = done.returncode, done.stdout + done.stderr
+                if code == -signal.SIGXCPU:
+                    said += f"{name}: an input took all the processor time that the process may use"
             except subprocess.TimeoutExpired:
-                code, said = -1, "it did not end in time"
+                code, said = -1, f"it did not end within {share + _WAIT_SECONDS:.0f} s: does it wait?"
             if code:
                 failed.append(f"{name} ({engine})")
                 print(f"FINDING in {name} by {engine}:\n{said[-3000:]}", flush=True)
@@ -53,7 +65,8 @@ def main() -> int:
                 lines = [
                     line for line in said.splitlines() if "inputs by" in line or "number_of_exec" in line
                 ]
-                print(f"{name}: {engine}: {' '.join(lines)}", flush=True)
+                used = _children_seconds() - before
+                print(f"{name}: {engine}: {' '.join(lines)}; {used:.0f} s of processor time", flush=True)
     print(f"findings in: {', '.join(failed)}" if failed else "no finding")
     return 1 if failed else 0
 
