@@ -187,10 +187,9 @@ class HostedMatch:
                 sent_at = lobby.send_packet(data)
                 if data and self._recorder is not None:
                     self._recorder.packet(data[2:])
-                if sent_at >= self._next_status[0]:
-                    self._report(sent_at)
                 ended = referee.phase == Phase.ENDED
-                (ended_pace if ended and forever else pace).wait(lobby, sent_at)
+                report = self._report if sent_at >= self._next_status[0] else None
+                (ended_pace if ended and forever else pace).wait(lobby, sent_at, report)
                 lobby.book_late()
                 if ended and not forever:
                     return
@@ -200,7 +199,8 @@ class HostedMatch:
                 if not forever and not any(account.ready for account in lobby.accounts):
                     referee.end("no bots left")
 
-    def _report(self, now: float) -> None:
+    def _report(self) -> None:
+        now = time.perf_counter()
         _, before, ticks_before = self._next_status
         ticks = self._match.tick + 1
         self._next_status = (now + _STATUS_SECONDS, now, ticks)

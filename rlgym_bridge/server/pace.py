@@ -4,7 +4,7 @@ import ctypes
 import gc
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -14,6 +14,9 @@ from rlgym_bridge.server.lobby import Lobby
 _ANSWER_SECONDS: Final = 1.0  # lockstep waits this long for an answer
 _LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it was due is late
 _GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up for
+_UNANSWERED_SECONDS: Final = (
+    0.5 * TICK_SECONDS
+)  # before the next tick: what waits for answers waits no longer
 
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
 # period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
@@ -60,12 +63,13 @@ class RealTime:
         self.late = 0
         self._due: float | None = None
 
-    def wait(self, lobby: Lobby, sent_at: float) -> None:
+    def wait(self, lobby: Lobby, sent_at: float, meanwhile: Callable[[], None] | None = None) -> None:
         """Take in what comes until the next tick is due.
 
         Args:
             lobby: Whose clients are served meanwhile.
             sent_at: When the present packet was sent, on `time.perf_counter`'s clock.
+            meanwhile: Called once, when all have answered or half of the tick is over.
         """
         if self._due is None:
             self._due = sent_at
@@ -76,8 +80,16 @@ class RealTime:
             self._due = sent_at
         self._due += TICK_SECONDS
         while (left := self._due - time.perf_counter()) > 0.0:
+            if meanwhile is not None:
+                if lobby.awaited <= 0 or left <= _UNANSWERED_SECONDS:
+                    meanwhile()
+                    meanwhile = None
+                    continue
+                left -= _UNANSWERED_SECONDS
             left = min(left, lobby.send_due())
             lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
+        if meanwhile is not None:
+            meanwhile()
 
     def pause(self) -> None:
         """Forget the schedule; it begins anew with the next packet."""
@@ -100,8 +112,13 @@ class Lockstep:
         self.late = 0
         self._alone = RealTime()
 
-    def wait(self, lobby: Lobby, sent_at: float) -> None:
-        """Take in what comes until all have answered; see `RealTime.wait`."""
+    def wait(self, lobby: Lobby, sent_at: float, meanwhile: Callable[[], None] | None = None) -> None:
+        """Take in what comes until all have answered; see `RealTime.wait`.
+
+        What is called meanwhile is called at once, while the bots decide.
+        """
+        if meanwhile is not None:
+            meanwhile()
         if lobby.awaited <= 0:
             if lobby.nothing_sent:
                 lobby.clients.pump(0.0)

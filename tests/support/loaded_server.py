@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -27,6 +27,9 @@ LATE_MS: Final = 0.25 * TICK_SECONDS * 1e3
 _GIVE_UP_SECONDS: Final = 0.25  # as in `RealTime`: what is lost beyond this is not made up for
 _PATIENCE: Final = 60.0  # s for bots to start
 _ANSWER_SECONDS: Final = 10.0
+
+
+Meanwhile = Callable[[], None] | None
 
 
 def lateness_ms(times: Sequence[float]) -> np.ndarray:
@@ -162,9 +165,9 @@ def _serve(settings: dict[str, Any]) -> None:
     times: list[float] = []
     wait = RealTime.wait
 
-    def note(pace: RealTime, lobby: Lobby, sent_at: float) -> None:
+    def note(pace: RealTime, lobby: Lobby, sent_at: float, meanwhile: Meanwhile = None) -> None:
         times.append(sent_at)
-        wait(pace, lobby, sent_at)
+        wait(pace, lobby, sent_at, meanwhile)
 
     RealTime.wait = note  # type: ignore[method-assign]
 
