@@ -19,13 +19,17 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
+from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.recording.mcap.channels import ABOUT, ENCODINGS, PROFILE, log_time
 
 _LOG = logging.getLogger(__name__)
 
 CHUNK_BYTES: Final = 1 << 18  # 1.7 s of a 1v1 before compression
 _QUEUED: Final = 20_000  # messages, about a minute of 1v1
-_LOOK_SECONDS: Final = 0.05  # between two looks at the queue
+_LOOK_SECONDS: Final = TICK_SECONDS  # between two looks at the queue
+_AT_ONCE: Final = 32  # messages, 0.2 ms, before the thread that plays gets its turn
+_BACKLOG_PART: Final = 16  # of a long queue this part is written at once, so that none gets lost
+_PAUSE_SECONDS: Final = 0.001  # between two turns where more messages wait
 _CLOSE_SECONDS: Final = 10.0
 _FRAMES: Final = 1 << 32  # sequences are unsigned
 
@@ -139,8 +143,11 @@ class Recorder:
     def _run(self) -> None:
         closed = False
         while not closed:
-            closed = self._closed.wait(_LOOK_SECONDS)  # before the queue is emptied for the last time
-            while self._queue:
+            # While messages are written, Python's lock is held and the thread that plays waits for it.
+            closed = self._closed.wait(_PAUSE_SECONDS if self._queue else _LOOK_SECONDS)
+            turn = max(_AT_ONCE, len(self._queue) // _BACKLOG_PART)
+            while self._queue and (closed or turn > 0):
+                turn -= 1
                 item = self._queue.popleft()
                 if self.failed is not None:
                     continue
