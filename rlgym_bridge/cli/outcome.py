@@ -13,6 +13,7 @@ from rich.table import Table
 from rlbot import flat
 
 from rlgym_bridge.server import BotResult, MatchResult
+from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 
@@ -70,6 +71,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
         "recording": None if recording is None else str(recording),
         "server_late": result.server_late,
         "seconds": round(result.seconds, 3),
+        "unrepeatable": list(result.unrepeatable),
         "bots": [
             {
                 "name": bot.name,
@@ -115,6 +117,9 @@ def print_result(console: Console, result: MatchResult, told: list[BotReport]) -
     console.print(table)
     for bot in result.bots:
         _print_remarks(console, bot, told[bot.index])
+    if result.unrepeatable != REAL_TIME:
+        for sentence in result.unrepeatable:
+            console.print(f"[red]the match cannot be repeated: {escape(sentence)}[/]", soft_wrap=True)
     played = result.ticks / 120
     outcome = "a draw" if result.winner == "draw" else f"{result.winner} wins"
     console.print(f"blue {result.score[0]} : {result.score[1]} orange   {outcome} ({result.ended_by})")

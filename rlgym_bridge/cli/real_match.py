@@ -22,6 +22,7 @@ from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, ServerError
+from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.sim.touches import is_new_touch
 
 _LOG = logging.getLogger("rlgym_bridge.rlbot")
@@ -225,6 +226,7 @@ class _Watch:
             seed=0,
             server_late=0,
             seconds=seconds,
+            unrepeatable=REAL_TIME,
             bots=tuple(
                 self._bot(index, player, configuration) for index, player in enumerate(packet.players)
             ),

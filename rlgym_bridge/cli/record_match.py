@@ -19,6 +19,7 @@ from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, me
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
+from rlgym_bridge.user_input.arguments import count_of
 
 _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 
@@ -93,6 +94,9 @@ class RecordedMatch:
         if self._recorder is not None:
             self._recorder.close()
             self.failed = self._recorder.failed
+            if self.failed is None and self._recorder.dropped:
+                missing = count_of(self._recorder.dropped, "message")
+                self.failed = f"{missing} could not be written in time and are missing"
             if self._recorder.is_empty:
                 for file in (self.file, *bot_files(self.file)):
                     file.unlink(missing_ok=True)

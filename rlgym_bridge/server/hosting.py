@@ -13,12 +13,14 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
+from rlgym_bridge.server.connected_client import Client
 from rlgym_bridge.server.host_settings import HostSettings
 from rlgym_bridge.server.impairments import Lines, SlowInputs
 from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.lobby import Lobby
 from rlgym_bridge.server.match_recorder import MatchRecorder
 from rlgym_bridge.server.pace import Lockstep, RealTime, fine_timer, short_collections
+from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.roster import AgentSeat, seat_players
 from rlgym_bridge.server.rules import check_rules, course_of, physics_of
@@ -80,6 +82,10 @@ class HostedMatch:
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
         lobby.release = inputs.release
         lobby.orders.take_state = self._match.set_state
+        lobby.orders.on_state = self._note_state
+        self._repeatability = Repeatability(lambda: self._match.tick)
+        for account in lobby.accounts:
+            account.note = partial(self._repeatability.note, account.seat.name)
 
     # --- before ------------------------------------------------------------------------------
 
@@ -199,6 +205,11 @@ class HostedMatch:
                 if not forever and not any(account.ready for account in lobby.accounts):
                     referee.end("no bots left")
 
+    def _note_state(self, client: Client) -> None:
+        """Note a state that was set at a moment which the match's order of events does not fix."""
+        if not any(self._lobby.accounts[car].pending for car in client.cars):
+            self._repeatability.note(client.link.name, Deviation.STATE)
+
     def _report(self) -> None:
         now = time.perf_counter()
         _, before, ticks_before = self._next_status
@@ -239,6 +250,9 @@ class HostedMatch:
         if self._temporary is not None and self._match.tick and not left_early:
             shutil.rmtree(self._temporary, ignore_errors=True)
             bots = [replace(bot, log_path=None) for bot in bots]
+        unrepeatable = REAL_TIME if self._settings.pace == "realtime" else self._repeatability.sentences
+        if self._recorder is not None:
+            self._recorder.end(unrepeatable)
         referee = self._match.referee
         return MatchResult(
             score=(referee.score[0], referee.score[1]),
@@ -250,6 +264,7 @@ class HostedMatch:
             seed=self._settings.seed,
             server_late=self._pace.late,
             seconds=seconds,
+            unrepeatable=unrepeatable,
             bots=tuple(bots),
         )
 

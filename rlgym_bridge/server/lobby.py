@@ -192,10 +192,9 @@ class Lobby:
             client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
             return
         account = self.accounts[index]
-        if account.ready and not account.answered:
-            if account.waited_for:
-                self.awaited -= 1
-            account.reply(time.perf_counter())
+        if account.waited_for:
+            self.awaited -= 1
+        account.heard(time.perf_counter())
         take = self.take_input
         if take is not None and not take(index, message.controller_state):
             account.invalid += 1
@@ -269,7 +268,7 @@ class Lobby:
             account.dropped += client.link.dropped
             if account.waited_for:
                 self.awaited -= 1
-            account.ready = account.pending = account.waited_for = False
+            account.left()
             if self.release is not None:
                 self.release(account.seat.index)
         freed = client.seats

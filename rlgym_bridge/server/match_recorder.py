@@ -1,10 +1,18 @@
 """Record a hosted match: its configuration, packets and accepted inputs."""
 
+import json
 from collections.abc import Callable
 
 from rlbot import flat
 
-from rlgym_bridge.recording.mcap.channels import FIELD_INFO, INPUT, INPUTS, MATCH_CONFIGURATION, PACKETS
+from rlgym_bridge.recording.mcap.channels import (
+    FIELD_INFO,
+    INPUT,
+    INPUTS,
+    MATCH_CONFIGURATION,
+    PACKETS,
+    UNREPEATABLE,
+)
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.simulated_match import Match
@@ -22,7 +30,7 @@ class MatchRecorder:
     """
 
     def __init__(self, recorder: Recorder, match: Match) -> None:
-        self._put = recorder.put
+        self._put, self._tell = recorder.put, recorder.tell
         self._match = match
 
     def begin(self, configuration: flat.MatchConfiguration) -> None:
@@ -37,6 +45,10 @@ class MatchRecorder:
             if isinstance(agent, flat.CustomBot | flat.ScriptConfiguration):
                 agent.environment, agent.root_dir, agent.run_command = [], "", ""
         self._put(MATCH_CONFIGURATION, 0, framed(copy)[2:], True)
+
+    def end(self, unrepeatable: tuple[str, ...]) -> None:
+        """Record why the match may go otherwise when it is played again; empty where nothing says so."""
+        self._tell(UNREPEATABLE, {"unrepeatable": json.dumps(unrepeatable)})
 
     def packet(self, payload: bytes) -> None:
         """Record the packet of this frame."""

@@ -33,6 +33,7 @@ class Orders:
         takes_matches: Whether clients may start a match.
         sets_states: Whether the match lets clients set its state.
         take_state: Called with a state that a client sets; returns False for an invalid one.
+        on_state: Called with the client whose state was taken.
     """
 
     def __init__(self, admission: Admission) -> None:
@@ -41,6 +42,7 @@ class Orders:
         self.latest: Order | None = None
         self.takes_matches = self.sets_states = False
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
+        self.on_state: Callable[[Client], None] | None = None
 
     @property
     def handlers(self) -> dict[type, Handler]:
@@ -83,3 +85,5 @@ class Orders:
             return
         if not self.take_state(message):
             client.warn_once("%s sets a state with a value that is not finite or beyond 1e6: nothing is set")
+        elif self.on_state is not None:
+            self.on_state(client)

@@ -1,10 +1,12 @@
 """Results of a match, and how quickly its bots answered."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.server.repeatability import Deviation
 from rlgym_bridge.server.roster import AgentSeat
 
 _KEPT_TIMES: Final = 1024  # latest reply times; earlier ones are only counted
@@ -78,6 +80,8 @@ class MatchResult:
         server_late: Packets sent more than a quarter of a tick after they were due; only in
             real time.
         seconds: Wall time of the match, s.
+        unrepeatable: Why the match may go otherwise when it is played again, in sentences; empty for a
+            match in lockstep that depended on nothing but seed, bots and versions, as far as can be seen.
         bots: Results of the cars, in packet order.
     """
 
@@ -90,6 +94,7 @@ class MatchResult:
     seed: int
     server_late: int
     seconds: float
+    unrepeatable: tuple[str, ...]
     bots: tuple[BotResult, ...]
 
 
@@ -131,14 +136,16 @@ class BotAccount:
         late: Packets not answered before the next tick, counted once a tick while `ready`.
         invalid: Inputs with values that are not finite.
         dropped: Messages that could not be sent to agents that have left.
+        note: Called with what a repetition of the match may do otherwise.
     """
 
-    __slots__ = ("_earlier", "_times", "answered", "dropped", "invalid", "late", "misses", "pending", "ready",
-                 "replies", "seat", "sent_at", "waited_for")  # fmt: skip
+    __slots__ = ("_earlier", "_times", "answered", "dropped", "invalid", "late", "misses", "note", "pending",
+                 "ready", "replies", "seat", "sent_at", "waited_for")  # fmt: skip
 
     def __init__(self, seat: AgentSeat) -> None:
         """Start at zero."""
         self.seat = seat
+        self.note: Callable[[Deviation], None] | None = None
         self.ready = False
         self.answered = False
         self.pending = False
@@ -169,6 +176,29 @@ class BotAccount:
         self.pending = self.waited_for = False
         self.late += 1
         self.misses += 1
+        self._note(Deviation.LATE)
+
+    def left(self) -> None:
+        """Note that its agent is connected no more."""
+        self.ready = self.pending = self.waited_for = False
+        self._note(Deviation.LEFT)
+
+    def heard(self, now: float) -> None:
+        """Take note of an input: the first one after a packet is the answer.
+
+        Args:
+            now: When it came, on `time.perf_counter`'s clock.
+        """
+        if not self.ready:
+            return
+        if not self.answered:
+            self.reply(now)
+        elif not self.late:  # else a late answer, and the next one behind it
+            self._note(Deviation.BESIDE)
+
+    def _note(self, deviation: Deviation) -> None:
+        if self.note is not None:
+            self.note(deviation)
 
     def reply(self, now: float) -> None:
         """Count the first input after a packet."""

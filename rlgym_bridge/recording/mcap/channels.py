@@ -12,8 +12,8 @@
     /agents/<id>/decisions   DECISION and arrays     what it saw and did
 
 A message's sequence is the game's frame, its log time frame / 120 s, and its publish time when it came or
-was sent, in ns since 1970. Metadata `recording` says who made the file, `policy <id>` holds an agent's
-policy.json.
+was sent, in ns since 1970. Metadata `recording` says who made the file, `unrepeatable` why the match
+may go otherwise when it is played again, and `policy <id>` holds an agent's policy.json.
 """
 
 import struct
@@ -41,6 +41,7 @@ ENCODINGS: Final = {
 """By the last part of a topic's name."""
 
 ABOUT: Final = "recording"
+UNREPEATABLE: Final = "unrepeatable"
 POLICY: Final = "policy "
 
 INPUT: Final = struct.Struct("<i8f")

@@ -95,6 +95,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     states, seatings, kept, notes = _decode(packets, heads, shadow, contents.about)
     if not states:
         raise RecordingError(f"{path} holds no packet of a match that can be read")
+    notes += _why_unrepeatable(contents.about)
     if beside := left_over(path):
         notes.append(
             f"more of this match lies in {', '.join(one.name for one in beside)}, each a recording by "
@@ -124,6 +125,14 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
     ):
         recording.agents[agent] = read_agent(contents, agent, rows_of, recording.notes)
     return recording
+
+
+def _why_unrepeatable(about: dict[str, Any]) -> list[str]:
+    """Return sentences on what a lockstep match depended on beside seed, bots and versions."""
+    reasons = about.get("unrepeatable")
+    if about.get("pace") != "lockstep" or not isinstance(reasons, list):
+        return []
+    return [f"the match cannot be repeated: {reason}" for reason in reasons if isinstance(reason, str)]
 
 
 def _playable(states: Sequence[MatchState], path: Path, notes: list[str]) -> tuple[MatchState, list[int]]:

@@ -11,7 +11,7 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Header, McapRecord, Metadata
 from mcap.records import Message as McapMessage
 
-from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE
+from rlgym_bridge.recording.mcap.channels import ABOUT, POLICY, PROFILE, UNREPEATABLE
 from rlgym_bridge.recording.mcap.mcap_chunks import (
     CHUNK_HEAD_BYTES,
     DAMAGED,
@@ -255,7 +255,7 @@ def read_contents(path: Path) -> Contents:
 
 
 def _take(record: Metadata, found: Contents) -> None:
-    if record.name == ABOUT:
+    if record.name in (ABOUT, UNREPEATABLE):
         for name, text in record.metadata.items():
             try:
                 found.about[name] = parse_json(text)

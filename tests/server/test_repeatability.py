@@ -1,0 +1,69 @@
+"""The result of a lockstep match names what made it depend on the machine's timing."""
+
+from functools import partial
+from pathlib import Path
+
+from rlgym_bridge.recording.mcap.channels import PACKETS, UNREPEATABLE
+from rlgym_bridge.recording.mcap.mcap_reader import read_contents
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
+from rlgym_bridge.recording.mcap.merge import merge
+from rlgym_bridge.server.repeatability import Deviation, Repeatability
+from rlgym_bridge.server.result import BotAccount
+from tests.support.stepped_match import seats
+
+
+def account_at(ticks: list[int]) -> tuple[BotAccount, Repeatability]:
+    """Return a ready car's account, and what notes its deviations at the last of these ticks."""
+    repeatability = Repeatability(lambda: ticks[-1])
+    account = BotAccount(seats()[0])
+    account.note = partial(repeatability.note, "Bot")
+    account.ready = True
+    return account, repeatability
+
+
+def test_answers_in_time_leave_nothing_to_say() -> None:
+    account, repeatability = account_at([7])
+    for _ in range(3):
+        account.sent(0.0)
+        account.heard(0.1)
+    assert repeatability.sentences == () and account.replies == 3
+
+
+def test_answers_that_did_not_come_are_counted_from_the_first() -> None:
+    ticks = [812]
+    account, repeatability = account_at(ticks)
+    for _ in range(3):
+        account.sent(0.0)
+        account.missed()
+        ticks.append(ticks[-1] + 1)
+    assert repeatability.sentences == ("lockstep went on without 3 answers of Bot, the first at tick 812",)
+
+
+def test_a_second_input_and_a_lost_connection_are_named() -> None:
+    ticks = [5]
+    account, repeatability = account_at(ticks)
+    account.sent(0.0)
+    account.heard(0.1)
+    account.heard(0.2)
+    ticks.append(9)
+    account.left()
+    assert repeatability.sentences == (
+        "1 input of Bot came beside its answers, at tick 5",
+        "1 connection of Bot ended, at tick 9",
+    )
+
+
+def test_a_state_set_out_of_turn_is_named() -> None:
+    repeatability = Repeatability(lambda: 2)
+    repeatability.note("client 127.0.0.1:9", Deviation.STATE)
+    assert "1 state of client 127.0.0.1:9 came when no answer" in repeatability.sentences[0]
+
+
+def test_a_merged_recording_keeps_why_it_is_unrepeatable(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "match.mcap", {"by": "server", "pace": "lockstep"})
+    recorder.put(PACKETS, 0, b"packet")
+    recorder.tell(UNREPEATABLE, {"unrepeatable": '["lockstep went on"]'})
+    recorder.close()
+    assert merge(tmp_path / "match.mcap", []) == []
+    about = read_contents(tmp_path / "match.mcap").about
+    assert about == {"by": "server", "pace": "lockstep", "unrepeatable": ["lockstep went on"]}
