@@ -182,6 +182,9 @@ class HostedMatch:
         ended_pace = RealTime()
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
+        for account in lobby.accounts:
+            if not account.ready:
+                self._repeatability.note(account.seat.name, Deviation.ABSENT)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():
@@ -206,7 +209,7 @@ class HostedMatch:
                     referee.end("no bots left")
 
     def _note_state(self, client: Client) -> None:
-        """Note a state that was set at a moment which the match's order of events does not fix."""
+        """Note a state that may come in another tick when the match is played again."""
         if not any(self._lobby.accounts[car].pending for car in client.cars):
             self._repeatability.note(client.link.name, Deviation.STATE)
 

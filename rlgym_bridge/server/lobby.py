@@ -171,9 +171,9 @@ class Lobby:
         return self._lines is not None and any(one.is_awaited for one in self.accounts)
 
     @property
-    def awaits_engine(self) -> bool:
-        """Tell whether an engine has yet to answer the present packet."""
-        return any(one.pending and one.seat.is_engine for one in self.accounts)
+    def patience(self) -> float:
+        """Return how long lockstep waits for the answers that are pending, in seconds."""
+        return max((account.patience for account in self.accounts if account.pending), default=0.0)
 
     def book_late(self) -> None:
         """Count the answers that have not come before the tick; none is owed to a match that is stopped."""
@@ -192,15 +192,17 @@ class Lobby:
             client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
             return
         account = self.accounts[index]
-        if account.waited_for:
-            self.awaited -= 1
-        account.heard(time.perf_counter())
+        if account.ready and not account.answered:
+            if account.waited_for:
+                self.awaited -= 1
+            account.reply(time.perf_counter())
+        else:
+            account.note_extra_input()
         take = self.take_input
         if take is not None and not take(index, message.controller_state):
             account.invalid += 1
             if account.invalid == 1:
-                label = account.seat.label
-                _log.warning("%s sent controls that are not finite: the last ones stay", label)
+                _log.warning("%s sent controls that are not finite: the last ones stay", account.seat.label)
 
     def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
         if client.agent_id is not None:

@@ -10,8 +10,8 @@ from typing import Final
 
 from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.result import ANSWER_SECONDS
 
-_ANSWER_SECONDS: Final = 1.0  # lockstep waits this long for an answer
 _LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it was due is late
 _GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up for
 _UNANSWERED_SECONDS: Final = (
@@ -99,9 +99,10 @@ class RealTime:
 class Lockstep:
     """The next tick comes when every bot has answered, or after a second.
 
-    An engine is waited for without limit: a learner may pause for as long as it likes. Where there is
-    nobody to wait for, time goes on as in real time; where bots only have no packet to answer, at once.
-    An order, such as to stop the match, ends the waiting.
+    It waits ten seconds for a bot's first answer, which may take long on a busy machine, and without limit
+    for an engine: a learner may pause for as long as it likes. Where there is nobody to wait for, time goes
+    on as in real time; where bots only have no packet to answer, at once. An order, such as to stop the
+    match, ends the waiting.
 
     Attributes:
         late: Always 0: nothing is ever due.
@@ -126,9 +127,9 @@ class Lockstep:
                 self._alone.wait(lobby, sent_at)
             return
         self._alone.pause()
-        left = _ANSWER_SECONDS
-        while lobby.orders.latest is None and (left > 0.0 or lobby.awaits_engine):
-            lobby.clients.pump(left if left > 0.0 else _ANSWER_SECONDS)
+        waited = 0.0
+        while lobby.orders.latest is None and (waited < ANSWER_SECONDS or waited < lobby.patience):
+            lobby.clients.pump(ANSWER_SECONDS - waited if waited < ANSWER_SECONDS else ANSWER_SECONDS)
             if lobby.awaited <= 0:
                 return
-            left = sent_at + _ANSWER_SECONDS - time.perf_counter()
+            waited = time.perf_counter() - sent_at

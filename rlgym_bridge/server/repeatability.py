@@ -1,4 +1,4 @@
-"""Note what a lockstep match depended on beside seed, bots and versions."""
+"""Note what a lockstep match depended on besides seed, bots and versions."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -11,38 +11,39 @@ REAL_TIME: Final = ("ticks came by the clock, not when all had answered",)
 
 
 class Deviation(Enum):
-    """What may be otherwise in a repetition: a thing to be counted, and a sentence on it."""
+    """Kinds of events that a repetition may not have: a noun to count them by, and a sentence."""
 
+    ABSENT = ("connection", "the match began without {count} of {who}")
     LATE = ("answer", "lockstep went on without {count} of {who}")
     LEFT = ("connection", "{count} of {who} ended")
-    BESIDE = ("input", "{count} of {who} came beside its answers")
+    EXTRA = ("input", "{count} of {who} came when no answer was awaited")
     STATE = ("state", "{count} of {who} came when no answer of its cars was awaited")
 
 
 class Repeatability:
-    """What in a lockstep match depended on the machine's timing."""
+    """Events of a lockstep match that depended on the machine's timing."""
 
     def __init__(self, tick: Callable[[], int]) -> None:
-        """Begin with nothing; `tick` returns the tick of the match."""
+        """Begin with no event; `tick` returns the tick of the match."""
         self._tick = tick
-        self._noted: dict[tuple[Deviation, str], list[int]] = {}  # how often, and the tick of the first time
+        self._noted: dict[tuple[Deviation, str], list[int]] = {}  # number, and the tick of the first
 
     def note(self, who: str, deviation: Deviation) -> None:
-        """Count something that a repetition may do otherwise.
+        """Count an event that a repetition may not have.
 
         Args:
-            who: Whose doing it was.
-            deviation: What it was.
+            who: Name of the bot or client that caused it.
+            deviation: Its kind.
         """
         noted = self._noted.setdefault((deviation, who), [0, self._tick()])
         noted[0] += 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what was noted, each with the tick of its first time, in the order of these ticks."""
+        """Return a sentence for each kind of event and each bot, in the order of their first ticks."""
         made = []
         for (deviation, who), (times, first) in sorted(self._noted.items(), key=lambda item: item[1][1]):
-            thing, sentence = deviation.value
+            noun, sentence = deviation.value
             when = f"at tick {first:,}" if times == 1 else f"the first at tick {first:,}"
-            made.append(f"{sentence.format(count=count_of(times, thing), who=who)}, {when}")
+            made.append(f"{sentence.format(count=count_of(times, noun), who=who)}, {when}")
         return tuple(made)

@@ -1,5 +1,6 @@
 """Results of a match, and how quickly its bots answered."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,8 @@ from rlgym_bridge.server.roster import AgentSeat
 _KEPT_TIMES: Final = 1024  # latest reply times; earlier ones are only counted
 _TIME_STEP: Final = 1e-5  # s: width of the counts of earlier reply times
 _LONGEST_TIME: Final = 100_000  # of these steps, 1 s: longer reply times count as this
+FIRST_ANSWER_SECONDS: Final = 10.0  # lockstep waits this long for a bot's first answer
+ANSWER_SECONDS: Final = 1.0  # and for every other
 _MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
 
 
@@ -164,6 +167,13 @@ class BotAccount:
         """Tell whether a tick in lockstep waits for its answer: it is ready, and did not miss too many."""
         return self.ready and (self.misses < _MISSES_FORGIVEN or self.seat.is_engine)
 
+    @property
+    def patience(self) -> float:
+        """Return how long lockstep waits for its answer, s; without limit for an engine's."""
+        if self.seat.is_engine:
+            return math.inf
+        return ANSWER_SECONDS if self.replies or self.misses else FIRST_ANSWER_SECONDS
+
     def sent(self, now: float) -> None:
         """Note that a packet goes out to it, if it is ready."""
         self.answered = False
@@ -179,22 +189,14 @@ class BotAccount:
         self._note(Deviation.LATE)
 
     def left(self) -> None:
-        """Note that its agent is connected no more."""
+        """Note that its agent has left."""
         self.ready = self.pending = self.waited_for = False
         self._note(Deviation.LEFT)
 
-    def heard(self, now: float) -> None:
-        """Take note of an input: the first one after a packet is the answer.
-
-        Args:
-            now: When it came, on `time.perf_counter`'s clock.
-        """
-        if not self.ready:
-            return
-        if not self.answered:
-            self.reply(now)
-        elif not self.late:  # else a late answer, and the next one behind it
-            self._note(Deviation.BESIDE)
+    def note_extra_input(self) -> None:
+        """Note an input that answers no packet; behind a late answer it may be an answer after all."""
+        if not self.late:
+            self._note(Deviation.EXTRA)
 
     def _note(self, deviation: Deviation) -> None:
         if self.note is not None:

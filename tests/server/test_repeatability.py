@@ -25,7 +25,7 @@ def test_answers_in_time_leave_nothing_to_say() -> None:
     account, repeatability = account_at([7])
     for _ in range(3):
         account.sent(0.0)
-        account.heard(0.1)
+        account.reply(0.1)
     assert repeatability.sentences == () and account.replies == 3
 
 
@@ -39,16 +39,33 @@ def test_answers_that_did_not_come_are_counted_from_the_first() -> None:
     assert repeatability.sentences == ("lockstep went on without 3 answers of Bot, the first at tick 812",)
 
 
+def test_lockstep_waits_longer_for_the_first_answer_of_a_bot() -> None:
+    account, _ = account_at([0])
+    account.sent(0.0)
+    first = account.patience
+    account.reply(0.1)
+    account.sent(0.2)
+    assert (first, account.patience) == (10.0, 1.0)
+
+
+def test_a_bot_that_never_answers_is_waited_for_long_once() -> None:
+    account, _ = account_at([0])
+    account.sent(0.0)
+    account.missed()
+    account.sent(10.0)
+    assert account.patience == 1.0
+
+
 def test_a_second_input_and_a_lost_connection_are_named() -> None:
     ticks = [5]
     account, repeatability = account_at(ticks)
     account.sent(0.0)
-    account.heard(0.1)
-    account.heard(0.2)
+    account.reply(0.1)
+    account.note_extra_input()
     ticks.append(9)
     account.left()
     assert repeatability.sentences == (
-        "1 input of Bot came beside its answers, at tick 5",
+        "1 input of Bot came when no answer was awaited, at tick 5",
         "1 connection of Bot ended, at tick 9",
     )
 

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server import farewells, pace, referee
+from rlgym_bridge.server import farewells, pace, referee, result
 from tests.packet_checker import phases
 
 COUNTDOWN_TICKS: Final = 60
@@ -23,5 +23,7 @@ def shorten_farewell(patch: pytest.MonkeyPatch) -> None:
 
 
 def shorten_answer_wait(patch: pytest.MonkeyPatch) -> None:
-    """Let lockstep wait for an answer for 0.3 s."""
-    patch.setattr(pace, "_ANSWER_SECONDS", 0.3)
+    """Let lockstep wait for an answer for 0.3 s, for a bot's first one, too."""
+    patch.setattr(pace, "ANSWER_SECONDS", 0.3)
+    for name in ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"):
+        patch.setattr(result, name, 0.3)
