@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable
@@ -39,6 +40,8 @@ class Clients:
         audience: Those who get packets.
         handlers: What to do with a message, by its type; others are accepted and ignored.
         on_gone: Called with a client that has left and why.
+        hear_until: From then on only answers to the packet are taken in, on `time.perf_counter`'s clock; what
+            else has come waits for the next tick. Without limit from a tick's beginning on.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Clients:
         """Serve those who connect to `listener`."""
         self.handlers = handlers
         self.on_gone = on_gone
+        self.hear_until = math.inf
         self.audience: list[Client] = []
         self.listener = listener
         self._clients: dict[socket.socket, Client] = {}
@@ -79,6 +83,7 @@ class Clients:
             The time now, on `time.perf_counter`'s clock.
         """
         self._tick += 1
+        self.hear_until = math.inf
         self._tick_at = time.perf_counter()
         return self._tick_at
 
@@ -245,7 +250,7 @@ class Clients:
         budget = client.budget if client.cars else self._others
         left = budget.begin(self._tick)
         began = now = time.perf_counter()
-        end = began + (left if left < _AT_ONCE_SECONDS else _AT_ONCE_SECONDS)
+        end = min(began + left, began + _AT_ONCE_SECONDS, self.hear_until)
         while link.has_message and now < end:
             self._take(client)
             now = time.perf_counter()

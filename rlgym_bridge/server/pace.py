@@ -79,6 +79,7 @@ class RealTime:
         if behind > _GIVE_UP_SECONDS:
             self._due = sent_at
         self._due += TICK_SECONDS
+        lobby.clients.hear_until = self._due
         while (left := self._due - time.perf_counter()) > 0.0:
             if meanwhile is not None:
                 if lobby.awaited <= 0 or left <= _UNANSWERED_SECONDS:

@@ -1,9 +1,56 @@
 """In real time nothing of the server's own stands between a packet and its answers, or makes a tick late."""
 
+import math
 import time
 from types import SimpleNamespace
 
+from rlbot import flat
+
+from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server import clients as server_clients
 from rlgym_bridge.server.pace import Lockstep, RealTime
+from tests.support.raw_client import connect, settle
+
+
+def test_a_flood_is_not_heard_when_the_tick_is_due(lobby, monkeypatch):
+    monkeypatch.setattr(server_clients, "TICK_SECONDS", 1e6)  # ticks come by `begin_tick` alone
+    handled = []
+    lobby.clients.handlers[flat.PingRequest] = lambda client, message: handled.append(message.cookie)
+    client = connect(lobby)
+    lobby.clients.begin_tick()
+    lobby.clients.hear_until = time.perf_counter()
+    client.send(*(flat.PingRequest(cookie=cookie) for cookie in range(5)))
+    for _ in range(5):
+        lobby.clients.pump(0.001)
+    assert not handled
+    lobby.clients.begin_tick()
+    settle(lobby)
+    assert handled == list(range(5))
+
+
+def test_answers_are_taken_even_when_the_tick_is_due(lobby, monkeypatch):
+    monkeypatch.setattr(server_clients, "TICK_SECONDS", 1e6)
+    heard = []
+    lobby.clients.handlers[flat.PlayerInput] = lambda client, message: heard.append(message.player_index)
+    client = connect(lobby)
+    (served,) = lobby.clients.everyone
+    served.cars = frozenset({0})
+    lobby.clients.begin_tick()
+    lobby.clients.hear_until = 0.0
+    client.send(*[flat.PlayerInput(0, flat.ControllerState())] * 3)
+    lobby.clients.pump(0.5)
+    assert heard == [0]
+    served.cars = frozenset()
+
+
+def test_in_a_wait_messages_are_heard_until_the_tick_is_due(lobby, monkeypatch):
+    heard_until = []
+    monkeypatch.setattr(lobby.clients, "pump", lambda _: heard_until.append(lobby.clients.hear_until))
+    began = time.perf_counter()
+    RealTime().wait(lobby, began)
+    assert set(heard_until) == {began + TICK_SECONDS}
+    lobby.clients.begin_tick()
+    assert lobby.clients.hear_until == math.inf
 
 
 def scripted_lobby(answers_after: int) -> tuple[SimpleNamespace, list[str]]:
