@@ -97,6 +97,14 @@ def test_a_setting_is_refused_on_one_short_line(settings: dict[str, Any], messag
             {"obs": {"class": "rlgym.rocket_league.obs_builders:DefaultObs", "args": {"zero_padding": 9000}}},
             r"the observation was 92 numbers \(obs_size\) and is 360052 here",
         ),
+        (
+            {"obs": {"class": "rlgym.rocket_league.obs_builders:DefaultObs", "args": {"zero_padding": 1e6}}},
+            r"the observation was 92 numbers \(obs_size\) and is 40000052.0 here",
+        ),
+        (
+            {"obs_size": 90_000, "obs_names": None, "team_sizes": [[4, 4]] * 24},
+            r"obs_size is 90,000 and team_sizes have 192 cars in all, expected 1,000,000 numbers at most",
+        ),
         ({"team_sizes": [[1, 1]] * 200_000}, r"team_sizes is .*expected a list of up to 24 pairs"),
         ({"obs_size": 10**9}, r"obs_size is 1000000000, expected a whole number from 1 to 100000"),
     ],

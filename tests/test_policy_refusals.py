@@ -1,5 +1,6 @@
 """The policy folder: refused with the reason where code, files or parts do not fit."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -151,6 +152,22 @@ def test_a_missing_file_is_named(tmp_path, name):
     save(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(FileNotFoundError, match=rf"{name} is missing; a policy folder holds"):
+        load_policy(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("policy.json", r"policy\.json cannot be read: it is a named pipe, expected a file"),
+        ("weights.safetensors", r"weights\.safetensors is a named pipe, expected weights"),
+    ],
+)
+def test_a_pipe_in_place_of_a_file_is_named(tmp_path, name, problem):
+    save(tmp_path)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=problem):
         load_policy(tmp_path)
 
 

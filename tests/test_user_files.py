@@ -75,7 +75,7 @@ def test_a_folder_and_a_file_in_another_encoding_are_named(reader: str, tmp_path
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes are POSIX's here")
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
-    with pytest.raises(ValueError, match=r"pipe\.toml cannot be read: it is no regular file"):
+    with pytest.raises(ValueError, match=r"pipe\.toml cannot be read: it is a named pipe"):
         read_text(tmp_path / "pipe.toml")
 
 

@@ -94,7 +94,7 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder} is no folder; expected a policy folder")
         for name in (MANIFEST_FILE, WEIGHTS_FILE):
-            if not (folder / name).is_file():
+            if not (folder / name).exists():
                 raise FileNotFoundError(
                     f"{folder / name} is missing; a policy folder holds {MANIFEST_FILE} and {WEIGHTS_FILE}"
                 )

@@ -243,11 +243,11 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
         PolicyMismatch: It is another one than was recorded.
     """
     try:
-        _, size = components.obs_builder.get_obs_space("blue-0")  # type: ignore[union-attr]
-        declared = index(size)
+        _, declared = components.obs_builder.get_obs_space("blue-0")  # type: ignore[union-attr]
+        known = bool(declared >= 0)  # a float, too: RLGym's builder takes its sizes as they are given
     except Exception:  # one of others may not know before its first match
         return
-    if 0 <= declared != manifest.obs_size:
+    if known and declared != manifest.obs_size:
         raise PolicyMismatch(
             f"the observation was {manifest.obs_size} numbers (obs_size) and is {declared} here"
         )

@@ -26,6 +26,8 @@ MOST_OBS_SIZE: Final = 100_000
 
 _MOST_SIZES: Final = 24  # all from 0v1 to 4v4
 
+_MOST_OBSERVED: Final = 1_000_000  # numbers that all cars of all team sizes see: these are built on loading
+
 DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian", "bounded_gaussian")
 SELECTIONS: Final = ("sample", "argmax")
 
@@ -209,6 +211,12 @@ def _check_together(manifest: Manifest, source: str) -> None:
     if not all(map(sum, manifest.team_sizes)):
         raise ValueError(
             f"{source}: team_sizes is {[*map(list, manifest.team_sizes)]}, expected one car at least in each"
+        )
+    cars = sum(map(sum, manifest.team_sizes))
+    if cars * manifest.obs_size > _MOST_OBSERVED:
+        raise ValueError(
+            f"{source}: obs_size is {manifest.obs_size:,} and team_sizes have {cars} cars in all, expected "
+            f"{_MOST_OBSERVED:,} numbers at most for all of them"
         )
     for key in ("obs", "parser"):
         if (getattr(manifest, key) is None) == (manifest.env is None):

@@ -50,6 +50,8 @@ def _odd_kind(path: Path) -> str | None:
     piped = plain == Path("/dev/stdin") or plain.parent == Path("/dev/fd")
     if not path.exists() or path.is_file() or (path.is_fifo() and piped):
         return None
+    if path.is_fifo():
+        return "a named pipe"
     return "a folder" if path.is_dir() else "no regular file"
 
 
@@ -67,8 +69,7 @@ def check_file(path: Path, what: str) -> None:
     if odd == "a folder":
         raise ValueError(f"{path} is a folder, expected {what} in it: give its name")
     if odd:
-        kind = "a named pipe" if path.is_fifo() else odd
-        raise ValueError(f"{path} is {kind}, expected {what}")
+        raise ValueError(f"{path} is {odd}, expected {what}")
 
 
 def check_size(path: Path, most: int, what: str) -> int:
