@@ -103,6 +103,11 @@ def test_json_that_is_nested_too_deeply_is_a_value_error(text: str, tmp_path: Pa
         load_policy(tmp_path)
 
 
+def test_json_that_is_too_long_is_not_parsed() -> None:
+    with pytest.raises(ValueError, match=r"it has more than 4,194,304 characters"):
+        parse_json(f"[{' ' * MOST_CHARACTERS}]")
+
+
 @pytest.mark.parametrize(
     ("text", "server", "problem"),
     [

@@ -146,8 +146,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Return what TOML says.
 
     Raises:
-        ValueError: It is no TOML (the message has line and column), is nested more than 100 levels deep, or
-            has a whole number of more than 64 bits.
+        ValueError: It is no TOML (the message has line and column), is nested more than 100 levels deep, has
+            a whole number of more than 64 bits, or is longer than `MOST_CHARACTERS`.
     """
     if _DEEP_NAME.search(text):
         raise ValueError(f"it is nested more than {_MOST_LEVELS} levels deep")
@@ -166,7 +166,8 @@ def parse_json(
 
     Raises:
         ValueError: It is no JSON, is nested more than 100 levels deep, has a whole number of more than 64
-            bits, has a key twice that must not be, or `parse_constant` raised it.
+            bits, has a key twice that must not be, is longer than `MOST_CHARACTERS`, or `parse_constant`
+            raised it.
     """
     pairs = _unique if unique_keys else None
     return _parse_checked(
@@ -183,6 +184,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_checked(parse: Callable[[str], Any], text: str) -> Any:
+    if len(text) > MOST_CHARACTERS:  # it may take 50 times its size of memory
+        raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
     try:
         found = parse(text)
     except RecursionError:

@@ -6,18 +6,23 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
 import zstandard
 from mcap.writer import CompressionType
+from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.files import MOST_WEIGHTS_BYTES
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import read_checkpoint
-from rlgym_bridge.recording.mcap.channels import PACKETS
+from rlgym_bridge.recording.mcap.channels import PACKETS, Decision, agent_topic
 from rlgym_bridge.recording.mcap.mcap_reader import MAGIC, MOST_FILE_BYTES, read_contents
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.tables import cells
+from tests.support.made_packets import packet, player
 from tests.support.made_recordings import CHUNK, recording_bytes, records_of
 from tests.support.policy_folders import save
 
@@ -61,6 +66,28 @@ def test_chunks_that_unpack_to_far_more_than_a_file_are_refused(
     assert main(["inspect", str(file)]) == 2
     said = capsys.readouterr().err
     assert f"bomb.mcap has {file.stat().st_size:,} bytes and unpacks to more than 100 times that" in said
+
+
+def test_chunks_without_a_message_that_unpack_to_far_more_are_refused(tmp_path: Path) -> None:
+    topic = bytes(1 << 20)
+    channel = struct.pack("<HHI", 2, 0, len(topic)) + topic + bytes(8)
+    file = tmp_path / "bomb.mcap"
+    file.write_bytes(with_chunks(*[chunk((struct.pack("<BQ", 4, len(channel)) + channel) * 30)] * 6))
+    assert file.stat().st_size < 100_000
+    with pytest.raises(ValueError, match=r"unpacks to more than 100 times that and 134,217,728 bytes"):
+        read_contents(file)
+
+
+@pytest.mark.skipif(not hasattr(psutil.Process, "io_counters"), reason="this system does not count reads")
+@pytest.mark.parametrize("kind", [5, CHUNK])
+def test_records_that_lie_about_their_length_are_read_once(kind: int, tmp_path: Path) -> None:
+    lie = struct.pack("<BQ", kind, 400_000) + chunk(b"")
+    file = tmp_path / "lies.mcap"
+    file.write_bytes(with_chunks(lie * 2000))
+    before = psutil.Process().io_counters().read_chars
+    found = read_contents(file)
+    assert psutil.Process().io_counters().read_chars - before < 500 * file.stat().st_size
+    assert len(found.topics[PACKETS]) == 10
 
 
 @pytest.mark.parametrize(
@@ -143,6 +170,23 @@ def test_a_table_of_too_many_or_too_long_lines_is_refused(
     table.write_text("1,2\n" * 6)
     with pytest.raises(ValueError, match=r"a.csv has 6 lines, expected a table of 5 at most: cut it"):
         cells.read_cells(table, header=False)
+
+
+def test_decisions_of_cars_that_are_not_there_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "odd.mcap"
+    recorder = Recorder(file)
+    seats = {1: [0], 2: [], 3: [2**31 - 1], 4: [-1]}
+    for frame, cars in seats.items():
+        recorder.put(PACKETS, frame, flat.CorePacket(packet(frame, player())).pack())
+        numbers = np.zeros(len(cars), np.float32)
+        made = Decision(frame, np.array(cars, np.int32), numbers[:, None], numbers[:, None], *[numbers] * 3)
+        recorder.put(agent_topic("a/b", "decisions"), frame, made.to_bytes())
+    recorder.close()
+    assert main(["inspect", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "3 decisions of a/b cannot be read" in said and "1 decisions" in said
 
 
 @pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.ZSTD, CompressionType.LZ4])

@@ -72,8 +72,13 @@ def read_agent(contents: Contents, agent: str, rows_of: dict[int, int], notes: l
     decisions, bad = [], 0
     for one in of("decisions"):
         try:
-            decisions.append(Decision.from_bytes(one.frame, one.content))
+            decision = Decision.from_bytes(one.frame, one.content)
         except ValueError:
+            bad += 1
+            continue
+        if ((decision.seats >= 0) & (decision.seats < len(rows_of))).all():
+            decisions.append(decision)
+        else:  # of cars that the match does not have
             bad += 1
     if bad:
         notes.append(f"{bad:,} decisions of {agent} cannot be read")

@@ -85,13 +85,13 @@ class Decision(NamedTuple):
         """Read a message.
 
         Raises:
-            ValueError: It has not the length that its head says.
+            ValueError: It has no car, or not the length that its head says.
         """
         if len(data) < DECISION.size:
             raise ValueError(f"a decision of {len(data)} bytes, expected {DECISION.size} or more")
         cars, obs, actions = DECISION.unpack_from(data)
         sizes = (cars, cars * obs, cars * actions, cars, cars, cars)
-        if min(cars, obs, actions) < 0 or len(data) != DECISION.size + 4 * sum(sizes):
+        if cars < 1 or min(obs, actions) < 0 or len(data) != DECISION.size + 4 * sum(sizes):
             raise ValueError(
                 f"a decision of {len(data)} bytes, expected {DECISION.size + 4 * sum(sizes)} for {cars} cars"
             )

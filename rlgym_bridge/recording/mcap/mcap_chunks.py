@@ -5,6 +5,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import Final
 
 import lz4.frame
@@ -15,6 +16,7 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, Message
 
 from rlgym_bridge.recording.mcap.channels import log_time
+from rlgym_bridge.recording.mcap.mcap_writer import RecordingError
 
 MOST_CHUNK_BYTES: Final = 1 << 25
 """Longest chunk that is read, unpacked; a recorder of ours writes 0.26 MB, other programs up to 4 MB."""
@@ -25,6 +27,11 @@ FRAME: Final = struct.Struct("<BQ")
 DAMAGED: Final = (McapError, zstandard.ZstdError, RuntimeError, struct.error, ValueError, MemoryError)
 """Errors of reading what is damaged; lz4 raises RuntimeError."""
 
+RECORD_BYTES: Final = 200
+"""Memory that a message takes beside its content."""
+
+_MOST_UNPACKED: Final = 100  # times the file's size; a recorded 1v1 has 4.7, one of cars that stand still 11
+_SLACK: Final = 1 << 27  # bytes unpacked that any file may have
 _HEAD: Final = struct.Struct("<HIQQ")  # of a message: channel, sequence, log time, publish time
 _PERHAPS_MESSAGE: Final = re.compile(rb"\x05(?=...\0{5})", re.DOTALL)  # its kind, and a length below 16 MiB
 _MOST_TRIES: Final = 20_000  # places in a chunk at which a message is looked for behind damage
@@ -35,6 +42,32 @@ _PERHAPS_CHUNK: Final = re.compile(rb"\x06(?=.{5}\0{3})", re.DOTALL)  # its kind
 
 CHUNK_HEAD_BYTES: Final = FRAME.size + _BEFORE + 4 + _MOST_NAME + _LENGTH.size
 """Bytes by which the record of a chunk is known, at most."""
+
+
+class UnpackBudget:
+    """The bytes that a file may unpack to, whatever is in them.
+
+    Args:
+        path: The file.
+        size: Its bytes.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path, self.size = path, size
+        self._left = _MOST_UNPACKED * size + _SLACK
+
+    def spend(self, amount: int) -> None:
+        """Count bytes that were unpacked.
+
+        Raises:
+            RecordingError: They are too many for the file.
+        """
+        self._left -= amount
+        if self._left < 0:
+            raise RecordingError(
+                f"{self.path} has {self.size:,} bytes and unpacks to more than {_MOST_UNPACKED} times that "
+                f"and {_SLACK:,} bytes, expected less: no match is recorded so, leave this file alone"
+            )
 
 
 def chunk_start(data: bytes) -> int | None:

@@ -16,6 +16,8 @@ from rlgym_bridge.recording.mcap.mcap_chunks import (
     CHUNK_HEAD_BYTES,
     DAMAGED,
     FRAME,
+    RECORD_BYTES,
+    UnpackBudget,
     chunk_records,
     chunk_start,
     own_length,
@@ -28,11 +30,9 @@ MAGIC: Final = b"\x89MCAP0\r\n"
 MOST_FILE_BYTES: Final = 1 << 33
 """Longest recording that is read: twice what a recorder keeps in its parts."""
 
-_MOST_UNPACKED: Final = 100  # times the file's size; a recorded 1v1 has 4.7, one of cars that stand still 11
-_SLACK: Final = 1 << 27  # bytes unpacked that any file may have
-_MESSAGE_BYTES: Final = 200  # of memory that a message takes beside its content
 _MOST_RECORD_BYTES: Final = 1 << 26
-_SEARCHED: Final = 1 << 20  # bytes that are looked at together for a chunk behind damage
+_SEARCHED: Final = 1 << 12  # bytes that are looked at first for a chunk behind damage
+_MOST_SEARCHED: Final = 1 << 20  # bytes that are looked at together
 _READERS: Final[dict[int, Callable[[ReadDataStream], McapRecord]]] = {
     Opcode.HEADER: Header.read, Opcode.CHANNEL: Channel.read, Opcode.METADATA: Metadata.read,
 }  # fmt: skip
@@ -87,18 +87,11 @@ def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] |
         raise RecordingError(f"{path} is empty, expected a recording (MCAP)")
     names: dict[int, str] = {}
     waiting: list[McapMessage] = []  # their topics stood in what is damaged, and stand again at the end
-    damage, left = _Damage(), _MOST_UNPACKED * size + _SLACK
+    damage, budget = _Damage(), UnpackBudget(path, size)
     with path.open("rb") as file:
         if (magic := file.read(len(MAGIC))) != MAGIC:
             raise RecordingError(f"{path} begins with {magic!r}, expected {MAGIC!r}: it is no MCAP file")
-        for record in _records(file, size, damage, notes):
-            if isinstance(record, McapMessage):
-                left -= len(record.data) + _MESSAGE_BYTES
-                if left < 0:
-                    raise RecordingError(
-                        f"{path} has {size:,} bytes and unpacks to more than {_MOST_UNPACKED} times that and "
-                        f"{_SLACK:,} bytes, expected less: no match is recorded so, leave this file alone"
-                    )
+        for record in _records(file, budget, damage, notes):
             if isinstance(record, Header) and record.profile != PROFILE:
                 raise RecordingError(
                     f"{path} has the MCAP profile {record.profile!r}, expected {PROFILE!r}: another "
@@ -139,31 +132,37 @@ def _message(record: McapMessage) -> Message:
     return Message(record.sequence, record.publish_time, record.data)
 
 
-def _records(file: BinaryIO, size: int, damage: _Damage, notes: list[str]) -> Iterator[McapRecord]:
+def _records(file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[str]) -> Iterator[McapRecord]:
     """Yield the records of the kinds that matter, from behind the magic bytes on.
 
     Args:
         file: It.
-        size: Its bytes.
+        budget: Is told what is unpacked.
         damage: Is told which records cannot be read.
         notes: Is told where it cannot be read on.
     """
     try:
-        for opcode, content in _framed(file, size, damage):
+        for opcode, content in _framed(file, budget.size, damage):
             try:
                 if opcode == Opcode.CHUNK:
                     inner: list[str] = []
-                    yield from chunk_records(unpack_chunk(content), inner)
+                    data = unpack_chunk(content)
+                    budget.spend(len(data))
+                    for record in chunk_records(data, inner):
+                        budget.spend(RECORD_BYTES)
+                        yield record
                     if inner:
                         damage.append(f"before byte {file.tell():,}: {inner[0]}")
                 elif opcode in _READERS:
                     yield _READERS[opcode](ReadDataStream(BytesIO(content)))
+            except RecordingError:  # which is a ValueError
+                raise
             except DAMAGED as error:
                 damage.append(f"before byte {file.tell():,}: {type(error).__name__}: {error}")
     except _BrokenOff as error:
         notes.append(
-            f"{Path(file.name).name} can be read up to byte {file.tell():,} of {size:,} alone ({error}): was "
-            "its recorder killed, or the file cut or damaged?"
+            f"{Path(file.name).name} can be read up to byte {file.tell():,} of {budget.size:,} alone "
+            f"({error}): was its recorder killed, or the file cut or damaged?"
         )
 
 
@@ -217,16 +216,32 @@ def _content(file: BinaryIO, opcode: int, length: int, left: int) -> bytes | Non
         return file.read(length) if length <= min(left, _MOST_RECORD_BYTES) and own is not None else None
     if opcode not in list(Opcode) or length > min(left, _MOST_RECORD_BYTES):
         return None
-    content = file.read(length)
-    return content if chunk_start(content) is None else None  # it runs into the next chunk
+    content = bytearray()
+    for piece in _pieces(file, length):
+        if chunk_start(bytes(content[-CHUNK_HEAD_BYTES:]) + piece) is not None:
+            return None  # it runs into the next chunk
+        content += piece
+    return bytes(content)
+
+
+def _pieces(file: BinaryIO, length: int | None = None) -> Iterator[bytes]:
+    """Yield what follows in a file in pieces, small ones first, of some bytes or to the end.
+
+    A hostile file has a chunk every few bytes: not much is read for nothing.
+    """
+    left, most = length, _SEARCHED
+    while piece := file.read(most if left is None else min(most, left)):
+        yield piece
+        left = None if left is None else left - len(piece)
+        most = min(4 * most, _MOST_SEARCHED)
 
 
 def _find_chunk(file: BinaryIO, since: int) -> int | None:
     """Return where the next chunk of a file begins; None where there is none."""
     file.seek(since)
     kept = b""
-    while data := file.read(_SEARCHED):
-        data = kept + data
+    for piece in _pieces(file):
+        data = kept + piece
         found = chunk_start(data)
         if found is not None:
             return file.tell() - len(data) + found
