@@ -68,7 +68,7 @@ def test_chunks_that_unpack_to_far_more_than_a_file_are_refused(
     assert f"bomb.mcap has {file.stat().st_size:,} bytes and unpacks to more than 100 times that" in said
 
 
-def test_chunks_without_a_message_that_unpack_to_far_more_are_refused(tmp_path: Path) -> None:
+def test_chunks_without_messages_count_as_well(tmp_path: Path) -> None:
     topic = bytes(1 << 20)
     channel = struct.pack("<HHI", 2, 0, len(topic)) + topic + bytes(8)
     file = tmp_path / "bomb.mcap"
@@ -170,6 +170,17 @@ def test_a_table_of_too_many_or_too_long_lines_is_refused(
     table.write_text("1,2\n" * 6)
     with pytest.raises(ValueError, match=r"a.csv has 6 lines, expected a table of 5 at most: cut it"):
         cells.read_cells(table, header=False)
+
+
+def test_what_the_recorder_said_is_not_read_where_it_is_vast(tmp_path: Path) -> None:
+    file = tmp_path / "vast.mcap"
+    recorder = Recorder(file, {"notes": ["[" * 90 + "]" * 90] * 3000})
+    recorder.put(PACKETS, 1, b"")
+    recorder.close()
+    found = read_contents(file)
+    assert found.about == {} and found.notes == [
+        "what the recorder said has more than 262,144 characters: left out"
+    ]
 
 
 def test_decisions_of_cars_that_are_not_there_are_left_out(

@@ -31,6 +31,7 @@ MOST_FILE_BYTES: Final = 1 << 33
 """Longest recording that is read: twice what a recorder keeps in its parts."""
 
 _MOST_RECORD_BYTES: Final = 1 << 26
+_MOST_ABOUT: Final = 1 << 18  # characters; they may take 300 times that of memory
 _SEARCHED: Final = 1 << 12  # bytes that are looked at first for a chunk behind damage
 _MOST_SEARCHED: Final = 1 << 20  # bytes that are looked at together
 _READERS: Final[dict[int, Callable[[ReadDataStream], McapRecord]]] = {
@@ -61,12 +62,14 @@ class Contents:
         policies: The policy.json of each agent id.
         topics: Messages by topic, in the order in which they were written.
         notes: What could not be read: sentences for people.
+        about_characters: Characters of what the recorder said.
     """
 
     about: dict[str, Any] = field(default_factory=dict)
     policies: dict[str, str] = field(default_factory=dict)
     topics: dict[str, list[Message]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    about_characters: int = 0
 
 
 def read_records(path: Path, notes: list[str]) -> Iterator[tuple[str, Message] | Metadata]:
@@ -271,6 +274,10 @@ def read_contents(path: Path) -> Contents:
 
 def _take(record: Metadata, found: Contents) -> None:
     if record.name in (ABOUT, UNREPEATABLE):
+        found.about_characters += sum(map(len, record.metadata.values()))
+        if found.about_characters > _MOST_ABOUT:
+            found.notes.append(f"what the recorder said has more than {_MOST_ABOUT:,} characters: left out")
+            return
         for name, text in record.metadata.items():
             try:
                 found.about[name] = parse_json(text)
