@@ -8,8 +8,12 @@ What a bot maker needs is imported from here; each name loads its module when it
 Policy folders name components by these paths too, so that modules may move.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from rlgym_bridge.user_input.current_folder import leave_out_current_folder
+
+leave_out_current_folder()  # before anything else is imported
+
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING, Any, Final  # noqa: E402
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from rlgym_bridge.clock import Clock

@@ -151,7 +151,8 @@ def test_folders_are_searched_in_the_order_they_are_given(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("module", ["training", "training.average", "rlgym_bridge.cli"])
 def test_python_m_runs_no_file_of_the_current_folder(module: str, tmp_path: Path) -> None:
-    for name in ("numpy", "random", "rlgym", "rich"):
+    standard = ("json", "typing", "argparse", "logging", "difflib", "tomllib", "pathlib", "dataclasses")
+    for name in ("numpy", "random", "rlgym", "rich", *standard):
         (tmp_path / f"{name}.py").write_text(SPOILER)
     done = run_to_end([sys.executable, "-m", module, "--help"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,3 @@
 """PPO self-play in RocketSim: `python -m training [config.toml]`."""
 
-from rlgym_bridge.user_input.user_modules import leave_out_current_folder
-
-leave_out_current_folder()  # before anything else is imported, which a stranger's file could replace
+import rlgym_bridge  # noqa: F401  (the first: it leaves out the current folder, where a stranger's files may be)

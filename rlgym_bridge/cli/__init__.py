@@ -18,7 +18,6 @@ from rlgym_bridge.cli.commands import COMMANDS, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
-from rlgym_bridge.user_input.user_modules import leave_out_current_folder
 
 _MOST_LETTERS = 4000  # of an error's message
 _STATUS = "0 fine, 1 a failure was found, 2 bad usage or input"
@@ -64,7 +63,6 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
     Raises:
         SystemExit: argparse's, for `--help` and for options that do not exist.
     """
-    leave_out_current_folder()
     try:
         command: Any = import_module(COMMANDS[name].module)
         parser = argparse.ArgumentParser(prog=program)

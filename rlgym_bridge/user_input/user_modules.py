@@ -45,27 +45,3 @@ def add_module_folders(*folders: str | Path) -> None:
 def names_no_modules(folder: Path) -> bool:
     """Tell whether a folder is one of a policy or a training run, in which no module is searched."""
     return any((folder / name).exists() for name in _FOREIGN)
-
-
-def _name_of_program() -> str:
-    """Return the module that `python -m` runs, also while its package is still imported; or no name."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    words = sys.orig_argv
-    return words[words.index("-m") + 1] if sys.argv[:1] == ["-m"] and "-m" in words[:-1] else ""
-
-
-def leave_out_current_folder() -> None:
-    """Take the current folder off the front of the search path, where `python -m` of ours has put it.
-
-    The file of a stranger who gave away a folder must not be imported in place of an installed package,
-    because somebody is in that folder. Where this package itself comes from there, the folder goes last.
-    """
-    if _name_of_program().partition(".")[0] not in ("rlgym_bridge", "training"):
-        return
-    here = Path.cwd()
-    if sys.path and Path(sys.path[0] or ".").absolute() == here and not sys.flags.safe_path:
-        del sys.path[0]
-        if Path(__file__).is_relative_to(here) and str(here) not in sys.path:
-            sys.path.append(str(here))
