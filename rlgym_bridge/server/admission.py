@@ -133,7 +133,8 @@ class Admission:
         return self._near
 
     def _look(self, client: Client, ends: Ends) -> None:
-        caller = find_own(ends)
+        gone = client.link.broken  # who connects and leaves without end holds up nobody
+        caller = Caller(Standing.STRANGER) if gone else find_own(ends)
         if caller is not None:
             self._tell(client, caller)
         elif self._far is not None:
@@ -141,6 +142,9 @@ class Admission:
                 self._far.submit(self._look_far, client, ends)
 
     def _look_far(self, client: Client, ends: Ends) -> None:
+        if client.link.broken:
+            self._tell(client, Caller(Standing.STRANGER))
+            return
         self._tell(client, find_caller(ends))
         time.sleep(_REST_SECONDS)
 

@@ -141,6 +141,31 @@ def test_who_leaves_while_looked_for_is_forgotten(monkeypatch: pytest.MonkeyPatc
         assert not lobby.is_taken(lobby.accounts[0].seat)
 
 
+def test_those_who_have_gone_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    searched: list[Any] = []
+
+    def find_own(ends: Any) -> None:
+        searched.append(ends)
+        go_on.wait(5.0)
+
+    with guarded_lobby(monkeypatch, Standing.SAME_USER) as lobby:
+        monkeypatch.setattr("rlgym_bridge.server.admission.find_own", find_own)
+        crowd = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(12)]
+        for client in crowd:
+            client.send(agent())
+        while len(lobby.admission._waiting) < len(crowd) or not searched:
+            lobby.clients.pump(0.01)
+        for client in crowd[1:-1]:
+            client.socket.close()
+        while len(lobby.clients.everyone) > 2:
+            lobby.clients.pump(0.01)
+        go_on.set()
+        while lobby.admission._waiting:
+            lobby.clients.pump(0.01)
+    assert len(searched) == 2
+
+
 @contextmanager
 def accepted_from(command: str, parent_ends: bool = False) -> Iterator[socket.socket]:
     """Yield the server's end of a connection that another process makes, or its child once it has ended."""
