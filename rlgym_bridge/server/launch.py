@@ -16,6 +16,7 @@ import psutil
 
 from rlgym_bridge.server.callers import MARK, MARK_VARIABLE
 from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.user_input.text_files import check_file
 
 _log = logging.getLogger(__name__)
 
@@ -82,11 +83,12 @@ class BotProcess:
     def log_tail(self) -> str:
         """Return the last lines it has printed; why not, where they cannot be read."""
         try:
+            check_file(self.log_path, "a log")  # whose bot may have put a pipe in its place
             with self.log_path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, size - _TAIL_BYTES))
                 text = file.read().decode("utf-8", "replace")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             return f"(cannot be read: {error})"
         return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
@@ -161,6 +163,8 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
     environment["RLBOT_SERVER_PORT"] = str(port)
     safe_name = re.sub(r"[^\w.-]+", "_", seat.name)[:80]
     log_path = log_dir / f"{seat.team}-{seat.index}-{safe_name}.log"
+    if log_path.exists() and not log_path.is_file():  # left there by a bot: opening a pipe waits for ever
+        log_path.unlink()
     with log_path.open("wb") as log:
         try:
             popen = subprocess.Popen(

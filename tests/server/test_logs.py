@@ -1,0 +1,30 @@
+"""Logs of bots: what a bot does to its own log holds up nobody."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.server.launch import launch
+from rlgym_bridge.server.roster import seat_players
+from tests.support.stepped_match import match_of, player
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_a_log_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "0-0-A.log")
+    seats = seat_players(match_of(player(0, name="A", run_command="echo it fails"))).agents
+    process = launch(seats, "127.0.0.1", 1, tmp_path)
+    assert process.popen.wait(20.0) == 0
+    assert process.log_tail == "it fails"
+    process.log_path.unlink()
+    os.mkfifo(process.log_path)
+    assert process.log_tail == f"(cannot be read: {process.log_path} is a named pipe, expected a log)"
+
+
+@pytest.mark.parametrize("name", ["/../x", "..", "a/../../b", "\x1b[2J", "x" * 300])
+def test_a_log_stays_in_its_folder_whatever_its_bot_is_called(name: str, tmp_path: Path) -> None:
+    seats = seat_players(match_of(player(0, name=name, run_command="echo here"))).agents
+    process = launch(seats, "127.0.0.1", 1, tmp_path)
+    assert process.popen.wait(20.0) == 0
+    assert [*tmp_path.iterdir()] == [process.log_path.resolve()]
