@@ -115,3 +115,22 @@ def test_nothing_of_a_player_is_kept(tmp_path: Path) -> None:
     found = read(replay)
     kept = repr(vars(found)) + repr(vars(found.state))
     assert "somebody" not in kept and "0815" not in kept
+
+
+@pytest.mark.parametrize(
+    "part", ["location", "rotation", "linear_velocity", "angular_velocity", "time", "delta"]
+)
+def test_a_number_that_is_not_finite_is_refused(part: str) -> None:
+    replay = MadeReplay()
+    _, car = replay.join(0, "somebody")
+    for x in range(3):
+        replay.move(car, 10.0 * x)
+        replay.frame()
+    made = replay.parsed()
+    frame = made["network_frames"]["frames"][2]
+    if part in frame:
+        frame[part] = None
+    else:
+        frame["updated_actors"][0]["attribute"]["RigidBody"][part]["x"] = None
+    with pytest.raises(ValueError, match=r"has a number that is not finite in frame 2: is the file whole"):
+        replay_recording.read_replay(made)  # type: ignore[arg-type]

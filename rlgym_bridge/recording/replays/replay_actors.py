@@ -235,7 +235,7 @@ class Actors:
         elif "Demolish" in name:
             self.cut = True
         elif name == "TargetSpeed":
-            self.ball_target_speed = float(next(iter(attribute.values())))
+            self.ball_target_speed = float(next(iter(attribute.values())) or 0.0)
         else:
             self.game.hear(name, attribute)
 

@@ -65,9 +65,16 @@ def read_replay(path: Path) -> Recording:
         )
     actors = Actors(replay["objects"], replay["names"], _arena(replay.get("properties")))
     rows = []
-    for frame in frames:
-        actors.advance(frame)
-        rows.append(_row(frame["time"], actors))
+    for number, frame in enumerate(frames):
+        # The parser gives None for what is infinite or not a number.
+        finite = None not in (frame["time"], frame["delta"])
+        if finite:
+            actors.advance(frame)
+            row = _row(frame["time"], actors)
+            finite = None not in row.ball and not any(None in car for car in row.cars)
+        if not finite:
+            raise ValueError(f"{path} has a number that is not finite in frame {number}: is the file whole?")
+        rows.append(row)
     blue = sum(car.team == BLUE for car in actors.cars)
     teams = blue, len(actors.cars) - blue
     if max(teams) > _MOST_PLAYERS:
@@ -177,7 +184,7 @@ def _numbers(body: Mapping[str, Any] | None) -> tuple[float, ...]:
     speed, spin = body["linear_velocity"] or _NO_VECTOR, body["angular_velocity"] or _NO_VECTOR
     return (
         *(at[axis] for axis in "xyz"), *(turn[axis] for axis in "wxyz"),
-        *(speed[axis] for axis in "xyz"), *(spin[axis] / 100 for axis in "xyz"),
+        *(speed[axis] for axis in "xyz"), *(turned and turned / 100 for turned in map(spin.get, "xyz")),
     )  # fmt: skip
 
 
