@@ -25,6 +25,7 @@ from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 _log = logging.getLogger(__name__)
 
+_DISK_SECONDS = 30.0  # lockstep waits this long for a disk rather than lose a part of the recording
 _IDLE_SECONDS = 0.5  # between two checks for orders while there is no match
 
 
@@ -123,6 +124,8 @@ class MatchServer:
                 f"host is {show_value(host)}, expected an address or a name, such as '127.0.0.1'"
             )
         check_whole("port", port, 0, 65535)
+        if recorder is not None and pace == "lockstep":
+            recorder.patience = _DISK_SECONDS
         listener = listen(host, port)
         self.host = host
         address, self.port = listener.getsockname()[:2]

@@ -40,6 +40,37 @@ def test_a_full_recording_goes_on_in_another_file(tmp_path: Path, caplog: pytest
     assert newest.topics[PACKETS][-1].frame == 5999
 
 
+@pytest.mark.parametrize(("patience", "loses"), [(20.0, False), (0.0, True)])
+def test_a_slow_disk_is_waited_for_where_time_allows(
+    patience: float, loses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording_writer, "_QUEUED", 8)
+    disk = threading.Event()
+
+    def write_slowly(*_: object) -> list[tuple[str, bytes]]:
+        disk.wait(0.002)
+        return []
+
+    recorder = Recorder(tmp_path / "slow.mcap", prepare=write_slowly)
+    recorder.patience = patience
+    for frame in range(100):
+        recorder.put(PACKETS, frame, b"packet")
+    recorder.close()
+    assert (recorder.dropped > 0) is loses
+    assert len(read_contents(recorder.path).topics[PACKETS]) == 100 - recorder.dropped
+
+
+def test_a_disk_that_hangs_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_writer, "_QUEUED", 1)
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: None)
+    recorder = Recorder(tmp_path / "hangs.mcap")
+    recorder.patience = 0.01
+    for frame in range(4):
+        recorder.put(PACKETS, frame, b"packet")
+    assert (recorder.dropped, recorder.patience) == (3, 0.0)
+    recorder._stream.close()
+
+
 def test_a_long_queue_is_written_in_short_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting: list[int] = []
 

@@ -69,6 +69,7 @@ class Recorder:
 
     Attributes:
         path: The file being written.
+        patience: Seconds that `put` waits where the queue is full; for a caller whom no clock drives.
         dropped: Messages that found the queue full.
         failed: Why the recording ended early; None while it goes on.
 
@@ -88,6 +89,7 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self.dropped = 0
+        self.patience = 0.0
         self.failed: str | None = None
         self._part_bytes, self._parts, self._prepare = part_bytes, parts, prepare
         self._written: list[Path] = []
@@ -119,11 +121,21 @@ class Recorder:
         """
         if self.failed is not None:
             return
-        if len(self._queue) >= _QUEUED:
+        if len(self._queue) >= _QUEUED and not self._wait_for_room():
             self.dropped += 1
             return
         # Nobody is woken: a system call would cost the tick more than all the rest.
         self._queue.append((topic, frame, time.time_ns(), content, head))
+
+    def _wait_for_room(self) -> bool:
+        """Wait until the queue has room, as long as `patience` says, and once only where it has none then."""
+        deadline = time.monotonic() + self.patience
+        while time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+            if len(self._queue) < _QUEUED:
+                return True
+        self.patience = 0.0
+        return False
 
     def tell(self, name: str, values: Mapping[str, str]) -> None:
         """Have metadata written, in every part."""
