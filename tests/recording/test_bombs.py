@@ -17,6 +17,7 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.policy.files import MOST_WEIGHTS_BYTES
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import read_checkpoint
+from rlgym_bridge.recording.mcap import mcap_chunks
 from rlgym_bridge.recording.mcap.channels import PACKETS, Decision, agent_topic
 from rlgym_bridge.recording.mcap.mcap_reader import MAGIC, MOST_FILE_BYTES, read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
@@ -75,6 +76,14 @@ def test_chunks_without_messages_count_as_well(tmp_path: Path) -> None:
     file.write_bytes(with_chunks(*[chunk((struct.pack("<BQ", 4, len(channel)) + channel) * 30)] * 6))
     assert file.stat().st_size < 100_000
     with pytest.raises(ValueError, match=r"unpacks to more than 100 times that and 134,217,728 bytes"):
+        read_contents(file)
+
+
+def test_records_that_hold_nothing_count_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcap_chunks, "_SLACK", 1 << 20)
+    file = tmp_path / "bomb.mcap"
+    file.write_bytes(with_chunks(chunk(struct.pack("<BQ", 3, 0) * 100_000)))
+    with pytest.raises(ValueError, match=r"unpacks to more than 100 times that and 1,048,576 bytes"):
         read_contents(file)
 
 

@@ -129,8 +129,8 @@ def _unpacked(chunk: Chunk) -> bytes:
     return chunk.data
 
 
-def chunk_records(data: bytes, damage: list[str]) -> Iterator[Channel | Message]:
-    """Yield the channels and messages of a chunk.
+def chunk_records(data: bytes, damage: list[str]) -> Iterator[Channel | Message | None]:
+    """Yield the channels and messages of a chunk, and None for a record that does not matter.
 
     Behind a record whose length cannot be, messages go on where the next one is whose time fits its frame,
     as in recordings of ours.
@@ -142,9 +142,9 @@ def chunk_records(data: bytes, damage: list[str]) -> Iterator[Channel | Message]
     at, told = 0, False
     while at < len(data):
         record, behind = _record(data, at)
-        if record is not None:
+        if behind is not None:
             yield record
-        if behind is None:
+        else:
             if not told:
                 damage.append(f"a record in a chunk, from its byte {at:,} on, is cut or damaged")
             told, behind = True, _next_message(data, at + 1)

@@ -153,7 +153,8 @@ def _records(file: BinaryIO, budget: UnpackBudget, damage: _Damage, notes: list[
                     budget.spend(len(data))
                     for record in chunk_records(data, inner):
                         budget.spend(RECORD_BYTES)
-                        yield record
+                        if record is not None:
+                            yield record
                     if inner:
                         damage.append(f"before byte {file.tell():,}: {inner[0]}")
                 elif opcode in _READERS:
