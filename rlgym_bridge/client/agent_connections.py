@@ -10,6 +10,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.client.connection import Connection
+from rlgym_bridge.user_input.message_limits import check_from_server
 
 _LOG = logging.getLogger(__name__)
 
@@ -64,8 +65,9 @@ def message_of(payload: bytes) -> object:
     """Unpack a message; None where it cannot be decoded, as for a message of an unknown kind."""
     global _last_warning
     try:
+        check_from_server(payload)
         return flat.CorePacket.unpack(payload).message
-    except flat.InvalidFlatbuffer as error:
+    except ValueError as error:
         now = time.monotonic()
         if now - _last_warning >= 1.0:  # there may be thousands
             _last_warning = now

@@ -20,6 +20,7 @@ from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.player import LivePlayer, Override
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.policy.shape import explain_misfit
+from rlgym_bridge.user_input.message_limits import check_from_server
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 _CHUNK = 1 << 18  # bytes received at once: 260 packets of 1v1, two seconds
@@ -168,14 +169,16 @@ class BotSession:
         if self._goodbye:
             return
         try:
+            check_from_server(message)
             content = flat.CorePacket.unpack(message).message
-            handler = self._handlers.get(type(content))
-            if handler is not None:
-                handler(content)
-                if self._recorder is not None:
-                    self._recorder.record_message(content, message)
-        except flat.InvalidFlatbuffer as error:
+        except ValueError as error:
             self._report.faults.add("undecodable message", f"{len(message)} bytes: {error}")
+            return
+        handler = self._handlers.get(type(content))
+        if handler is not None:
+            handler(content)
+            if self._recorder is not None:
+                self._recorder.record_message(content, message)
 
     def _on_packet(self, packet: flat.GamePacket) -> None:
         self._report.packets += 1

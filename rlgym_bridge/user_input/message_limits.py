@@ -7,6 +7,9 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
+SHORT_BYTES: Final = 2048
+"""A message of a server of this size is not checked: 4v4 takes less, and its parts cannot be many."""
+
 _MOST_PARTS: Final = 2000  # tables, and entries of lists; a match of 4v4 has a hundred
 _MOST_TEXT: Final = 1 << 18  # bytes of all texts, four times the longest message
 
@@ -66,6 +69,16 @@ def check_message(message: bytes, kinds: Mapping[int, _Part]) -> None:
             _Counter(message).count(_target(message, at), part)
     except struct.error:
         raise ValueError("its parts lie outside of it") from None
+
+
+def check_from_server(message: bytes) -> None:
+    """Check a message of a server, unless it is short.
+
+    Raises:
+        ValueError: As `check_message`.
+    """
+    if len(message) > SHORT_BYTES:
+        check_message(message, FROM_SERVER)
 
 
 class _Counter:

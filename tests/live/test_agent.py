@@ -22,6 +22,7 @@ from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.state import MatchState
 from tests.support.made_packets import at, player
 from tests.support.players_by_hand import CONFIG, Always, FakeServer, brain, live_player, neutral, sent
+from tests.support.shared_messages import match_bomb
 
 
 def test_a_policy_plays_from_the_second_packet_on() -> None:
@@ -182,9 +183,10 @@ def test_unknown_messages_are_counted_and_play_goes_on(connected: Any) -> None:
     server.handshake()
     server.send_raw(b"\x01\x02\x03garbage")
     server.send_raw(b"")
+    server.send_raw(match_bomb(4, 4000))
     server.send(flat.PingRequest(5), flat.BallPrediction(), at(1), at(2))
     assert isinstance(server.read(), flat.PlayerInput)
-    assert agent.report.faults.counts["undecodable message"] == 2
+    assert agent.report.faults.counts["undecodable message"] == 3
 
 
 def test_an_empty_team_info_is_survived(connected: Any) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from rlbot import flat
 
+from rlgym_bridge.client.agent_connections import message_of
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.user_input.message_limits import FROM_SERVER, TO_SERVER, check_message, kind_of
 from tests.support.made_packets import at, player
@@ -23,6 +24,11 @@ def test_a_match_of_16_million_variables_is_refused(lobby, caplog):
     client.socket.sendall(framed(bomb))
     settle(lobby)
     assert client.receive() is None and quiet.receive().cookie == 7
+    assert "it has more than 2,000 parts" in caplog.text
+
+
+def test_a_bot_does_not_decode_a_servers_bomb(caplog):
+    assert message_of(match_bomb(4, 4000)) is None
     assert "it has more than 2,000 parts" in caplog.text
 
 

@@ -29,9 +29,8 @@ from rlgym_bridge.recording.mcap.merge import left_over
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.segments import BodyMotion, jumps
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_input.message_limits import FROM_SERVER, check_message, kind_of
+from rlgym_bridge.user_input.message_limits import FROM_SERVER, SHORT_BYTES, check_from_server, kind_of
 
-_SHORT_BYTES = 2048  # a packet of 1v1 has half of this; its parts cannot be many
 _MOST = 1e5  # uu and uu/s: the game stays below 15,000, with its mutators too
 
 
@@ -218,10 +217,9 @@ def _possible(state: MatchState) -> np.ndarray:
 def _message(message: Message) -> object:
     content = message.content
     try:
-        if len(content) > _SHORT_BYTES:
-            if kind_of(content) not in FROM_SERVER:
-                return None
-            check_message(content, FROM_SERVER)
+        if len(content) > SHORT_BYTES and kind_of(content) not in FROM_SERVER:
+            return None
+        check_from_server(content)
         return flat.CorePacket.unpack(content).message
     except ValueError:  # InvalidFlatbuffer is one
         return None
