@@ -26,6 +26,7 @@ from rlgym_bridge.view.scene import BALL_COLOR, TEAM_COLORS
 from rlgym_bridge.view.times import Times, drawn, steps, thinned, updates
 
 _PER_SECOND: Final = 30
+_MOST_SECONDS: Final = 1e6  # on the match's clock; a damaged packet may have any number
 """Points of a smooth curve in a second."""
 
 _SHADES: Final = (1.0, 0.62, 1.35, 0.4)  # of the team's colour, for its cars in turn
@@ -161,7 +162,7 @@ def _on_rows(recording: Recording, said: Sequence[tuple[int, Any]]) -> tuple[np.
 def _log_words(stream: rr.RecordingStream, recording: MatchRecording, times: Times) -> None:
     """Log the scoreboard each second of the match's clock, and what happened."""
     state = recording.state
-    seconds = np.ceil(state.clock).astype(int)
+    seconds = np.ceil(np.nan_to_num(state.clock).clip(-_MOST_SECONDS, _MOST_SECONDS)).astype(int)
     board = np.column_stack([state.score, state.phase, state.overtime, seconds])
     rows = np.flatnonzero(np.concatenate([[True], (board[1:] != board[:-1]).any(1)]))
     texts = [_scoreboard(*row) for row in board[rows].astype(int).tolist()]

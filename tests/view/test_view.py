@@ -230,6 +230,14 @@ def with_agent(*decisions):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("clock", "shown"), [(np.nan, "0:00"), (np.inf, "16666:40"), (61.0, "1:01")])
+def test_a_clock_that_no_match_has_is_shown_all_the_same(written, clock, shown):
+    recording = with_agent()
+    recording.state.clock[:] = clock
+    _, texts = written(recording).column("/scoreboard", "Text")
+    assert f"**{shown}**" in texts[0][0]
+
+
 def test_what_an_agent_chose_and_got_stands_at_its_ticks(written):
     file = written(with_agent((0, [5], np.nan), (8, [7], 0.5), (16, [7], -1.0), (24, [], 2.0)))
     ticks, actions = file.column("/action/orange-0", "Scalar")
