@@ -209,9 +209,8 @@ class HostedMatch:
                     referee.end("no bots left")
 
     def _note_state(self, client: Client) -> None:
-        """Note a state that may come in another tick when the match is played again."""
-        if not any(self._lobby.accounts[car].pending for car in client.cars):
-            self._repeatability.note(client.link.name, Deviation.STATE)
+        awaited = any(self._lobby.accounts[car].pending for car in client.cars)
+        self._repeatability.note_state(client.link.name, awaited)
 
     def _report(self) -> None:
         now = time.perf_counter()

@@ -18,6 +18,7 @@ class Deviation(Enum):
     LEFT = ("connection", "{count} of {who} ended")
     EXTRA = ("input", "{count} of {who} came when no answer was awaited")
     STATE = ("state", "{count} of {who} came when no answer of its cars was awaited")
+    STATES = ("state", "{count} of {who} came in the same tick as another client's")
 
 
 class Repeatability:
@@ -26,6 +27,7 @@ class Repeatability:
     def __init__(self, tick: Callable[[], int]) -> None:
         """Begin with no event; `tick` returns the tick of the match."""
         self._tick = tick
+        self._last_state = (-1, "")  # its tick, and whose it was
         self._noted: dict[tuple[Deviation, str], list[int]] = {}  # number, and the tick of the first
 
     def note(self, who: str, deviation: Deviation) -> None:
@@ -37,6 +39,20 @@ class Repeatability:
         """
         noted = self._noted.setdefault((deviation, who), [0, self._tick()])
         noted[0] += 1
+
+    def note_state(self, who: str, awaited: bool) -> None:
+        """Count a state that a client sets, where a repetition may take it in another tick or order.
+
+        Args:
+            who: Name of the client.
+            awaited: Whether an answer of its cars is awaited: the state then always comes before that answer.
+        """
+        last_tick, last_who = self._last_state
+        self._last_state = (self._tick(), who)
+        if not awaited:
+            self.note(who, Deviation.STATE)
+        elif last_tick == self._tick() and last_who != who:
+            self.note(who, Deviation.STATES)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from rlgym_bridge.recording.mcap.channels import PACKETS, UNREPEATABLE
 from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.recording.mcap.merge import merge
-from rlgym_bridge.server.repeatability import Deviation, Repeatability
+from rlgym_bridge.server.repeatability import Repeatability
 from rlgym_bridge.server.result import BotAccount
 from tests.support.stepped_match import seats
 
@@ -72,8 +72,19 @@ def test_a_second_input_and_a_lost_connection_are_named() -> None:
 
 def test_a_state_set_out_of_turn_is_named() -> None:
     repeatability = Repeatability(lambda: 2)
-    repeatability.note("client 127.0.0.1:9", Deviation.STATE)
+    repeatability.note_state("client 127.0.0.1:9", awaited=False)
     assert "1 state of client 127.0.0.1:9 came when no answer" in repeatability.sentences[0]
+
+
+def test_states_of_two_clients_in_one_tick_are_named() -> None:
+    ticks = [2]
+    repeatability = Repeatability(lambda: ticks[-1])
+    for tick, who in ((2, "agent A"), (2, "agent A"), (3, "agent B"), (3, "agent A")):
+        ticks.append(tick)
+        repeatability.note_state(who, awaited=True)
+    assert repeatability.sentences == (
+        "1 state of agent A came in the same tick as another client's, at tick 3",
+    )
 
 
 def test_a_merged_recording_keeps_why_it_is_unrepeatable(tmp_path: Path) -> None:
