@@ -76,7 +76,11 @@ def test_a_client_that_does_not_read_loses_whole_messages():
     while len(received) < sum(map(len, messages[:kept])):
         link.flush()
         received += client.recv(1 << 20)
-    assert received == b"".join(messages[:kept])
+    newer = iter(messages)
+    while received:  # those of a moment without room are missing, which need not be the last ones
+        size = 2 + int.from_bytes(received[:2], "big")
+        assert received[:size] in newer
+        received = received[size:]
 
 
 def test_a_port_in_use_is_named():
