@@ -38,6 +38,7 @@ class Clients:
     Attributes:
         everyone: The connected clients, in the order in which they came.
         audience: Those who get packets.
+        wants_prediction: Whether some of these want the ball's prediction, too.
         handlers: What to do with a message, by its type; others are accepted and ignored.
         on_gone: Called with a client that has left and why.
         hear_until: From then on only answers to the packet are taken in, on `time.perf_counter`'s clock; what
@@ -55,6 +56,7 @@ class Clients:
         self.on_gone = on_gone
         self.hear_until = math.inf
         self.audience: list[Client] = []
+        self.wants_prediction = False
         self.listener = listener
         self._clients: dict[socket.socket, Client] = {}
         self._backlog: set[ClientLink] = set()  # those for which messages wait to be sent
@@ -75,6 +77,7 @@ class Clients:
     def refresh(self) -> None:
         """Find out anew who gets packets, after a client has come, gone or got ready."""
         self.audience = [client for client in self._clients.values() if client.ready]
+        self.wants_prediction = any(client.wants_prediction for client in self.audience)
 
     def begin_tick(self) -> float:
         """Give all clients the time of another tick; without ticks they get it 120 times a second.
@@ -87,11 +90,12 @@ class Clients:
         self._tick_at = time.perf_counter()
         return self._tick_at
 
-    def broadcast(self, data: bytes) -> None:
-        """Send a framed message to the audience."""
+    def broadcast(self, data: bytes, prediction: bytes = b"") -> None:
+        """Send a framed packet to the audience, after the ball's prediction where a client wants it."""
         broken = False
+        both = prediction + data
         for client in self.audience:
-            client.link.send(data)
+            client.link.send(both if client.wants_prediction else data)
             broken |= client.link.broken
         if broken:
             self.lose_broken()

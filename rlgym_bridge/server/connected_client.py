@@ -23,6 +23,7 @@ class Client:
         link: Its connection.
         agent_id: What it announced; "" for match managers and observers, None before that.
         closes_between_matches: Whether it is disconnected when a match starts or is stopped.
+        wants_prediction: Whether it gets the ball's prediction before every packet.
         seats: What it drives; changed by `sit`.
         cars: Indices of the cars among them.
         ready: It has sent InitComplete, so it gets packets.
@@ -36,6 +37,7 @@ class Client:
     link: ClientLink
     agent_id: str | None = None
     closes_between_matches: bool = True
+    wants_prediction: bool = False
     seats: tuple[AgentSeat, ...] = ()
     cars: frozenset[int] = frozenset()
     ready: bool = False

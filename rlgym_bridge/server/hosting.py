@@ -193,7 +193,8 @@ class HostedMatch:
                 data = framed(packet) if impairments.renders(match.tick) else b""
                 if data and on_packet is not None:
                     on_packet(data[2:])
-                sent_at = lobby.send_packet(data)
+                prediction = match.prediction() if data and lobby.clients.wants_prediction else b""
+                sent_at = lobby.send_packet(data, prediction)
                 if data and self._recorder is not None:
                     self._recorder.packet(data[2:])
                 ended = referee.phase == Phase.ENDED

@@ -107,14 +107,16 @@ class Lines:
         self._seed = seed
         self._lines: dict[Client, _Line] = {}
 
-    def put(self, clients: Iterable[Client], data: bytes, now: float) -> None:
+    def put(self, clients: Iterable[Client], data: bytes, now: float, prediction: bytes = b"") -> None:
         """Set a packet on its way to some clients.
 
         Args:
             clients: Those who are to get it.
             data: The packet, framed.
             now: On `time.perf_counter`'s clock.
+            prediction: The ball's prediction, framed, which goes before it to those who want it.
         """
+        both = prediction + data
         for client in clients:
             line = self._lines.get(client)
             if line is None:
@@ -123,7 +125,7 @@ class Lines:
                 line = self._lines[client] = _Line(
                     self._impairments, random.Random(f"packets {self._seed} {name}")
                 )
-            line.put(data, now)
+            line.put(both if client.wants_prediction else data, now)
 
     def take(self, client: Client, now: float) -> list[bytes]:
         """Return what reaches the way's end now, in order."""

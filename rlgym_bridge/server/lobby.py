@@ -111,11 +111,12 @@ class Lobby:
 
     # --- a tick ------------------------------------------------------------------------------
 
-    def send_packet(self, data: bytes) -> float:
+    def send_packet(self, data: bytes, prediction: bytes = b"") -> float:
         """Send a packet; answers count for it from now on.
 
         Args:
             data: The packet, framed; empty for a tick without one, where packets have a way to go.
+            prediction: The ball's prediction, framed, for those who want it.
 
         Returns:
             When it had been sent, on `time.perf_counter`'s clock.
@@ -128,14 +129,14 @@ class Lobby:
         now = self.clients.begin_tick()
         if self._lines is not None:
             if data:
-                self._lines.put(self.clients.audience, data, now)
+                self._lines.put(self.clients.audience, data, now, prediction)
             self.send_due()
             return time.perf_counter()
         for account in self.accounts:
             account.sent(now)
             if account.waited_for:
                 self.awaited += 1
-        self.clients.broadcast(data)
+        self.clients.broadcast(data, prediction)
         return time.perf_counter()
 
     def send_due(self) -> float:
@@ -214,6 +215,7 @@ class Lobby:
             return
         client.agent_id = agent_id
         client.closes_between_matches = message.close_between_matches
+        client.wants_prediction = message.wants_ball_predictions
         if agent_id:
             client.link.name = f"agent {agent_id!r}"
         self._welcome(client)

@@ -8,6 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.server.ball_prediction import BallPrediction
 from rlgym_bridge.server.match_physics import Physics
 from rlgym_bridge.server.packer import Packer
 from rlgym_bridge.server.referee import Course, Referee
@@ -78,6 +79,7 @@ class Match:
         self._desired: list[flat.DesiredGameState] = []  # to be set after the next tick
         self._default_gravity = self.simulation.physics.gravity_z
         self._warned_of_speed = False
+        self._prediction: BallPrediction | None = None  # where nobody wants it, it costs nothing
         self.simulation.line_up()
 
     @property
@@ -88,6 +90,13 @@ class Match:
     def packet(self) -> flat.GamePacket:
         """Build the packet of the current frame; call it once a frame."""
         return self._packer.packet(self.frame, self._inputs)
+
+    def prediction(self) -> bytes:
+        """Return the ball's prediction for the current frame, framed: see `BallPrediction`."""
+        if self._prediction is None:
+            self._prediction = BallPrediction(self.simulation.physics, self.simulation.arena)
+        simulation = self.simulation
+        return self._prediction.message(simulation.ball, self.frame, bool(simulation.events.touches))
 
     def hold(self, car: int, controls: flat.ControllerState) -> bool:
         """Hold an input from the next tick on, until another one comes.
@@ -169,6 +178,8 @@ class Match:
             return
         if info.world_gravity_z is not None:
             simulation.set_gravity(info.world_gravity_z or self._default_gravity)
+            if self._prediction is not None:
+                self._prediction.take_mutators(simulation.arena)
         if info.game_speed not in (None, 1.0) and not self._warned_of_speed:
             self._warned_of_speed = True
             _log.warning("game_speed is %g, expected 1, the only one here: ignored", info.game_speed)

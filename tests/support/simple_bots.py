@@ -99,6 +99,17 @@ class Starter(Bot):
         return flat.ControllerState(throttle=float(packet.match_info.frame_num >= 200))
 
 
+class Reader(Bot):
+    """Answers no packet whose prediction does not begin a tick after it."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        first, *_, last = self.ball_prediction.slices
+        now = packet.match_info.seconds_elapsed
+        if abs(first.game_seconds - now - 1 / 120) > 1e-4 or abs(last.game_seconds - now - 6.0) > 1e-4:
+            raise RuntimeError(f"the prediction is of {first.game_seconds}, the packet of {now}")
+        return at_ball(packet, self.index)
+
+
 class Hive(Hivemind):
     def get_outputs(self, packet: flat.GamePacket) -> dict[int, flat.ControllerState]:
         return {index: at_ball(packet, index) for index in self.indices}
@@ -107,6 +118,7 @@ class Hive(Hivemind):
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
     "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
+    "reader": Reader,
 }  # fmt: skip
 
 if __name__ == "__main__":
@@ -120,4 +132,5 @@ if __name__ == "__main__":
         import time
 
         time.sleep(600.0)
-    KINDS[sys.argv[1]]().run(wants_match_communications=False, wants_ball_predictions=False)
+    reads = KINDS[sys.argv[1]] is Reader
+    KINDS[sys.argv[1]]().run(wants_match_communications=False, wants_ball_predictions=reads)
