@@ -24,6 +24,7 @@ class Client:
         agent_id: What it announced; "" for match managers and observers, None before that.
         closes_between_matches: Whether it is disconnected when a match starts or is stopped.
         wants_prediction: Whether it gets the ball's prediction before every packet.
+        wants_comms: Whether it gets the messages that bots send each other.
         seats: What it drives; changed by `sit`.
         cars: Indices of the cars among them.
         ready: It has sent InitComplete, so it gets packets.
@@ -38,6 +39,7 @@ class Client:
     agent_id: str | None = None
     closes_between_matches: bool = True
     wants_prediction: bool = False
+    wants_comms: bool = False
     seats: tuple[AgentSeat, ...] = ()
     cars: frozenset[int] = frozenset()
     ready: bool = False

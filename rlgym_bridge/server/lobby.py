@@ -16,6 +16,7 @@ from rlgym_bridge.server.clients import Clients
 from rlgym_bridge.server.connected_client import Client
 from rlgym_bridge.server.free_seats import FreeSeats
 from rlgym_bridge.server.impairments import Lines
+from rlgym_bridge.server.match_comms import MatchComms
 from rlgym_bridge.server.orders import Orders
 from rlgym_bridge.server.packer import field_info
 from rlgym_bridge.server.result import BotAccount
@@ -34,6 +35,7 @@ class Lobby:
         awaited: Cars whose answer to the present packet is still waited for.
         admission: Who may drive cars and give orders.
         orders: The orders of clients to the server.
+        comms: The messages of clients to each other.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
     """
@@ -42,6 +44,7 @@ class Lobby:
         """Serve those who connect to `listener`."""
         self.admission = Admission(lambda connection, heard: self.clients.watch(connection, heard))
         self.orders = Orders(self.admission)
+        self.comms = MatchComms(lambda: self.clients.audience)
         self.clients = Clients(
             listener,
             {
@@ -51,6 +54,7 @@ class Lobby:
                 flat.DisconnectSignal: self._on_disconnect,
                 flat.PingRequest: self._on_ping,
                 **self.orders.handlers,
+                **self.comms.handlers,
             },
             self._on_gone,
         )
@@ -86,7 +90,8 @@ class Lobby:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = self._lines = None
         self._free = FreeSeats()
-        self.take_input = self.release = self.orders.take_state = None
+        self.take_input = self.release = self.orders.take_state = self.comms.on_message = None
+        self.comms.is_open = False
         for client in self.clients.everyone:
             client.sit(())
             if client.agent_id is not None and client.closes_between_matches:
@@ -216,6 +221,7 @@ class Lobby:
         client.agent_id = agent_id
         client.closes_between_matches = message.close_between_matches
         client.wants_prediction = message.wants_ball_predictions
+        client.wants_comms = message.wants_comms
         if agent_id:
             client.link.name = f"agent {agent_id!r}"
         self._welcome(client)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import (
+    COMMS,
     FIELD_INFO,
     INPUT,
     INPUTS,
@@ -53,6 +54,10 @@ class MatchRecorder:
     def packet(self, payload: bytes) -> None:
         """Record the packet of this frame."""
         self._put(PACKETS, self._match.frame, payload)
+
+    def comm(self, payload: bytes) -> None:
+        """Record a message between bots."""
+        self._put(COMMS, self._match.frame, payload)
 
     def inputs(self, take: TakeInput) -> TakeInput:
         """Return a function that passes inputs to `take`, and records the valid ones."""

@@ -5,6 +5,7 @@
     /match_configuration     rlbot.flat.CorePacket   once, as it came
     /packets                 rlbot.flat.CorePacket   every game packet that the server made
     /inputs                  INPUT                   every input that the server took
+    /comms                   rlbot.flat.CorePacket   every message of a bot that the server passed on
     /state                   json                    ball and cars ten times a second, to be drawn
     /agents/<id>/packets     rlbot.flat.CorePacket   every game packet that one agent got
     /agents/<id>/arrivals    nothing                 the same, where /packets holds what is in them
@@ -30,12 +31,13 @@ FIELD_INFO: Final = "/field_info"
 MATCH_CONFIGURATION: Final = "/match_configuration"
 PACKETS: Final = "/packets"
 INPUTS: Final = "/inputs"
+COMMS: Final = "/comms"
 STATE: Final = "/state"
 AGENTS: Final = "/agents/"
 
 FLAT: Final = "rlbot.flat.CorePacket"
 ENCODINGS: Final = {
-    "field_info": FLAT, "match_configuration": FLAT, "packets": FLAT, "state": "json",
+    "field_info": FLAT, "match_configuration": FLAT, "packets": FLAT, "comms": FLAT, "state": "json",
     "inputs": "rlgym_bridge.input", "decisions": "rlgym_bridge.decision", "arrivals": "rlgym_bridge.arrival",
 }  # fmt: skip
 """By the last part of a topic's name."""

@@ -1,0 +1,98 @@
+"""Messages between bots: to all others, or to the team; in order; never before the first packet."""
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.roster import seat_players
+from tests.support.raw_client import RawClient, connect, settle
+from tests.support.stepped_match import match_of, player
+
+
+@pytest.fixture
+def open_match(lobby: Lobby) -> Lobby:
+    """A lobby with a match of two against one, and a script."""
+    script = flat.ScriptConfiguration(name="Talker", agent_id="test/script")
+    players = [player(0, "first"), player(0, "second"), player(1, "third")]
+    lobby.open_match(seat_players(match_of(*players, script_configurations=[script])))
+    lobby.comms.is_open = True
+    return lobby
+
+
+def listener(lobby: Lobby, kind: str = "", wants: bool = True) -> RawClient:
+    settings = flat.ConnectionSettings(
+        agent_id=f"test/{kind}" if kind else "", wants_ball_predictions=False, wants_comms=wants,
+        close_between_matches=bool(kind),
+    )  # fmt: skip
+    client = connect(lobby, settings, flat.InitComplete())
+    for _ in range(3 if kind else 2):  # configuration, seat, field
+        client.receive()
+    return client
+
+
+def heard(lobby: Lobby, client: RawClient) -> list[tuple[int, int, bool, str]]:
+    """Return what a client was told of so far: index, team, team_only, text."""
+    client.send(flat.PingRequest(cookie=1))
+    settle(lobby)
+    found = []
+    while not isinstance(message := client.receive(), flat.PingResponse):
+        assert isinstance(message, flat.MatchComm)
+        found.append((message.index, message.team, message.team_only, message.display))
+    return found
+
+
+def say(lobby: Lobby, client: RawClient, *texts: str, team: int = 0, team_only: bool = False) -> None:
+    for text in texts:
+        client.send(flat.MatchComm(0, team, team_only, text, b"plan"))
+    settle(lobby)
+
+
+def test_a_message_goes_to_all_but_its_sender_in_order(open_match):
+    first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
+    say(open_match, first, "hello", "again")
+    assert heard(open_match, first) == []
+    expected = [(0, 0, False, "hello"), (0, 0, False, "again")]
+    assert heard(open_match, second) == heard(open_match, third) == expected
+
+
+def test_a_message_for_the_team_stays_in_it(open_match):
+    first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
+    observer, script = listener(open_match), listener(open_match, "script")
+    say(open_match, first, "mine", team_only=True)
+    assert heard(open_match, second) == [(0, 0, True, "mine")]
+    for other in (third, observer, script):
+        assert heard(open_match, other) == []
+
+
+def test_the_team_is_the_senders_own(open_match):
+    _, third, script = (listener(open_match, kind) for kind in ("first", "third", "script"))
+    say(open_match, third, "liar", team=0)
+    say(open_match, script, "script", team=0)
+    observer = listener(open_match)
+    say(open_match, observer, "nobody", team=1, team_only=True)
+    assert heard(open_match, script) == [(0, 1, False, "liar"), (0, 3, False, "nobody")]
+    assert heard(open_match, third) == [(0, 2, False, "script"), (0, 3, False, "nobody")]
+
+
+def test_who_does_not_want_messages_gets_none(open_match):
+    first, deaf = listener(open_match, "first"), listener(open_match, "second", wants=False)
+    say(open_match, first, "hello")
+    assert heard(open_match, deaf) == []
+
+
+def test_before_the_first_packet_messages_are_dropped(open_match, caplog):
+    open_match.comms.is_open = False
+    first, second = listener(open_match, "first"), listener(open_match, "second")
+    say(open_match, first, "early", "early")
+    assert heard(open_match, second) == []
+    assert caplog.text.count("sends a message to others before the first packet: ignored") == 1
+
+
+def test_messages_are_recorded_and_shown_in_the_log(open_match, caplog):
+    recorded: list[bytes] = []
+    open_match.comms.on_message = recorded.append
+    caplog.set_level("INFO")
+    say(open_match, listener(open_match, "first"), "gg")
+    (message,) = (flat.CorePacket.unpack(payload).message for payload in recorded)
+    assert isinstance(message, flat.MatchComm) and message.content == b"plan"
+    assert "to all: gg" in caplog.text
