@@ -92,13 +92,10 @@ class Clients:
 
     def broadcast(self, data: bytes, prediction: bytes = b"") -> None:
         """Send a framed packet to the audience, after the ball's prediction where a client wants it."""
-        broken = False
         both = prediction + data
         for client in self.audience:
             client.link.send(both if client.wants_prediction else data)
-            broken |= client.link.broken
-        if broken:
-            self.lose_broken()
+        self.lose_broken()
 
     def lose_broken(self) -> None:
         """Part with those of the audience whose connection broke while something was sent to them."""

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rlbot import flat
+
 from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
 from rlgym_bridge.server.socket_events import SocketEvents
 from rlgym_bridge.server.time_budget import TimeBudget
@@ -48,6 +50,15 @@ class Client:
     warned_of: set[str] = field(default_factory=set)
     heard_tick: int = -1
     budget: TimeBudget = field(default_factory=lambda: TimeBudget(_SEATED_SECONDS))
+
+    def introduce(self, settings: flat.ConnectionSettings) -> None:
+        """Take in what the client says of itself, and what it wants."""
+        self.agent_id = settings.agent_id.strip()
+        if self.agent_id:
+            self.link.name = f"agent {self.agent_id!r}"
+        self.closes_between_matches = settings.close_between_matches
+        self.wants_prediction = settings.wants_ball_predictions
+        self.wants_comms = settings.wants_comms
 
     def sit(self, seats: Sequence[AgentSeat]) -> None:
         """Give the client these seats and no others."""

@@ -182,11 +182,10 @@ class HostedMatch:
         ended_pace = RealTime()
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
-            lobby.comms.on_message = self._recorder.comm
         for account in lobby.accounts:
             if not account.ready:
                 self._repeatability.note(account.seat.name, Deviation.ABSENT)
-        lobby.comms.is_open = True
+        lobby.comms.open(None if self._recorder is None else self._recorder.comm)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():

@@ -51,8 +51,10 @@ class Lobby:
                 flat.PlayerInput: self._on_input,
                 flat.ConnectionSettings: self._on_settings,
                 flat.InitComplete: self._on_ready,
-                flat.DisconnectSignal: self._on_disconnect,
-                flat.PingRequest: self._on_ping,
+                flat.DisconnectSignal: lambda client, _: self.clients.dismiss(client, "it said goodbye"),
+                flat.PingRequest: lambda client, ping: client.link.send(
+                    framed(flat.PingResponse(ping.cookie))
+                ),
                 **self.orders.handlers,
                 **self.comms.handlers,
             },
@@ -90,8 +92,8 @@ class Lobby:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = self._lines = None
         self._free = FreeSeats()
-        self.take_input = self.release = self.orders.take_state = self.comms.on_message = None
-        self.comms.is_open = False
+        self.take_input = self.release = self.orders.take_state = None
+        self.comms.close()
         for client in self.clients.everyone:
             client.sit(())
             if client.agent_id is not None and client.closes_between_matches:
@@ -218,12 +220,7 @@ class Lobby:
             _log.error("agent %r does not close between matches; disconnected", agent_id)
             self.clients.dismiss(client, "agents must close between matches")
             return
-        client.agent_id = agent_id
-        client.closes_between_matches = message.close_between_matches
-        client.wants_prediction = message.wants_ball_predictions
-        client.wants_comms = message.wants_comms
-        if agent_id:
-            client.link.name = f"agent {agent_id!r}"
+        client.introduce(message)
         self._welcome(client)
 
     def _welcome(self, client: Client) -> None:
@@ -299,9 +296,3 @@ class Lobby:
 
     def _driven(self, client: Client) -> list[BotAccount]:
         return [self.accounts[index] for index in sorted(client.cars)]
-
-    def _on_disconnect(self, client: Client, _: flat.DisconnectSignal) -> None:
-        self.clients.dismiss(client, "it said goodbye")
-
-    def _on_ping(self, client: Client, message: flat.PingRequest) -> None:
-        client.link.send(framed(flat.PingResponse(message.cookie)))

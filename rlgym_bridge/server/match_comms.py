@@ -20,28 +20,37 @@ class MatchComms:
 
     A message goes to every client that gets packets and wants messages, but not back to its sender. With
     `team_only` it goes to the sender's team alone; scripts are a team of their own. The sender's team is
-    filled in, its index stays as it was sent [RLBot core].
+    filled in, its index stays as it was sent. Before the match's first packet messages are dropped
+    [RLBot core].
 
     Args:
         audience: Returns the clients that get packets.
-
-    Attributes:
-        is_open: Whether a packet was sent in this match; before that messages are dropped [RLBot core].
-        on_message: Called with the payload of each message that is passed on.
     """
 
     def __init__(self, audience: Callable[[], Sequence[Client]]) -> None:
         self._audience = audience
-        self.is_open = False
-        self.on_message: Callable[[bytes], None] | None = None
+        self._is_open = False
+        self._on_message: Callable[[bytes], None] | None = None
 
     @property
     def handlers(self) -> dict[type, Handler]:
         """Return what to do with each type of message."""
         return {flat.MatchComm: self._on_comm}
 
+    def open(self, on_message: Callable[[bytes], None] | None = None) -> None:
+        """Pass messages on from now on: the match sends its first packet.
+
+        Args:
+            on_message: Called with the payload of each message that is passed on.
+        """
+        self._is_open, self._on_message = True, on_message
+
+    def close(self) -> None:
+        """Drop messages until the next match."""
+        self._is_open, self._on_message = False, None
+
     def _on_comm(self, client: Client, message: flat.MatchComm) -> None:
-        if not self.is_open:
+        if not self._is_open:
             client.warn_once("%s sends a message to others before the first packet: ignored")
             return
         index, team, team_only = message.index, _NO_TEAM, False
@@ -60,5 +69,5 @@ class MatchComms:
         if message.display:
             to = ("all", "scripts" if team == SCRIPT_TEAM else "its team")[team_only]
             _log.info("%s to %s: %s", client.link.name, to, message.display)
-        if self.on_message is not None:
-            self.on_message(data[2:])
+        if self._on_message is not None:
+            self._on_message(data[2:])

@@ -110,7 +110,7 @@ def test_it_goes_on_for_longer_than_its_buffer():
     assert place_of(first[0].physics.location) != place_of(next_one.physics.location)
 
 
-def test_a_ball_that_stands_still_keeps_its_slices_with_new_times():
+def test_a_ball_that_stands_still_has_new_times_alone():
     arena, prediction = lonely_ball()
     ball = arena.ball.get_state()
     before, after = (slices_of(prediction.message(ball, frame)) for frame in (10, 250))

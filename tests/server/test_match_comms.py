@@ -15,7 +15,7 @@ def open_match(lobby: Lobby) -> Lobby:
     script = flat.ScriptConfiguration(name="Talker", agent_id="test/script")
     players = [player(0, "first"), player(0, "second"), player(1, "third")]
     lobby.open_match(seat_players(match_of(*players, script_configurations=[script])))
-    lobby.comms.is_open = True
+    lobby.comms.open()
     return lobby
 
 
@@ -81,7 +81,7 @@ def test_who_does_not_want_messages_gets_none(open_match):
 
 
 def test_before_the_first_packet_messages_are_dropped(open_match, caplog):
-    open_match.comms.is_open = False
+    open_match.comms.close()
     first, second = listener(open_match, "first"), listener(open_match, "second")
     say(open_match, first, "early", "early")
     assert heard(open_match, second) == []
@@ -90,7 +90,7 @@ def test_before_the_first_packet_messages_are_dropped(open_match, caplog):
 
 def test_messages_are_recorded_and_shown_in_the_log(open_match, caplog):
     recorded: list[bytes] = []
-    open_match.comms.on_message = recorded.append
+    open_match.comms.open(recorded.append)
     caplog.set_level("INFO")
     say(open_match, listener(open_match, "first"), "gg")
     (message,) = (flat.CorePacket.unpack(payload).message for payload in recorded)
