@@ -5,7 +5,9 @@ Seconds are of the processor, not of the clock, so that what else runs on the ma
 
 import random
 import time
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import count, cycle
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ from tests.benchmarks.runner import compared
 
 _TICK_SKIP, _TIMEOUT = 8, 30.0
 _MATCHES = 128
+_TURN = 0.25  # s of processor time
 
 
 def components() -> Components:
@@ -51,16 +54,26 @@ def components() -> Components:
 
 def ours(team_size: int, seconds: float, seed: int = 0, matches: int = _MATCHES) -> float:
     """Return environment steps (a decision in one match) a second of our `VectorEnv`."""
+    step, steps = _step_ours(team_size, seed, matches), 0
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        steps += step()
+    return steps / (time.process_time() - began)
+
+
+def _step_ours(team_size: int, seed: int, matches: int = _MATCHES) -> Callable[[], int]:
+    """Return a function that steps all matches of our `VectorEnv` once and returns their number."""
     env = _env(team_size, seed, matches)
     rng = np.random.default_rng(seed)
-    draws = [rng.integers(90, size=(matches, 2 * team_size)) for _ in range(64)]
-    for step in range(30):
-        env.step(draws[step])
-    steps, began = 0, time.process_time()
-    while time.process_time() - began < seconds:
-        env.step(draws[steps % 64])
-        steps += 1
-    return matches * steps / (time.process_time() - began)
+    draws = cycle([rng.integers(90, size=(matches, 2 * team_size)) for _ in range(64)])
+
+    def step() -> int:
+        env.step(next(draws))
+        return matches
+
+    for _ in range(30):
+        step()
+    return step
 
 
 @lru_cache(maxsize=1)
@@ -71,8 +84,8 @@ def _env(team_size: int, seed: int, matches: int) -> VectorEnv:
     return env
 
 
-def raw(team_size: int, seconds: float, seed: int = 0) -> float:
-    """Return the same of arenas that are given controls and stepped, and looked at not at all.
+def _step_raw(team_size: int, seed: int) -> Callable[[], int]:
+    """Return the same for arenas that are given controls and stepped, and never looked at.
 
     They begin at kickoffs and are set back to one as often as ours are on average, by RocketSim itself.
     """
@@ -80,9 +93,10 @@ def raw(team_size: int, seconds: float, seed: int = 0) -> float:
     made = [make_arena([0] * team_size + [1] * team_size) for _ in range(_MATCHES)]
     rng = random.Random(seed)
     draws = [[table[rng.randrange(90)] for _ in range(2 * team_size * _MATCHES)] for _ in range(64)]
-    every = round(_TIMEOUT * 120 / _TICK_SKIP)
+    every, numbers = round(_TIMEOUT * 120 / _TICK_SKIP), count()
 
-    def step(number: int) -> None:
+    def step() -> int:
+        number = next(numbers)
         chosen = iter(draws[number % 64])
         for arena, cars in made:
             arena.step(1)
@@ -92,14 +106,11 @@ def raw(team_size: int, seconds: float, seed: int = 0) -> float:
         if number % every == every - 1:
             for arena, _ in made:
                 arena.reset_kickoff(number)
+        return _MATCHES
 
-    for number in range(30):
-        step(number)
-    steps, began = 0, time.process_time()
-    while time.process_time() - began < seconds:
-        step(steps)
-        steps += 1
-    return _MATCHES * steps / (time.process_time() - began)
+    for _ in range(30):
+        step()
+    return step
 
 
 def _controls(row: np.ndarray) -> rsim.CarControls:
@@ -109,8 +120,8 @@ def _controls(row: np.ndarray) -> rsim.CarControls:
     )
 
 
-def rlgym(team_size: int, seconds: float, seed: int = 0) -> float:
-    """Return the same of RLGym's own environment with its own components."""
+def _step_rlgym(team_size: int, seed: int) -> Callable[[], int]:
+    """Return the same for RLGym's own environment with its own components."""
     env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any] = RLGym(
         state_mutator=MutatorSequence(FixedTeamSizeMutator(team_size, team_size), PeerKickoff()),
         obs_builder=PeerObs(zero_padding=None),
@@ -124,34 +135,57 @@ def rlgym(team_size: int, seconds: float, seed: int = 0) -> float:
     env.reset()
     rng = np.random.default_rng(seed)
     agents = env.agents
-    draws = [{agent: rng.integers(90, size=1) for agent in agents} for _ in range(256)]
-    steps, began = 0, time.process_time()
-    while time.process_time() - began < seconds:
-        _, _, terminated, truncated = env.step(draws[steps % 256])
+    draws = cycle([{agent: rng.integers(90, size=1) for agent in agents} for _ in range(256)])
+
+    def step() -> int:
+        _, _, terminated, truncated = env.step(next(draws))
         if any(terminated.values()) or any(truncated.values()):
             env.reset()
-        steps += 1
-    return steps / (time.process_time() - began)
+        return 1
+
+    return step
 
 
-def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
-    """Run ours and a peer in turns, two processes each at once; medians of all.
+def in_turns(peer: str, team_size: int, seconds: float, seed: int) -> tuple[float, float]:
+    """Return environment steps a second of ours and of a peer, which take turns in one process.
+
+    A shared machine changes its speed within seconds, so turns are short.
 
     Args:
         peer: `"raw"` or `"rlgym"`.
         team_size: Cars a team.
-        rounds: Turns.
         seconds: Of each.
+        seed: Of both.
+    """
+    sides = (_step_ours(team_size, seed), {"raw": _step_raw, "rlgym": _step_rlgym}[peer](team_size, seed))
+    steps, spent = [0, 0], [0.0, 0.0]
+    while spent[0] < seconds:
+        for side, step in enumerate(sides):
+            began = time.process_time()
+            while time.process_time() - began < _TURN:
+                steps[side] += step()
+            spent[side] += time.process_time() - began
+    return steps[0] / spent[0], steps[1] / spent[1]
+
+
+def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
+    """Run ours and a peer in turns, in two processes at once; medians of all rounds.
+
+    Args:
+        peer: `"raw"` or `"rlgym"`.
+        team_size: Cars a team.
+        rounds: How often.
+        seconds: Of each, in each round.
     """
     from concurrent.futures import ProcessPoolExecutor
 
     names = {"raw": "RocketSim alone: controls and steps", "rlgym": "RLGym 2.0.1's own loop"}
-    other = {"raw": raw, "rlgym": rlgym}[peer]
     values, peers = [], []
     with ProcessPoolExecutor(2) as pool:
         for turn in range(rounds):
-            for run, found in ((ours, values), (other, peers)):
-                jobs = [pool.submit(run, team_size, seconds, 2 * turn + i) for i in range(2)]
-                found.append(sum(job.result() for job in jobs))
+            jobs = [pool.submit(in_turns, peer, team_size, seconds, 2 * turn + i) for i in range(2)]
+            own, other = zip(*(job.result() for job in jobs), strict=True)
+            values.append(sum(own))
+            peers.append(sum(other))
     unit = f"environment steps per second of processor time, two processes, {_TICK_SKIP} ticks each"
     return compared(values, peers, unit, names[peer])
