@@ -166,7 +166,7 @@ def play_here(case: Case, seconds: int, number: int) -> Played:
     def keep(packet: bytes) -> None:
         packets.append(packet)
         if case.paused and number and len(packets) == _PAUSED_AT:
-            threading.Thread(target=_pause, args=(bots[0], case.paused)).start()
+            threading.Thread(target=_pause, args=(bots[0], case.paused), daemon=True).start()
 
     server = MatchServer(
         pace=case.pace, seed=_SEED, seconds=seconds, max_overtime=0.0, allow_clients=case.by_hand,
