@@ -34,7 +34,8 @@ class BallPrediction:
     Slices are RocketSim's ticks of the ball alone, with the mutators, the mode and the rules of the match. So
     they equal the ball of the match until a car touches it, but for the rounding of float32: RocketSim keeps
     lengths in 50 uu, and states that are read and set again differ in their last bit. Slices go on through
-    goals, as in RLBot's core: a ball that is in bounces in the net. Rotations are 0, as there.
+    goals: RLBot's core steps a ball alone, too, and looks for none [its BallPredictor.cs]. Here a ball that
+    is in bounces in the net. Rotations are 0, as there.
 
     Args:
         physics: Mode and rules of the match.
@@ -46,7 +47,7 @@ class BallPrediction:
         self._arena, _ = make_arena([], mode=physics.mode.number)
         self.take_mutators(arena)
         self._slices = np.zeros((_KEPT, _WIDTH), np.float32)
-        self._first = 0
+        self._first = self._frame = 0
         self._head = _find_head()
         self._compute(self._arena.ball.get_state())  # the first steps of an arena take 30 ms
 
@@ -55,7 +56,6 @@ class BallPrediction:
         set_mutators(self._arena, arena.get_mutator_config())
         self._step = self._physics.stepper(self._arena, [], [])  # it knows gravity
         self._shown: tuple[float, ...] = ()
-        self._next: tuple[float, ...] = ()
 
     def message(self, ball: rsim.BallState, frame: int, touched: bool = False) -> bytes:
         """Return the message that goes before a packet.
@@ -63,20 +63,21 @@ class BallPrediction:
         Args:
             ball: The ball that the packet shows.
             frame: Number of the packet's frame.
-            touched: Whether a car has touched the ball since the last call.
+            touched: Whether a car has touched the ball in the latest tick.
 
         Returns:
             A framed `flat.BallPrediction` of `SLICES` slices; the first one's `game_seconds` [s] is a tick
             later than the packet's `seconds_elapsed`.
         """
         shown = (*ball.pos.as_tuple(), *ball.vel.as_tuple(), *ball.ang_vel.as_tuple())
-        if not touched and self._next and math.dist(shown, self._next) < _ROUNDING:
-            self._go_on()
+        elapsed = frame - self._frame
+        foreseen = self._shown and not touched and 0 < elapsed <= SLICES
+        if foreseen and math.dist(shown, self._slices[self._first + elapsed - 1, _BALL].tolist()) < _ROUNDING:
+            self._go_on(elapsed)
         elif shown != self._shown:  # else it stands still, as in a replay
             self._compute(ball)
-        self._shown = shown
+        self._shown, self._frame = shown, frame
         window = self._slices[self._first : self._first + SLICES]
-        self._next = tuple(window[0, _BALL].tolist())
         window[:, 0] = (_FIRST_TIMES + frame) / TICKS_PER_SECOND
         return self._head + window.tobytes()
 
@@ -86,13 +87,14 @@ class BallPrediction:
         self._first = 0
         self._slices[:SLICES] = self._ticks(SLICES)
 
-    def _go_on(self) -> None:
-        """Leave the first slice out, and add one at the end."""
-        if self._first + SLICES == _KEPT:
-            self._slices[: SLICES - 1] = self._slices[self._first + 1 :]
-            self._first = -1
-        self._first += 1
-        self._slices[self._first + SLICES - 1] = self._ticks(1)
+    def _go_on(self, ticks: int) -> None:
+        """Leave the first slices out, and add as many at the end."""
+        end = self._first + SLICES
+        if end + ticks > _KEPT:
+            self._slices[:SLICES] = self._slices[self._first : end]
+            self._first, end = 0, SLICES
+        self._first += ticks
+        self._slices[end : end + ticks] = self._ticks(ticks)
 
     def _ticks(self, count: int) -> np.ndarray:
         """Step the ball; return `(count, 13)` float32 without times."""

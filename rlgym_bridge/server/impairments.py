@@ -5,7 +5,8 @@
 
 All that is random is drawn from the match's seed, for each client by itself, so that a lockstep match in
 an imperfect network is the same every time. This holds while a burst has at most 32 KB, 30 packets of 1v1
-and 14 of 4v4: a larger one may reach a bot in parts, and how many answers come then is left to chance.
+and 14 of 4v4, without predictions of the ball: a larger one may reach a bot in parts, and how many answers
+come then is left to chance.
 """
 
 import math

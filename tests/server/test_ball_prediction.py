@@ -110,6 +110,18 @@ def test_it_goes_on_for_longer_than_its_buffer():
     assert place_of(first[0].physics.location) != place_of(next_one.physics.location)
 
 
+def test_frames_that_are_not_shown_cost_no_new_prediction(monkeypatch):
+    arena, prediction = lonely_ball()
+    prediction.message(arena.ball.get_state(), 0)
+    monkeypatch.setattr(prediction, "_compute", None)  # it would raise
+    for frame in range(4, 3 * SLICES, 4):
+        arena.step(4)
+        message = prediction.message(arena.ball.get_state(), frame)
+    arena.step(1)
+    ball = arena.ball.get_state()
+    assert place_of(slices_of(message)[0].physics.location) == pytest.approx(ball.pos.as_tuple(), abs=0.01)
+
+
 def test_a_ball_that_stands_still_has_new_times_alone():
     arena, prediction = lonely_ball()
     ball = arena.ball.get_state()
