@@ -14,9 +14,7 @@ from rlgym_bridge.server.result import ANSWER_SECONDS
 
 _LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it was due is late
 _GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up for
-_UNANSWERED_SECONDS: Final = (
-    0.5 * TICK_SECONDS
-)  # before the next tick: what waits for answers waits no longer
+_UNANSWERED_SECONDS: Final = 0.5 * TICK_SECONDS  # before a tick, from which on nobody waits for answers
 
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
 # period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.

@@ -26,8 +26,9 @@ from rlgym_bridge.view.scene import BALL_COLOR, TEAM_COLORS
 from rlgym_bridge.view.times import Times, drawn, steps, thinned, updates
 
 _PER_SECOND: Final = 30
-_MOST_SECONDS: Final = 1e6  # on the match's clock; a damaged packet may have any number
 """Points of a smooth curve in a second."""
+
+_MOST_SECONDS: Final = 1e6  # on the match's clock; a damaged packet may have any number
 
 _SHADES: Final = (1.0, 0.62, 1.35, 0.4)  # of the team's colour, for its cars in turn
 _CONTROL_COLORS: Final = (
