@@ -114,25 +114,39 @@ def test_every_room_is_listed_and_none_reaches_itself() -> None:
         assert room not in reached, f"{room} imports itself over others"
 
 
-COMPARE_ROOMS = {
-    "simulate": set(),
-    "fit": {"simulate"},
-    "findings": {"fit", "simulate"},
-    "output": {"findings", "fit", "simulate"},
+INNER_ROOMS = {
+    "compare": {
+        "simulate": set(),
+        "fit": {"simulate"},
+        "findings": {"fit", "simulate"},
+        "output": {"findings", "fit", "simulate"},
+    },
+    "server": {
+        "game": set(),
+        "config": {"game"},
+        "net": {"config", "game"},
+    },
 }  # fmt: skip
-"""Parts of `compare` from which each of its rooms may import."""
+"""Rooms inside a room: from which of the others each may import."""
 
 
-@pytest.mark.parametrize("room", COMPARE_ROOMS)
-def test_rooms_of_compare_import_in_one_direction(room: str) -> None:
-    inside = "rlgym_bridge.compare."
+@pytest.mark.parametrize(
+    "outer, room", [(outer, room) for outer in INNER_ROOMS for room in INNER_ROOMS[outer]]
+)
+def test_rooms_inside_a_room_import_in_one_direction(outer: str, room: str) -> None:
+    inside = f"rlgym_bridge.{outer}."
     found = {
         name.removeprefix(inside).split(".")[0]
-        for path in modules(f"compare/{room}")
+        for path in modules(f"{outer}/{room}")
         for name in imports(path)
         if name.startswith(inside)
     }
-    assert found - {room} <= COMPARE_ROOMS[room]
+    assert found & set(INNER_ROOMS[outer]) - {room} <= INNER_ROOMS[outer][room]
+
+
+@pytest.mark.parametrize("outer", INNER_ROOMS)
+def test_every_room_inside_a_room_is_listed(outer: str) -> None:
+    assert set(INNER_ROOMS[outer]) == {path.parent.name for path in (ROOT / outer).glob("*/__init__.py")}
 
 
 def test_few_modules_lie_beside_the_rooms() -> None:

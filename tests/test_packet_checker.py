@@ -11,8 +11,8 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.packet_checker import PacketChecker
 from tests.support.imported_modules import imports
 from tests.support.odd_packets import CHANGES, enters, find

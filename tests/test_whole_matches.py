@@ -9,9 +9,9 @@ from rlgym_bridge.game import TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.parity.world import make_match, through_bytes
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import policy_path
-from rlgym_bridge.server.rules import LONGEST_SECONDS
+from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from training.play_options import add_options, how
 from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
 

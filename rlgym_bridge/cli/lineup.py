@@ -16,7 +16,7 @@ from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.server.bot_files import read_bot
+from rlgym_bridge.server.config.bot_files import read_bot
 from rlgym_bridge.user_input.text_files import explain_unreadable
 
 

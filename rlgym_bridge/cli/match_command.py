@@ -37,8 +37,8 @@ from rlgym_bridge.server import (
     ServerError,
     read_match_file,
 )  # fmt: skip
-from rlgym_bridge.server.bot_files import catch_rlbot_errors, parsed
-from rlgym_bridge.server.toml_lines import Source
+from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
+from rlgym_bridge.server.config.toml_lines import Source
 
 _PHASES = {
     Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",

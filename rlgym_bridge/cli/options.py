@@ -16,7 +16,7 @@ from rich.text import Text
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics, read_rules
 from rlgym_bridge.server import ConfigError, Impairments
-from rlgym_bridge.server.rules import LONGEST_SECONDS
+from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.game_rules import DEFAULT, RULES, parse_rules
 from rlgym_bridge.user_input.text_files import escape_controls, explain_unreadable
 

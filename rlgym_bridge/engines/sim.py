@@ -176,7 +176,7 @@ class SimEngine(BaseEngine):
 
 
 def _as_a_match_sets(asked: MatchState, was_supersonic: np.ndarray) -> MatchState:
-    """Return a state as coarsely as a match sets it; `server/state_setting.py` says why.
+    """Return a state as coarsely as a match sets it; `server/game/state_setting.py` says why.
 
     Args:
         asked: The state.

@@ -30,7 +30,7 @@ from rlgym_bridge.parity.observation_check import (
     compare_observations,
     round_rotations,
 )  # fmt: skip
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.arena_reader import control_of
 from rlgym_bridge.state import MatchState
 

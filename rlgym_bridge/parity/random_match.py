@@ -9,10 +9,10 @@ from rlbot import flat
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import HITBOX_OF_BODY
 from rlgym_bridge.policy.fingerprint import action_space
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
 from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.state import MatchState

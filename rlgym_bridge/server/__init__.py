@@ -8,9 +8,9 @@ Of the rest of the project it imports constants, the dialect, the arena, the rul
 recorder, and nothing that decodes packets: what it sends is an independent check of `rlgym_bridge.packets`.
 """
 
-from rlgym_bridge.server.config import read_match_file
-from rlgym_bridge.server.impairments import Impairments
+from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.match_server import MatchServer
+from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.result import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import ConfigError, MatchCalledOff, ServerError
 

@@ -11,16 +11,16 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
-from rlgym_bridge.server.config import read_match_file
-from rlgym_bridge.server.host_settings import HostSettings
-from rlgym_bridge.server.hosting import HostedMatch
-from rlgym_bridge.server.impairments import Impairments
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.orders import Order
+from rlgym_bridge.server.config.match_file import read_match_file
+from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.server.net.host_settings import HostSettings
+from rlgym_bridge.server.net.hosted_match import HostedMatch
+from rlgym_bridge.server.net.impairments import Impairments
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.orders import Order
+from rlgym_bridge.server.net.wire import is_this_machine, listen
 from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
-from rlgym_bridge.server.simulation import OnKickoff
-from rlgym_bridge.server.wire import is_this_machine, listen
 from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.repeatability import Deviation
-from rlgym_bridge.server.roster import AgentSeat
 
 _KEPT_TIMES: Final = 1024  # latest reply times; earlier ones are only counted
 _TIME_STEP: Final = 1e-5  # s: width of the counts of earlier reply times

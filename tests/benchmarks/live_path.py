@@ -18,7 +18,7 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.game_rules import DEFAULT
 from tests.benchmarks.runner import compared
 from tests.parity.world import drive, make_match

@@ -22,9 +22,9 @@ from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.recording.tables.table_recording import read_table
-from rlgym_bridge.server.bot_files import read_bot, read_script
-from rlgym_bridge.server.config import read_match_file
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.config.bot_files import read_bot, read_script
+from rlgym_bridge.server.config.match_file import read_match_file
+from rlgym_bridge.server.game.packer import field_info
 from tests.support.made_packets import at, player
 from tests.support.made_recordings import recording_bytes
 from tests.support.policy_folders import save

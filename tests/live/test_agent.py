@@ -18,7 +18,7 @@ from rlgym_bridge.game import Phase
 from rlgym_bridge.live import agent as live_agent
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.play import play
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import MatchState
 from tests.support.made_packets import at, player
 from tests.support.players_by_hand import CONFIG, Always, FakeServer, brain, live_player, neutral, sent

@@ -10,7 +10,7 @@ from rlbot import flat
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BIG_PADS, HITBOXES, PAD_POSITIONS
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.run import run
 from tests.parity.world import drive, make_match

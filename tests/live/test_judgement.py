@@ -20,7 +20,7 @@ from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.live.session import BotSession
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from tests.support.made_packets import at, player
 from tests.support.players_by_hand import CONFIG, Always, brain
 

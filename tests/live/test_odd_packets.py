@@ -13,7 +13,7 @@ from rlgym_bridge.clock import Timing
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim import shadow
 from rlgym_bridge.state import KNOWN_FIELDS
 from tests.parity.world import make_match, with_fields

@@ -10,8 +10,8 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.packets.decoder import ESTIMATES, Decoder
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim import shadow_car
 from rlgym_bridge.sim.game_rules import DEFAULT
 from rlgym_bridge.sim.shadow_car import is_there

@@ -13,8 +13,8 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BALL_RADIUS, PLAYING_PHASES, WHEELS, Phase
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.rlgym_state import to_rlgym
-from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.parity.fields import Comparison, known_of, row_of
 from tests.parity.scenes import SCENES, Director, Scene
 from tests.parity.world import MUTATORS, EngineOn, drive, make_match, through_bytes

@@ -8,7 +8,7 @@ import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import CEILING_Z, PAD_POSITIONS, SIDE_WALL_X
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.simulated_match import Match
 
 Inputs = dict[int, flat.ControllerState]
 """Controls that a scene presses in a tick, by car; the other cars play on."""

@@ -7,7 +7,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.dialect import POINTS, Dialect
-from rlgym_bridge.server.packer import Packer
+from rlgym_bridge.server.game.packer import Packer
 from tests.parity.run import Loss, run
 from tests.parity.world import with_fields
 

@@ -13,11 +13,11 @@ from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOX_OF_BODY, PLAYING_PHASES, Phase
 from rlgym_bridge.packets.decoder import Decoder
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.game_rules import ROCKETSIM
 from tests.parity.scenes import Director
 

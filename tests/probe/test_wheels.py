@@ -6,7 +6,7 @@ from rlbot import flat
 
 from rlgym_bridge.probe import Frame
 from rlgym_bridge.probe.wheel_landings import count_touching_wheels
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.probe_questions import ask
 
 AIR = flat.AirState

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.wire import listen
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.wire import listen
 from tests.support.short_waits import shorten_farewell
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server import callers
-from rlgym_bridge.server.admission import Admission
-from rlgym_bridge.server.callers import Caller, Standing, ends_of, find_caller, find_own
-from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.wire import listen
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net import callers
+from rlgym_bridge.server.net.admission import Admission
+from rlgym_bridge.server.net.callers import Caller, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.wire import listen
 from tests.support.processes import child
 from tests.support.raw_client import RawClient, agent, settle
 from tests.support.short_waits import shorten_farewell
@@ -34,8 +34,8 @@ _DAEMON = (
 def guarded_lobby(monkeypatch: pytest.MonkeyPatch, standing: Standing, **car: Any) -> Iterator[Lobby]:
     """Open the lobby of a match that takes all clients for processes of one kind."""
     caller = Caller(standing, "process 4711, stray\x1b[2J")
-    monkeypatch.setattr("rlgym_bridge.server.admission.find_own", lambda _: None)
-    monkeypatch.setattr("rlgym_bridge.server.admission.find_caller", lambda _: caller)
+    monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: None)
+    monkeypatch.setattr("rlgym_bridge.server.net.admission.find_caller", lambda _: caller)
     lobby = Lobby(listen("127.0.0.1", 0))
     lobby.admission.is_guarded = True
     lobby.open_match(seat_players(match_of(player(0, **car))))
@@ -127,7 +127,7 @@ def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyP
 def test_who_leaves_while_looked_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     with guarded_lobby(monkeypatch, Standing.OWN) as lobby:
-        monkeypatch.setattr("rlgym_bridge.server.admission.find_own", lambda _: go_on.wait(5.0) and None)
+        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: go_on.wait(5.0) and None)
         client = RawClient(lobby.clients.listener.getsockname()[1])
         client.send(agent())
         while not lobby.admission._waiting:
@@ -150,7 +150,7 @@ def test_those_who_have_gone_are_not_looked_for(monkeypatch: pytest.MonkeyPatch)
         go_on.wait(5.0)
 
     with guarded_lobby(monkeypatch, Standing.SAME_USER) as lobby:
-        monkeypatch.setattr("rlgym_bridge.server.admission.find_own", find_own)
+        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", find_own)
         crowd = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(12)]
         for client in crowd:
             client.send(agent())

@@ -8,11 +8,11 @@ import pytest
 import RocketSim as rsim
 from rlbot import flat
 
-from rlgym_bridge.server.ball_prediction import SLICES, BallPrediction
-from rlgym_bridge.server.match_physics import Physics
+from rlgym_bridge.server.game.ball_prediction import SLICES, BallPrediction
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.modes import MODES
+from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.match_server import MatchServer
-from rlgym_bridge.server.modes import MODES
-from rlgym_bridge.server.simulated_match import Match
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.game_rules import parse_rules
 from tests.support.stepped_match import (

@@ -7,8 +7,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
 from tests.support.stepped_match import match_of, player
 
 BOT = """

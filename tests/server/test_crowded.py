@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server import clients as server_clients
-from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.net import clients as server_clients
 from tests.support.processes import child
 from tests.support.raw_client import RawClient, connect, settle
 from tests.support.short_waits import shorten_farewell

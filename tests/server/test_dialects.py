@@ -10,9 +10,9 @@ from rlbot import flat
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.referee import Course, Referee
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.referee import Course, Referee
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import (
     as_received,
     chase,

@@ -5,7 +5,7 @@ import socket
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server import clients as server_clients
+from rlgym_bridge.server.net import clients as server_clients
 from tests.support.raw_client import connect, settle
 
 

@@ -12,11 +12,11 @@ from rlbot import flat
 from rlgym_bridge.cli import main
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import Impairments, MatchServer
-from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.impairments import Lines, SlowInputs
-from rlgym_bridge.server.pace import Lockstep, RealTime
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.impairments import Lines, SlowInputs
+from rlgym_bridge.server.net.pace import Lockstep, RealTime
 from tests.support.raw_client import agent, connect, settle
 from tests.support.short_waits import shorten_countdown
 from tests.support.stepped_match import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.server.launch import launch
-from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net.launch import launch
 from tests.support.stepped_match import match_of, player
 
 

@@ -17,9 +17,9 @@ from rlgym_bridge.game import (
     RLGYM_BOOST_PER_SECOND,
     Phase,
 )
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import (
     controls,
     go_on,

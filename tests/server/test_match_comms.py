@@ -3,8 +3,8 @@
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.roster import seat_players
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net.lobby import Lobby
 from tests.support.raw_client import RawClient, connect, settle
 from tests.support.stepped_match import match_of, player
 

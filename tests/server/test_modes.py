@@ -10,8 +10,8 @@ from rlbot import flat
 
 from rlgym_bridge.game import BALL_REST_Z, Phase
 from rlgym_bridge.server import ConfigError
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.modes import (
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.modes import (
     HEATSEEKER,
     HEATSEEKER_SPAWNS,
     MODES,
@@ -20,9 +20,9 @@ from rlgym_bridge.server.modes import (
     SOCCAR,
     Mode,
 )
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.rules import check_rules, physics_of
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.rules import check_rules, physics_of
+from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import is_pinned, make_arena
 from tests.support.stepped_match import (
     as_received,

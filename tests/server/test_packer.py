@@ -9,7 +9,7 @@ import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import HITBOXES, PAD_POSITIONS, Phase
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from tests.support.stepped_match import (
     as_received,
     controls,

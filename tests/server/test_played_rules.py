@@ -9,9 +9,9 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.rules import physics_of
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.rules import physics_of
+from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.sim.arena import make_arena
 from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR
 from rlgym_bridge.sim.game_rules import DEFAULT, GAME, ROCKETSIM

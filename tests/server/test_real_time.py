@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.server import clients as server_clients
-from rlgym_bridge.server.pace import Lockstep, RealTime
+from rlgym_bridge.server.net import clients as server_clients
+from rlgym_bridge.server.net.pace import Lockstep, RealTime
 from tests.support.raw_client import connect, settle
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rlgym_bridge.game import BLUE, ORANGE, Phase
-from rlgym_bridge.server.referee import Course, Referee
+from rlgym_bridge.server.game.referee import Course, Referee
 
 
 def ticks(referee, count, touched=False, goal_for=None, on_floor=False):

@@ -19,8 +19,8 @@ from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_server
-from rlgym_bridge.server.hosting import HostedMatch
-from rlgym_bridge.server.wire import is_this_machine
+from rlgym_bridge.server.net.hosted_match import HostedMatch
+from rlgym_bridge.server.net.wire import is_this_machine
 from tests.support.processes import run_to_end
 from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
 from tests.support.stepped_match import HERE, match_of, player

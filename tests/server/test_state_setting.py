@@ -9,8 +9,8 @@ from rlbot import flat
 
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import (
     controls,

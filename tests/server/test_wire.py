@@ -8,8 +8,9 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import MatchServer, ServerError
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.wire import MAX_QUEUED, ClientLink, WireError, framed, listen
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net.wire import MAX_QUEUED, ClientLink, WireError, listen
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import match_of, player
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.server.pace import _SPIN_SECONDS
+from rlgym_bridge.server.net.pace import _SPIN_SECONDS
 from tests.support.processes import child
 
 _GIVE_UP_SECONDS: Final = 0.25  # as in `RealTime`

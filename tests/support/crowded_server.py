@@ -12,8 +12,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.wire import listen
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.wire import listen
 from tests.support.raw_client import RawClient
 from tests.support.short_waits import shorten_farewell
 from tests.support.stepped_match import match_of, player

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.server.pace import _SPIN_SECONDS
+from rlgym_bridge.server.net.pace import _SPIN_SECONDS
 from tests.support.loaded_server import LATE_MS, lateness_ms
 from tests.support.thread_watch import ThreadSample
 

@@ -15,8 +15,8 @@ from rlbot import flat
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.game import PLAYING_PHASES, TICK_SECONDS
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.pace import RealTime
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.pace import RealTime
 from tests.support.memory_use import MemoryUse, memory_of
 from tests.support.processes import child
 from tests.support.raw_client import RawClient

@@ -7,7 +7,7 @@ from typing import Any
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.game.packer import field_info
 from tests.support.packet_streams import Packets, phase_of
 
 Condition = Callable[[Any, Any], bool]

@@ -8,8 +8,8 @@ from typing import Any
 from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.simulated_match import Match
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.simulated_match import Match
 from tests.parity.world import drive, make_match, through_bytes
 from tests.support.stepped_match import controls, kicked_off, put_ball, put_car
 

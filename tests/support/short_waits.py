@@ -5,7 +5,9 @@ from typing import Final
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server import farewells, pace, referee, result
+from rlgym_bridge.server import result
+from rlgym_bridge.server.game import referee
+from rlgym_bridge.server.net import farewells, pace
 from tests.packet_checker import phases
 
 COUNTDOWN_TICKS: Final = 60

@@ -10,11 +10,11 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.referee import Course
-from rlgym_bridge.server.roster import AgentSeat, seat_players
-from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.server.simulation import OnKickoff
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.roster import AgentSeat, seat_players
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.game.simulation import OnKickoff
 
 HERE = Path(__file__).parent
 

@@ -16,8 +16,8 @@ from pytest import MonkeyPatch
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.server.simulation import Simulation
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.game.simulation import Simulation
 from tests.packet_checker import PacketChecker, Rules
 
 

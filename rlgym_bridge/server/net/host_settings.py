@@ -8,10 +8,10 @@ from typing import Literal
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
-from rlgym_bridge.server.impairments import Impairments
+from rlgym_bridge.server.game.rules import LONGEST_SECONDS
+from rlgym_bridge.server.game.simulation import OnKickoff
+from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.result import MatchStatus
-from rlgym_bridge.server.rules import LONGEST_SECONDS
-from rlgym_bridge.server.simulation import OnKickoff
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.user_input.arguments import check_number, check_whole, show_value
 

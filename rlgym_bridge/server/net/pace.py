@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.server.lobby import Lobby
+from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.result import ANSWER_SECONDS
 
 _LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it was due is late

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import psutil
 
-from rlgym_bridge.server.callers import MARK, MARK_VARIABLE
-from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.server.game.roster import AgentSeat
+from rlgym_bridge.server.net.callers import MARK, MARK_VARIABLE
 from rlgym_bridge.user_input.text_files import check_file
 
 _log = logging.getLogger(__name__)

@@ -13,20 +13,20 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.host_settings import HostSettings
-from rlgym_bridge.server.impairments import Lines, SlowInputs
-from rlgym_bridge.server.launch import BotProcess, end_all, launch, processes_needed
-from rlgym_bridge.server.lobby import Lobby
-from rlgym_bridge.server.match_recorder import MatchRecorder
-from rlgym_bridge.server.pace import Lockstep, RealTime, fine_timer, short_collections
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.roster import AgentSeat, seat_players
+from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.host_settings import HostSettings
+from rlgym_bridge.server.net.impairments import Lines, SlowInputs
+from rlgym_bridge.server.net.launch import BotProcess, end_all, launch, processes_needed
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.server.net.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
-from rlgym_bridge.server.roster import AgentSeat, seat_players
-from rlgym_bridge.server.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.server_errors import MatchCalledOff
-from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.server.wire import framed
 
 _log = logging.getLogger(__name__)
 

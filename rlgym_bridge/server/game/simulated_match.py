@@ -8,14 +8,14 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import TICKS_PER_SECOND, Phase
-from rlgym_bridge.server.ball_prediction import BallPrediction
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.packer import Packer
-from rlgym_bridge.server.referee import Course, Referee
-from rlgym_bridge.server.roster import AgentSeat
-from rlgym_bridge.server.scoreboard import Scoreboard
-from rlgym_bridge.server.simulation import OnKickoff, Simulation
-from rlgym_bridge.server.state_setting import edit_ball, edit_car, is_placed, is_usable
+from rlgym_bridge.server.game.ball_prediction import BallPrediction
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.packer import Packer
+from rlgym_bridge.server.game.referee import Course, Referee
+from rlgym_bridge.server.game.roster import AgentSeat
+from rlgym_bridge.server.game.scoreboard import Scoreboard
+from rlgym_bridge.server.game.simulation import OnKickoff, Simulation
+from rlgym_bridge.server.game.state_setting import edit_ball, edit_car, is_placed, is_usable
 
 _log = logging.getLogger(__name__)
 

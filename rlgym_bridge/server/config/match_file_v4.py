@@ -7,9 +7,9 @@ from typing import Final
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
-from rlgym_bridge.server.bot_files import read_bot, read_script
+from rlgym_bridge.server.config.bot_files import read_bot, read_script
+from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.server.toml_lines import Source
 
 _MATCH: Final = "Match Configuration"
 _PARTICIPANTS: Final = "Participant Configuration"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rlbot import flat
 
-from rlgym_bridge.server.admission import Admission
-from rlgym_bridge.server.connected_client import Client, Handler
+from rlgym_bridge.server.net.admission import Admission
+from rlgym_bridge.server.net.connected_client import Client, Handler
 
 _log = logging.getLogger(__name__)
 

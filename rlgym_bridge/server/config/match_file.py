@@ -1,4 +1,4 @@
-"""Match files: RLBot v5 `.toml` here, v4 `.cfg` in `config_v4.py`."""
+"""Read match files: RLBot v5 `.toml` here, v4 `.cfg` in `match_file_v4.py`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Final, TypeVar
 
 from rlbot import flat
 
-from rlgym_bridge.server.bot_files import parsed, read_bot, read_script
-from rlgym_bridge.server.config_v4 import read_cfg
-from rlgym_bridge.server.roster import seat_players
-from rlgym_bridge.server.rules import check_rules, name_of
+from rlgym_bridge.server.config.bot_files import parsed, read_bot, read_script
+from rlgym_bridge.server.config.match_file_v4 import read_cfg
+from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.rules import check_rules, name_of
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.server.toml_lines import Source
 
 Table = Mapping[str, object]
 _Value = TypeVar("_Value", str, bool)

@@ -11,17 +11,17 @@ from collections.abc import Callable
 
 from rlbot import flat
 
-from rlgym_bridge.server.admission import Admission
-from rlgym_bridge.server.clients import Clients
-from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.free_seats import FreeSeats
-from rlgym_bridge.server.impairments import Lines
-from rlgym_bridge.server.match_comms import MatchComms
-from rlgym_bridge.server.orders import Orders
-from rlgym_bridge.server.packer import field_info
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.roster import AgentSeat, Roster
+from rlgym_bridge.server.net.admission import Admission
+from rlgym_bridge.server.net.clients import Clients
+from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.free_seats import FreeSeats
+from rlgym_bridge.server.net.impairments import Lines
+from rlgym_bridge.server.net.match_comms import MatchComms
+from rlgym_bridge.server.net.orders import Orders
 from rlgym_bridge.server.result import BotAccount
-from rlgym_bridge.server.roster import AgentSeat, Roster
-from rlgym_bridge.server.wire import framed
 
 _log = logging.getLogger(__name__)
 

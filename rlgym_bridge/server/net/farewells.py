@@ -5,7 +5,7 @@ import time
 from selectors import EVENT_READ
 from typing import Final
 
-from rlgym_bridge.server.socket_events import SocketEvents
+from rlgym_bridge.server.net.socket_events import SocketEvents
 
 _FAREWELL_SECONDS: Final = 2.0  # a client has this long to close after a DisconnectSignal
 

@@ -7,7 +7,7 @@ from typing import Self
 import RocketSim as rsim
 
 from rlgym_bridge.game import BOOST_PER_SECOND, GRAVITY, KICKOFF_BOOST
-from rlgym_bridge.server.modes import SOCCAR, Mode
+from rlgym_bridge.server.game.modes import SOCCAR, Mode
 from rlgym_bridge.sim.arena import scale_constants, set_mutators
 from rlgym_bridge.sim.boost_thrust import use_game_thrust
 from rlgym_bridge.sim.game_rules import ROCKETSIM

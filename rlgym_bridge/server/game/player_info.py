@@ -7,8 +7,8 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import HITBOXES, TICKS_PER_SECOND
-from rlgym_bridge.server.dodge import dodge_timeout_of
-from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.server.game.dodge import dodge_timeout_of
+from rlgym_bridge.server.game.roster import AgentSeat
 
 _DOUBLE_JUMP_TICKS: Final = 13
 """Packets that show a double jump [flatbuffers, `AirState.DoubleJumping`]."""

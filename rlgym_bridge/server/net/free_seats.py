@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
 
 
 class FreeSeats:

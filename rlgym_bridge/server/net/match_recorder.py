@@ -15,9 +15,9 @@ from rlgym_bridge.recording.mcap.channels import (
     UNREPEATABLE,
 )
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
-from rlgym_bridge.server.packer import field_info
-from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.server.game.simulated_match import Match
 
 TakeInput = Callable[[int, flat.ControllerState], bool]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.server.connected_client import Client, Handler
-from rlgym_bridge.server.roster import SCRIPT_TEAM
-from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.roster import SCRIPT_TEAM
+from rlgym_bridge.server.net.connected_client import Client, Handler
 
 _log = logging.getLogger(__name__)
 

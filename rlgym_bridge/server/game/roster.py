@@ -8,7 +8,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY, MOST_TEAM_SIZE
-from rlgym_bridge.server.referee import TEAM_NAMES
+from rlgym_bridge.server.game.referee import TEAM_NAMES
 from rlgym_bridge.server.server_errors import ConfigError
 
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]

@@ -26,11 +26,11 @@ from rlgym_bridge.game import (
     SMALL_PAD_Z,
     TICKS_PER_SECOND,
 )
-from rlgym_bridge.server.players import Player, physics
-from rlgym_bridge.server.referee import Referee
-from rlgym_bridge.server.roster import AgentSeat
-from rlgym_bridge.server.scoreboard import Scoreboard
-from rlgym_bridge.server.simulation import Simulation
+from rlgym_bridge.server.game.player_info import Player, physics
+from rlgym_bridge.server.game.referee import Referee
+from rlgym_bridge.server.game.roster import AgentSeat
+from rlgym_bridge.server.game.scoreboard import Scoreboard
+from rlgym_bridge.server.game.simulation import Simulation
 
 _NO_CHARGE: Final = -1  # `charge_level` of a ball that is not Dropshot's [flatbuffers]
 _PHASES: Final = tuple(flat.MatchPhase(number) for number in range(8))

@@ -14,8 +14,8 @@ import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.wire import framed
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.sim.arena import make_arena, set_mutators
 
 SLICES: Final = 720

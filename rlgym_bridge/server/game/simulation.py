@@ -18,9 +18,9 @@ from rlgym_bridge.game import (
     ORANGE,
     TICK_SECONDS,
 )
-from rlgym_bridge.server.events import EventRecorder, TickEvents
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.modes import SOCCAR
+from rlgym_bridge.server.game.events import EventRecorder, TickEvents
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.modes import SOCCAR
 from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)

@@ -17,9 +17,6 @@ from rlbot import flat
 from rlgym_bridge.server.server_errors import ServerError
 from rlgym_bridge.user_input.message_limits import TO_SERVER, check_message, kind_of
 
-MAX_PAYLOAD: Final = 65535
-"""Bytes in one message: the length has 16 bits [RLBot core]."""
-
 MAX_QUEUED: Final = 60
 """Messages kept for a client that does not read [RLBot core]."""
 
@@ -33,25 +30,6 @@ _log = logging.getLogger(__name__)
 
 class WireError(ValueError):
     """A client sent bytes that are no message of the protocol."""
-
-
-def framed(message: object) -> bytes:
-    """Pack a message for a client, length first.
-
-    Args:
-        message: Any of the messages that a `flat.CorePacket` carries.
-
-    Returns:
-        The bytes to send; empty, with an error in the log, when the message is too long.
-    """
-    payload = flat.CorePacket(message).pack()  # type: ignore[arg-type]
-    if len(payload) > MAX_PAYLOAD:
-        _log.error(
-            "not sent: a %s of %d bytes, the protocol allows %d",
-            type(message).__name__, len(payload), MAX_PAYLOAD,
-        )  # fmt: skip
-        return b""
-    return len(payload).to_bytes(2, "big") + payload
 
 
 def listen(host: str, port: int) -> socket.socket:

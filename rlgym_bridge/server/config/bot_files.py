@@ -7,8 +7,8 @@ from pathlib import Path
 from rlbot import flat
 from rlbot.config import ConfigParsingException, load_player_config, load_script_config
 
+from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.server.toml_lines import Source
 from rlgym_bridge.user_input.text_files import parse_toml
 
 

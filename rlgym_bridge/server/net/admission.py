@@ -15,9 +15,9 @@ from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from rlgym_bridge.server.callers import Caller, Ends, Standing, ends_of, find_caller, find_own
-from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.roster import AgentSeat
+from rlgym_bridge.server.game.roster import AgentSeat
+from rlgym_bridge.server.net.callers import Caller, Ends, Standing, ends_of, find_caller, find_own
+from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.user_input.arguments import shorten_text
 
 _log = logging.getLogger(__name__)

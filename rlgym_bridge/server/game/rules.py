@@ -15,9 +15,9 @@ from rlbot import flat
 
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.server.match_physics import Physics
-from rlgym_bridge.server.modes import MODES, WHY_NOT
-from rlgym_bridge.server.referee import Course
+from rlgym_bridge.server.game.match_physics import Physics
+from rlgym_bridge.server.game.modes import MODES, WHY_NOT
+from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.sim.game_rules import parse_rules
 

@@ -12,11 +12,12 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.server.connected_client import Client, Handler
-from rlgym_bridge.server.farewells import Farewells
-from rlgym_bridge.server.socket_events import SocketEvents
-from rlgym_bridge.server.time_budget import TimeBudget
-from rlgym_bridge.server.wire import ClientLink, WireError, framed
+from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.net.connected_client import Client, Handler
+from rlgym_bridge.server.net.farewells import Farewells
+from rlgym_bridge.server.net.socket_events import SocketEvents
+from rlgym_bridge.server.net.time_budget import TimeBudget
+from rlgym_bridge.server.net.wire import ClientLink, WireError
 
 _log = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from rlbot import flat
 
-from rlgym_bridge.server.roster import SCRIPT_TEAM, AgentSeat
-from rlgym_bridge.server.socket_events import SocketEvents
-from rlgym_bridge.server.time_budget import TimeBudget
-from rlgym_bridge.server.wire import ClientLink
+from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
+from rlgym_bridge.server.net.socket_events import SocketEvents
+from rlgym_bridge.server.net.time_budget import TimeBudget
+from rlgym_bridge.server.net.wire import ClientLink
 
 _log = logging.getLogger(__name__)
 

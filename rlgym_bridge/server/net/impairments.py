@@ -19,9 +19,9 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICKS_PER_SECOND
-from rlgym_bridge.server.connected_client import Client
-from rlgym_bridge.server.simulated_match import Match
-from rlgym_bridge.server.wire import MAX_QUEUED
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.wire import MAX_QUEUED
 
 MOST_LATENCY: Final = 1200
 """Ticks of latency, 10 s: more is a slip."""

@@ -1,0 +1,1 @@
+"""Read match files, and the bots and scripts that they name."""

@@ -1,0 +1,30 @@
+"""Pack messages for clients, with their length before them."""
+
+import logging
+from typing import Final
+
+from rlbot import flat
+
+MAX_PAYLOAD: Final = 65535
+"""Bytes in one message: the length has 16 bits [RLBot core]."""
+
+_log = logging.getLogger(__name__)
+
+
+def framed(message: object) -> bytes:
+    """Pack a message for a client, length first.
+
+    Args:
+        message: Any of the messages that a `flat.CorePacket` carries.
+
+    Returns:
+        The bytes to send; empty, with an error in the log, when the message is too long.
+    """
+    payload = flat.CorePacket(message).pack()  # type: ignore[arg-type]
+    if len(payload) > MAX_PAYLOAD:
+        _log.error(
+            "not sent: a %s of %d bytes, the protocol allows %d",
+            type(message).__name__, len(payload), MAX_PAYLOAD,
+        )  # fmt: skip
+        return b""
+    return len(payload).to_bytes(2, "big") + payload

@@ -1,0 +1,1 @@
+"""Play a match in RocketSim by its rules, and build its packets."""
