@@ -18,7 +18,7 @@ from torch import Tensor
 from training.collected_steps import CollectedSteps, CollectingPolicy
 from training.collector import Collectors
 from training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
-from training.returns import advantages
+from training.returns import estimate_advantages
 from training.runs.checkpoints import has_checkpoint
 from training.runs.iteration_times import IterationTimes
 from training.runs.run import Iteration, Summary, run
@@ -126,8 +126,8 @@ class Batch:
         rows: `(B,)` int64, rows of `shown` that were acted on. The other arrays are in this order.
         actions: `(B,)` or `(B, k)`.
         log_probs: `(B,)` float32, of the actions when they were drawn.
-        gains: `(B,)` float32, advantages with mean 0 and deviation 1.
-        returns: `(B,)` float32, what the critic shall say.
+        advantages: `(B,)` float32, with mean 0 and deviation 1.
+        returns: `(B,)` float32, the critic's value targets.
         explained: Share of the returns' variance that the critic knew.
     """
 
@@ -135,7 +135,7 @@ class Batch:
     rows: Tensor
     actions: Tensor
     log_probs: Tensor
-    gains: Tensor
+    advantages: Tensor
     returns: Tensor
     explained: float
 
@@ -170,11 +170,11 @@ def batch_of(
         next_values[truncated] = learner.values(learner.shown(collected.final_obs))
     values = values[:, :-1]  # (K, T, L) float32
     by_step = (a.swapaxes(0, 1) for a in (rewards, values, next_values, terminated | truncated))
-    found = advantages(settings.gamma, settings.gae_lambda, *by_step).swapaxes(0, 1)  # (K, T, L) float32
-    if not np.isfinite(found).all():
+    estimates = estimate_advantages(settings.gamma, settings.gae_lambda, *by_step).swapaxes(0, 1)  # (K, T, L) float32
+    if not np.isfinite(estimates).all():
         raise Diverged(f"an advantage is not finite after {learner.steps} steps: the critic's values diverge")
-    returns = found + values  # (K, T, L) float32
-    gains = (found - found.mean()) / (found.std() + 1e-8)  # (K, T, L) float32
+    returns = estimates + values  # (K, T, L) float32
+    normalised = (estimates - estimates.mean()) / (estimates.std() + 1e-8)  # (K, T, L) float32
 
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
@@ -188,8 +188,8 @@ def batch_of(
     learner.take_in(seen[:, :-1].reshape(-1, seen.shape[-1]))
     return Batch(
         shown, rows, actions, log_probs,
-        learner.tensor(gains.reshape(-1)), learner.tensor(returns.reshape(-1)),
-        explained=1 - float(found.var()) / max(float(returns.var()), 1e-12),
+        learner.tensor(normalised.reshape(-1)), learner.tensor(returns.reshape(-1)),
+        explained=1 - float(estimates.var()) / max(float(returns.var()), 1e-12),
     )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         values = learner.critic.values(shown)
     change = log_probs - batch.log_probs[part]
     ratios = change.exp()
-    policy_loss, value_loss = losses(ratios, batch.gains[part], values, batch.returns[part], settings.clip)
+    policy_loss, value_loss = losses(ratios, batch.advantages[part], values, batch.returns[part], settings.clip)
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
     gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)
     with torch.no_grad():
@@ -265,19 +265,19 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
 
 
 def losses(
-    ratios: Tensor, gains: Tensor, values: Tensor, returns: Tensor, clip: float
+    ratios: Tensor, advantages: Tensor, values: Tensor, returns: Tensor, clip: float
 ) -> tuple[Tensor, Tensor]:
     """Return the clipped loss of the policy [equation 7, negative], and half the critic's squared error.
 
     Args:
         ratios: `(rows,)` probability of each action now, divided by that when it was drawn.
-        gains: `(rows,)` advantages.
+        advantages: `(rows,)`, normalised.
         values: `(rows,)` of the critic.
-        returns: `(rows,)` that it shall say.
+        returns: `(rows,)` value targets.
         clip: Epsilon.
 
     Returns:
         `(rows,)` each.
     """
     clipped = ratios.clamp(1 - clip, 1 + clip)
-    return -torch.minimum(ratios * gains, clipped * gains), 0.5 * (values - returns).square()
+    return -torch.minimum(ratios * advantages, clipped * advantages), 0.5 * (values - returns).square()

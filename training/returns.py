@@ -1,4 +1,4 @@
-"""From rewards to advantages, returns and running statistics, in numpy."""
+"""Compute advantages, value targets and running statistics of observations, in numpy."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ _LEAST_STD = 0.01
 """Of normalised observations: what hardly ever changes is not blown up more than a hundredfold."""
 
 
-def advantages(
+def estimate_advantages(
     gamma: float,
     weight: float,
     rewards: np.ndarray,
@@ -30,13 +30,13 @@ def advantages(
         ended: Bool, the episode ended either way: nothing later belongs to it.
 
     Returns:
-        `(steps, ...)` float32; plus `values` they are the returns that the critic learns.
+        `(steps, ...)` float32; plus `values` they are the critic's value targets.
     """
-    found: np.ndarray = rewards + np.float32(gamma) * next_values - values
+    estimates: np.ndarray = rewards + np.float32(gamma) * next_values - values
     decay = np.float32(gamma * weight) * ~ended
-    for step in range(len(found) - 2, -1, -1):
-        found[step] += decay[step] * found[step + 1]
-    return found
+    for step in range(len(estimates) - 2, -1, -1):
+        estimates[step] += decay[step] * estimates[step + 1]
+    return estimates
 
 
 @dataclass

@@ -57,7 +57,7 @@ def test_no_minibatch_waits_for_the_device(tmp_path: Path) -> None:
     assert seen.names == []
     assert np.isfinite(list(stats.values())).all()
     with WaitingOperations() as seen:
-        float(batch.gains.sum())
+        float(batch.advantages.sum())
     assert seen.names == ["_local_scalar_dense"]  # it would have been seen
 
 
@@ -86,7 +86,7 @@ def test_a_batch_is_moved_to_the_device_once(tmp_path: Path, monkeypatch: pytest
 def test_a_gradient_that_is_not_finite_is_named(asynchronous: bool, tmp_path: Path) -> None:
     learner = learner_of(tmp_path, asynchronous)
     batch = batch_of(learner, collected_by(learner))
-    batch.gains[3] = np.nan
+    batch.advantages[3] = np.nan
     with pytest.raises(
         Diverged, match=r"gradient of policy\.layers\.0\.weight, .*epoch 0, minibatch \d after 0"
     ):

@@ -10,7 +10,7 @@ from tests.support.mark_game import MARKS
 from training.collected_steps import CollectedSteps
 from training.learner import Diverged, PPOLearner
 from training.ppo import Batch, batch_of, losses
-from training.returns import RunningScale, advantages, scaled
+from training.returns import RunningScale, estimate_advantages, scaled
 from training.settings import check_settings
 
 SETTINGS = {"components": "tests.support.mark_game", "collectors": 1, "snapshot_share": 0.0}
@@ -21,7 +21,7 @@ def test_advantages_are_the_weighted_sums_of_the_paper() -> None:
     steps, seats, gamma, weight = 12, 5, 0.9, 0.8
     rewards, values, following = rng.normal(size=(3, steps, seats)).astype(np.float32)
     ended = rng.random((steps, seats)) < 0.2
-    found = advantages(gamma, weight, rewards, values, following, ended)
+    found = estimate_advantages(gamma, weight, rewards, values, following, ended)
     for seat in range(seats):
         for step in range(steps):
             total, factor = 0.0, 1.0
@@ -94,8 +94,8 @@ def test_a_cut_rollout_bootstraps_from_the_next_observation() -> None:
 
 def test_advantages_are_normalised_over_the_batch() -> None:
     batch = batch_of_made_up([6.0, 7.0, 8.0, 9.0], terminated=ended_at(1))
-    assert float(batch.gains.mean()) == pytest.approx(0, abs=1e-6)
-    assert float(batch.gains.std(unbiased=False)) == pytest.approx(1, abs=1e-6)
+    assert float(batch.advantages.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(batch.advantages.std(unbiased=False)) == pytest.approx(1, abs=1e-6)
 
 
 def test_a_reward_that_is_no_number_is_named() -> None:
@@ -112,12 +112,12 @@ def test_an_observation_that_breaks_the_critic_is_noticed() -> None:
 
 def test_the_losses_are_those_of_the_paper() -> None:
     rng = np.random.default_rng(1)
-    ratios, gains, values, returns = rng.normal(1, 0.5, (4, 40))
+    ratios, advantages, values, returns = rng.normal(1, 0.5, (4, 40))
     ratios = np.abs(ratios)
-    policy, value = losses(*map(torch.tensor, (ratios, gains, values, returns)), 0.2)
+    policy, value = losses(*map(torch.tensor, (ratios, advantages, values, returns)), 0.2)
     for i in range(40):
         clipped = min(max(ratios[i], 0.8), 1.2)
-        assert policy[i] == pytest.approx(-min(ratios[i] * gains[i], clipped * gains[i]))
+        assert policy[i] == pytest.approx(-min(ratios[i] * advantages[i], clipped * advantages[i]))
         assert value[i] == pytest.approx((values[i] - returns[i]) ** 2 / 2)
 
 
