@@ -170,7 +170,8 @@ def batch_of(
         next_values[truncated] = learner.values(learner.shown(collected.final_obs))
     values = values[:, :-1]  # (K, T, L) float32
     by_step = (a.swapaxes(0, 1) for a in (rewards, values, next_values, terminated | truncated))
-    estimates = estimate_advantages(settings.gamma, settings.gae_lambda, *by_step).swapaxes(0, 1)  # (K, T, L) float32
+    discounts = settings.gamma, settings.gae_lambda
+    estimates = estimate_advantages(*discounts, *by_step).swapaxes(0, 1)  # (K, T, L) float32
     if not np.isfinite(estimates).all():
         raise Diverged(f"an advantage is not finite after {learner.steps} steps: the critic's values diverge")
     returns = estimates + values  # (K, T, L) float32
@@ -253,7 +254,8 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         values = learner.critic.values(shown)
     change = log_probs - batch.log_probs[part]
     ratios = change.exp()
-    policy_loss, value_loss = losses(ratios, batch.advantages[part], values, batch.returns[part], settings.clip)
+    advantages, returns = batch.advantages[part], batch.returns[part]
+    policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
     gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)
     with torch.no_grad():
