@@ -84,6 +84,8 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "boost_used": round(bot.boost_used, 1),
                 "replies": bot.replies,
                 "late": bot.late,
+                "unanswered": bot.unanswered,
+                "exceptions": bot.exceptions,
                 "lost": told[bot.index].lost,
                 "faults": dict(told[bot.index].faults),
                 "dialect_file": told[bot.index].dialect_file,
@@ -138,6 +140,9 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""
         console.print(f"[red]{name}: {escape(counts + where)}[/]")
+    if told.lost is None and bot.troubles and not bot.crashed:  # one of this project counts by itself
+        where = f"; its log: {escape(bot.log_path)}" if bot.log_path else ""
+        console.print(f"[red]{name} {', '.join(bot.troubles)}{where}[/]", soft_wrap=True)
     if bot.crashed:
         code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
         console.print(f"[red]{name} left before the end{code}; its car stood still from then on[/]")

@@ -58,7 +58,7 @@ class MatchServer:
             of those that `impairments` loses, but not of frames that it does not render.
         recorder: Writes down every packet that is made and every input that is taken.
         log_dir: Folder for the bots' logs. When None, a new temporary one for each match, which is kept where
-            a bot left early or the match was called off.
+            a bot was in trouble (`BotResult.troubles`) or the match was called off.
         impairments: Latency, jitter and loss to simulate; none when None.
         dialect: How packets speak where documents of the protocol disagree or are silent; the first
             value of `POINTS` where it says nothing.
@@ -205,6 +205,10 @@ class MatchServer:
         finally:
             result = hosted.end()
         _log.info("match over (%s): %d - %d", result.ended_by, *result.score)
+        for bot in result.bots:
+            if bot.troubles:
+                where = f"; its log is {bot.log_path}" if bot.log_path else ""
+                _log.warning("%s %s%s", bot.name, ", ".join(bot.troubles), where)
 
     def stop(self) -> None:
         """End `play` or `serve_forever` at the next tick; may be called from a signal handler."""

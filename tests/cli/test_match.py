@@ -129,6 +129,21 @@ def test_a_bot_that_cannot_start_is_named_with_what_it_said(tmp_path: Path, here
     assert "no brain" in done.stderr
 
 
+def test_a_bot_of_others_that_fails_at_most_packets_is_named(tmp_path: Path, here: Here) -> None:
+    script = ROOT / "tests" / "support" / "simple_bots.py"
+    (tmp_path / "skip.bot.toml").write_text(
+        f'[settings]\nagent_id = "test/skip"\nname = "Skipper"\nrun_command = "python \'{script}\' skip"\n'
+        f"run_command_linux = \"python '{script}' skip\"\n"
+    )
+    done = here(
+        "match", "--blue", tmp_path / "skip.bot.toml", "--orange", "chaser", "--pace", "lockstep",
+        "--seconds", "1", "--max-overtime", "0", "--json", tmp_path / "out.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "Skipper left 9" in done.stdout and "% of its packets unanswered, wrote" in done.stdout
+    assert json.loads((tmp_path / "out.json").read_text())["bots"][0]["exceptions"] > 100
+
+
 def test_without_the_real_game_the_command_says_what_is_missing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

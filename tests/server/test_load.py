@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rlgym_bridge.game import TICK_SECONDS
-from rlgym_bridge.server.result import BotAccount
+from rlgym_bridge.server.bot_account import BotAccount
 from tests.support import load_table
 from tests.support.load_table import CASES, LoadRow, load_lines, match_lines, measure_load, watch_lines
 from tests.support.loaded_server import lateness_ms

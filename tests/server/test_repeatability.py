@@ -3,12 +3,14 @@
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from rlgym_bridge.recording.mcap.channels import PACKETS, UNREPEATABLE
 from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.recording.mcap.merge import merge
+from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.repeatability import Repeatability
-from rlgym_bridge.server.result import BotAccount
 from tests.support.stepped_match import seats
 
 
@@ -95,3 +97,25 @@ def test_a_merged_recording_keeps_why_it_is_unrepeatable(tmp_path: Path) -> None
     assert merge(tmp_path / "match.mcap", []) == []
     about = read_contents(tmp_path / "match.mcap").about
     assert about == {"by": "server", "pace": "lockstep", "unrepeatable": ["lockstep went on"]}
+
+
+def test_a_bot_that_skips_answers_is_hardly_waited_for() -> None:
+    account, _ = account_at([0])
+    for number in range(100):
+        account.sent(number)
+        if number % 5:
+            account.reply(number + 0.002)
+        else:
+            account.missed()
+    assert (account.skips, account.patience) == (True, pytest.approx(0.02))
+
+
+def test_few_answers_that_did_not_come_leave_lockstep_patient() -> None:
+    account, _ = account_at([0])
+    for number in range(2000):
+        account.sent(number)
+        if number % 100 == 50:
+            account.missed()
+        else:
+            account.reply(number + 0.002)
+    assert (account.late, account.skips, account.patience) == (20, False, 1.0)

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from rlgym_bridge.game import Phase
-from rlgym_bridge.server import result
+from rlgym_bridge.server import bot_account
 from rlgym_bridge.server.game import referee
 from rlgym_bridge.server.net import farewells, pace
 from tests.packet_checker import phases
@@ -28,4 +28,4 @@ def shorten_answer_wait(patch: pytest.MonkeyPatch) -> None:
     """Let lockstep wait for an answer for 0.3 s, for a bot's first one, too."""
     patch.setattr(pace, "ANSWER_SECONDS", 0.3)
     for name in ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"):
-        patch.setattr(result, name, 0.3)
+        patch.setattr(bot_account, name, 0.3)

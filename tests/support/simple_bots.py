@@ -70,6 +70,15 @@ class Silent(Bot):
         raise RuntimeError("no idea")
 
 
+class Skipping(Bot):
+    """Answers every eleventh packet, as a bot does that cannot find its ball prediction."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        if packet.match_info.frame_num % 11:
+            raise IndexError("list index out of range")
+        return at_ball(packet, self.index)
+
+
 class Unready(Bot):
     """Never gets ready."""
 
@@ -117,7 +126,7 @@ class Hive(Hivemind):
 
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
-    "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
+    "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
     "reader": Reader,
 }  # fmt: skip
 

@@ -19,9 +19,9 @@ from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.recording.mcap.drawable import state_message
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.pace import RealTime
-from rlgym_bridge.server.result import BotAccount
 from tests.support.loaded_server import Meanwhile
 from tests.support.thread_watch import ThreadWatch
 

@@ -17,6 +17,7 @@ from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.net.bot_outcome import bot_result
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.impairments import Lines, SlowInputs
@@ -25,7 +26,7 @@ from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
 from rlgym_bridge.server.net.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
-from rlgym_bridge.server.result import BotAccount, BotResult, MatchResult, MatchStatus
+from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 
 _log = logging.getLogger(__name__)
@@ -243,15 +244,16 @@ class HostedMatch:
         seconds = time.perf_counter() - self._began
         accounts = list(self._lobby.accounts)
         left_early = {one.seat.index for one in accounts if not one.ready}
-        codes = {
-            seat.identifier: process.exit_code for process in self._processes
-            for seat in process.seats
-        }  # fmt: skip
+        for process in self._processes:
+            process.note_end()
         self._lobby.note_dropped()
         self._lobby.close_match()
         end_all(self._processes, _LEAVE_SECONDS if self._match.tick else _NEVER_PLAYED_SECONDS)
-        bots = [self._bot_result(one, one.seat.index in left_early, codes) for one in accounts]
-        if self._temporary is not None and self._match.tick and not left_early:
+        bots = [
+            bot_result(account, self._match, self._process_of(account.seat), account.seat.index in left_early)
+            for account in accounts
+        ]
+        if self._temporary is not None and self._match.tick and not any(bot.troubles for bot in bots):
             shutil.rmtree(self._temporary, ignore_errors=True)
             bots = [replace(bot, log_path=None) for bot in bots]
         unrepeatable = REAL_TIME if self._settings.pace == "realtime" else self._repeatability.sentences
@@ -270,31 +272,4 @@ class HostedMatch:
             seconds=seconds,
             unrepeatable=unrepeatable,
             bots=tuple(bots),
-        )
-
-    def _bot_result(self, account: BotAccount, crashed: bool, codes: dict[int, int | None]) -> BotResult:
-        seat, scores = account.seat, self._match.scores
-        process = self._process_of(seat)
-        p50, p99 = account.reply_ms(50.0, 99.0)
-        return BotResult(
-            name=seat.name,
-            team=seat.team,
-            index=seat.index,
-            agent_id=seat.agent_id,
-            connected=not crashed,
-            crashed=crashed,
-            exit_code=codes.get(seat.identifier),
-            log_path=str(process.log_path) if process else None,
-            log_tail=process.log_tail if process and crashed else "",
-            touches=scores.touches[seat.index],
-            goals=scores.goals[seat.index],
-            demolitions=scores.demolitions[seat.index],
-            bumps=scores.bumps[seat.index],
-            boost_used=self._match.simulation.boost_used[seat.index],
-            replies=account.replies,
-            late=account.late,
-            reply_p50_ms=p50,
-            reply_p99_ms=p99,
-            invalid_inputs=account.invalid,
-            dropped_messages=account.dropped,
         )

@@ -32,6 +32,7 @@ _APART: Final[dict[str, Any]] = (
 
 _TAIL_LINES: Final = 12
 _TAIL_BYTES: Final = 8192
+_SEARCHED_BYTES: Final = 1 << 24
 _TERMINATE_SECONDS: Final = 2.0  # a process has this long to end after it was asked to
 
 
@@ -43,11 +44,15 @@ class BotProcess:
         seats: Seats it is to fill: one, or all cars of a hivemind.
         log_path: File with everything it prints.
         popen: The shell that runs its command.
+        early_exit_code: Its exit code, if it has ended before the match did.
+        exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.
     """
 
     seats: list[AgentSeat]
     log_path: Path
     popen: subprocess.Popen[bytes]
+    early_exit_code: int | None = None
+    exceptions: int = 0
     _family: dict[int, psutil.Process] = field(default_factory=dict)
 
     @property
@@ -91,6 +96,14 @@ class BotProcess:
         except (OSError, ValueError) as error:
             return f"(cannot be read: {error})"
         return "\n".join(text.splitlines()[-_TAIL_LINES:])
+
+    def note_end(self) -> None:
+        """Note its exit code and the exceptions in its log; called before the match closes connections."""
+        self.early_exit_code = self.exit_code
+        with suppress(OSError, ValueError):
+            check_file(self.log_path, "a log")
+            with self.log_path.open("rb") as file:
+                self.exceptions = file.read(_SEARCHED_BYTES).count(b"Traceback (most recent call last)")
 
     def watch_family(self) -> None:
         """Remember its children now, so that they are found when their parent has gone."""

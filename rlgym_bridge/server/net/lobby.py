@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from rlbot import flat
 
+from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat, Roster
@@ -21,7 +22,6 @@ from rlgym_bridge.server.net.free_seats import FreeSeats
 from rlgym_bridge.server.net.impairments import Lines
 from rlgym_bridge.server.net.match_comms import MatchComms
 from rlgym_bridge.server.net.orders import Orders
-from rlgym_bridge.server.result import BotAccount
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +33,7 @@ class Lobby:
         clients: The connections.
         accounts: One for each car, in packet order.
         awaited: Cars whose answer to the present packet is still waited for.
+        has_skippers: Some car has left so many packets unanswered that lockstep hardly waits for it.
         admission: Who may drive cars and give orders.
         orders: The orders of clients to the server.
         comms: The messages of clients to each other.
@@ -61,7 +62,7 @@ class Lobby:
             self._on_gone,
         )
         self.accounts: list[BotAccount] = []
-        self.awaited = 0
+        self.awaited, self.has_skippers = 0, False
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.release: Callable[[int], None] | None = None
         self._roster: Roster | None = None
@@ -83,7 +84,7 @@ class Lobby:
         self.orders.sets_states = roster.configuration.enable_state_setting
         self._lines = lines
         self._free = FreeSeats(roster.agents)
-        self.accounts = [BotAccount(seat) for seat in roster.cars]
+        self.accounts, self.has_skippers = [BotAccount(seat) for seat in roster.cars], False
         for client in self.clients.everyone:
             if client.agent_id is not None:
                 self._welcome(client)
@@ -181,7 +182,7 @@ class Lobby:
     @property
     def patience(self) -> float:
         """Return how long lockstep waits for the answers that are pending, in seconds."""
-        return max((account.patience for account in self.accounts if account.pending), default=0.0)
+        return max((account.patience for account in self.accounts if account.waited_for), default=0.0)
 
     def book_late(self) -> None:
         """Count the answers that have not come before the tick; none is owed to a match that is stopped."""
@@ -191,6 +192,7 @@ class Lobby:
             if account.pending:
                 account.missed()
                 self._missed = True
+                self.has_skippers |= account.skips
 
     # --- messages ----------------------------------------------------------------------------
 

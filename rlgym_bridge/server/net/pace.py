@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server.bot_account import ANSWER_SECONDS
 from rlgym_bridge.server.net.lobby import Lobby
-from rlgym_bridge.server.result import ANSWER_SECONDS
 
 _LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it was due is late
 _GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up for
@@ -99,9 +99,10 @@ class Lockstep:
     """The next tick comes when every bot has answered, or after a second.
 
     It waits ten seconds for a bot's first answer, which may take long on a busy machine, and without limit
-    for an engine: a learner may pause for as long as it likes. Where there is nobody to wait for, time goes
-    on as in real time; where bots only have no packet to answer, at once. An order, such as to stop the
-    match, ends the waiting.
+    for an engine: a learner may pause for as long as it likes. A bot that leaves more than one packet in a
+    hundred unanswered gets ten times its median reply time, one tick at least. Where there is nobody to wait
+    for, time goes on as in real time; where bots only have no packet to answer, at once. An order, such as to
+    stop the match, ends the waiting.
 
     Attributes:
         late: Always 0: nothing is ever due.
@@ -127,8 +128,11 @@ class Lockstep:
             return
         self._alone.pause()
         waited = 0.0
-        while lobby.orders.latest is None and (waited < ANSWER_SECONDS or waited < lobby.patience):
-            lobby.clients.pump(ANSWER_SECONDS - waited if waited < ANSWER_SECONDS else ANSWER_SECONDS)
+        patience = lobby.patience if lobby.has_skippers else ANSWER_SECONDS
+        while lobby.orders.latest is None and waited < patience:
+            lobby.clients.pump(min(patience - waited, ANSWER_SECONDS))
             if lobby.awaited <= 0:
                 return
             waited = time.perf_counter() - sent_at
+            if waited >= patience or lobby.has_skippers:
+                patience = lobby.patience

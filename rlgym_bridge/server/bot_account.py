@@ -1,0 +1,169 @@
+"""Count what a car's bot answers in a match, and how quickly."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server.game.roster import AgentSeat
+from rlgym_bridge.server.repeatability import Deviation
+
+_KEPT_TIMES: Final = 1024  # latest reply times; earlier ones are only counted
+_TIME_STEP: Final = 1e-5  # s: width of the counts of earlier reply times
+_LONGEST_TIME: Final = 100_000  # of these steps, 1 s: longer reply times count as this
+FIRST_ANSWER_SECONDS: Final = 10.0  # lockstep waits this long for a bot's first answer
+ANSWER_SECONDS: Final = 1.0  # and for every other
+_MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody waits for a bot
+_SKIPS_FORGIVEN: Final = 10  # packets without an answer, and
+_SHARE_FORGIVEN: Final = 0.01  # of all packets, above both of which lockstep hardly waits for a bot
+_SKIPPER_REPLIES: Final = 10.0  # of its median reply times: what it is waited for then, but a tick at least
+
+
+class BotAccount:
+    """Counts for one car during a match.
+
+    Attributes:
+        seat: The car.
+        ready: An agent is connected for it and has said that it is ready.
+        answered: An input has come since the latest packet was sent to it.
+        pending: It was sent a packet in this tick and has not answered yet.
+        waited_for: It is pending, and a tick in lockstep waits for it.
+        sent_at: When it was sent the latest packet, on `time.perf_counter`'s clock.
+        misses: Packets in a row without an answer.
+        skips: It leaves so many packets unanswered that lockstep hardly waits for it.
+        replies: Packets answered.
+        extra: Other inputs; some of them are late answers.
+        late: Packets not answered before the next tick, counted once a tick while `ready`.
+        invalid: Inputs with values that are not finite.
+        dropped: Messages that could not be sent to agents that have left.
+        note: Called with what a repetition of the match may do otherwise.
+    """
+
+    __slots__ = ("_earlier", "_times", "answered", "dropped", "extra", "invalid", "late", "misses", "note",
+                 "pending", "ready", "replies", "seat", "sent_at", "skips", "waited_for")  # fmt: skip
+
+    def __init__(self, seat: AgentSeat) -> None:
+        """Start at zero."""
+        self.seat = seat
+        self.note: Callable[[Deviation], None] | None = None
+        self.ready = False
+        self.answered = False
+        self.pending = False
+        self.waited_for = False
+        self.sent_at = 0.0
+        self.misses = 0
+        self.skips = False
+        self.replies = 0
+        self.extra = 0
+        self.late = 0
+        self.invalid = 0
+        self.dropped = 0
+        self._times = np.empty(_KEPT_TIMES, dtype=np.float32)  # s, the latest; begun anew where it is full
+        self._earlier: np.ndarray | None = None  # counts of those before the latest beginning, by step
+
+    @property
+    def is_awaited(self) -> bool:
+        """Tell whether a tick in lockstep waits for its answer: it is ready, and did not miss too many."""
+        return self.ready and (self.misses < _MISSES_FORGIVEN or self.seat.is_engine)
+
+    @property
+    def patience(self) -> float:
+        """Return how long lockstep waits for its answer, s; without limit for an engine's."""
+        if self.seat.is_engine:
+            return math.inf
+        if self.skips:
+            usual = self.reply_ms(50.0, latest=_KEPT_TIMES)[0] / 1000.0
+            return min(max(TICK_SECONDS, _SKIPPER_REPLIES * usual), ANSWER_SECONDS)
+        return ANSWER_SECONDS if self.replies or self.misses else FIRST_ANSWER_SECONDS
+
+    def sent(self, now: float) -> None:
+        """Note that a packet goes out to it, if it is ready."""
+        self.answered = False
+        self.pending = self.ready
+        self.waited_for = self.ready and (self.misses == 0 or self.is_awaited)
+        self.sent_at = now
+
+    def missed(self) -> None:
+        """Note that its answer did not come in time."""
+        self.pending = self.waited_for = False
+        self.late += 1
+        self.misses += 1
+        self.skips = self.replies > 0 and self.late > _SKIPS_FORGIVEN + _SHARE_FORGIVEN * self.replies
+        self._note(Deviation.LATE)
+
+    def left(self) -> None:
+        """Note that its agent has left."""
+        self.ready = self.pending = self.waited_for = False
+        self._note(Deviation.LEFT)
+
+    def note_extra_input(self) -> None:
+        """Note an input that answers no packet; behind a late answer it may be an answer after all."""
+        self.extra += 1
+        if not self.late:
+            self._note(Deviation.EXTRA)
+
+    def _note(self, deviation: Deviation) -> None:
+        if self.note is not None:
+            self.note(deviation)
+
+    def reply(self, now: float) -> None:
+        """Count the first input after a packet."""
+        self.answered = True
+        self.pending = self.waited_for = False
+        self.misses = 0
+        number = self.replies
+        place = number % _KEPT_TIMES
+        if place == 0 and number:
+            if self._earlier is None:
+                self._earlier = np.zeros(_LONGEST_TIME + 1, dtype=np.int32)
+            counts = np.bincount(_steps_of(self._times))  # as long as the longest time
+            self._earlier[: len(counts)] += counts
+        self._times[place] = now - self.sent_at
+        self.replies = number + 1
+
+    def reply_ms(self, *percentiles: float, latest: int | None = None) -> tuple[float, ...]:
+        """Return percentiles of the reply time in milliseconds, NaN where nothing came.
+
+        Those of more than 1024 replies are right to 0.005 ms, and at most 1000 ms.
+
+        Args:
+            percentiles: 0..100.
+            latest: Look only at this many latest replies, 1024 at most; at all of them when None.
+        """
+        if self.replies == 0:
+            return (float("nan"),) * len(percentiles)
+        if latest is not None:
+            places = np.arange(max(0, self.replies - min(latest, _KEPT_TIMES)), self.replies) % _KEPT_TIMES
+            return tuple(_percentiles_ms(self._times[places], percentiles))
+        if self._earlier is None:
+            values = np.percentile(self._times[: self.replies], percentiles)
+        else:
+            since = (self.replies - 1) % _KEPT_TIMES + 1
+            latest_counts = np.bincount(_steps_of(self._times[:since]), minlength=_LONGEST_TIME + 1)
+            counts = np.cumsum(self._earlier + latest_counts)
+            ranks = np.array(percentiles) / 100.0 * self.replies
+            values = (np.searchsorted(counts, np.maximum(ranks, 1.0)) + 0.5) * _TIME_STEP
+        return tuple(float(value) * 1000.0 for value in values)
+
+
+def _percentiles_ms(times: np.ndarray, percentiles: tuple[float, ...]) -> list[float]:
+    """Compute percentiles of reply times [ms] as `np.percentile` does, which takes ten times as long.
+
+    Args:
+        times: `(N,)` [s], N 1 or more.
+        percentiles: 0..100.
+    """
+    ordered = np.sort(times)
+    values = []
+    for percentile in percentiles:
+        whole, part = divmod(percentile / 100.0 * (len(ordered) - 1), 1.0)
+        low, high = float(ordered[int(whole)]), float(ordered[min(int(whole) + 1, len(ordered) - 1)])
+        values.append((low + (high - low) * part) * 1000.0)
+    return values
+
+
+def _steps_of(times: np.ndarray) -> np.ndarray:
+    """Return which of the steps of 10 us reply times are in: `(N,)` [s] to `(N,)` int64."""
+    return np.clip(times / _TIME_STEP, 0, _LONGEST_TIME).astype(np.int64)
