@@ -65,7 +65,7 @@ def scripted_lobby(answers_after: int) -> tuple[SimpleNamespace, list[str]]:
             happened.append("waits")
             time.sleep(timeout)
 
-    lobby = SimpleNamespace(awaited=1, awaits_engine=False, send_due=lambda: float("inf"))
+    lobby = SimpleNamespace(awaited=1, awaits_engine=False, has_skippers=False, send_due=lambda: float("inf"))
     lobby.clients, lobby.orders = SimpleNamespace(pump=pump), SimpleNamespace(latest=None)
     return lobby, happened
 
