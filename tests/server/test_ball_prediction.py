@@ -52,17 +52,23 @@ def send_up(match: Match) -> None:
 
 @pytest.mark.parametrize("rules", ["default", "game"])
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.protocol("prediction.slices", "prediction.no-rotation")
 def test_slices_are_the_ball_to_come(mode, rules):
     match = kicked_off(physics=replace(Physics.of(MODES[mode]), rules=parse_rules(rules)))
     send_up(match)
     slices = slices_of(match.prediction())
-    assert len(slices) == SLICES
+    assert len(slices) == SLICES == 720
+    turns = {
+        (one.physics.rotation.pitch, one.physics.rotation.yaw, one.physics.rotation.roll) for one in slices
+    }
+    assert turns == {(0.0, 0.0, 0.0)}
     for number in range(150):
         packet = go_on(match)
         assert slices[number].game_seconds == packet.match_info.seconds_elapsed
         assert_same(slices[number].physics, packet.balls[0].physics)
 
 
+@pytest.mark.protocol("prediction.gravity")
 def test_gravity_that_a_client_sets_is_predicted():
     match = kicked_off()
     send_up(match)
@@ -73,6 +79,7 @@ def test_gravity_that_a_client_sets_is_predicted():
     assert_same(slices[99].physics, go_on(match, 100).balls[0].physics)
 
 
+@pytest.mark.protocol("prediction.alone")
 def test_after_touches_a_prediction_equals_a_new_one():
     match = kicked_off(team_size=2)
     touched, generator = 0, random.Random(2)
@@ -131,6 +138,7 @@ def test_a_ball_that_stands_still_has_new_times_alone():
     assert after[0].game_seconds - before[0].game_seconds == pytest.approx(2.0)
 
 
+@pytest.mark.protocol("steady.prediction-first")
 def test_bots_that_want_it_have_it_before_every_packet(tmp_path):
     with MatchServer(pace="lockstep", seconds=2.0, max_overtime=0.1, log_dir=tmp_path) as server:
         result = server.play(match_of(player(0, "reader"), player(1)))

@@ -198,11 +198,13 @@ def test_a_file_that_is_not_there_or_no_match_file_is_refused(tmp_path):
         ([player(1) for _ in range(5)], "orange has 5 cars, expected at most 4"),
     ],
 )
+@pytest.mark.protocol("match.checks")
 def test_players_without_a_seat_here_are_refused(players, message):
     with pytest.raises(ConfigError, match=message):
         seat_players(match_of(*players))
 
 
+@pytest.mark.protocol("match.checks")
 def test_two_scripts_with_the_same_id_are_refused():
     script = flat.ScriptConfiguration("Script", agent_id="test/script")
     match = match_of(player(0), script_configurations=[script, script])
@@ -210,6 +212,7 @@ def test_two_scripts_with_the_same_id_are_refused():
         seat_players(match)
 
 
+@pytest.mark.protocol("handshake.ids-assigned", "handshake.names-unique")
 def test_names_and_ids_are_unique_and_ids_lasting():
     cars = seat_players(match_of(player(0), player(0), player(1))).cars
     assert [car.name for car in cars] == ["Bot", "Bot (2)", "Bot (3)"]
@@ -218,6 +221,7 @@ def test_names_and_ids_are_unique_and_ids_lasting():
     assert ids == [car.identifier for car in seat_players(match_of(player(0), player(0), player(1))).cars]
 
 
+@pytest.mark.protocol("handshake.identifier", "handshake.ids-assigned")
 def test_the_configuration_that_clients_see_has_the_ids():
     roster = seat_players(match_of(player(0), player(1)))
     sent = flat.MatchConfiguration.unpack(roster.configuration.pack())

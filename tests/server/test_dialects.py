@@ -149,6 +149,7 @@ def test_a_dialect_of_standard_values_changes_nothing() -> None:
 # --- point by point -------------------------------------------------------------------------------
 
 
+@pytest.mark.protocol("packet.pad-timer")
 def test_a_pad_may_count_the_seconds_until_it_is_back() -> None:
     match = kicked_off(pad_timer="remaining")
     put_car(match, 0, (0.0, -2816.0, 17.0), boost=0.0)
@@ -176,6 +177,7 @@ def timeouts_of_a_jump(held: int, ticks: int = 250, dodge_at: int | None = None,
 
 
 @pytest.mark.parametrize(("held", "jumping"), [(1, 3), (12, 12), (24, 24), (60, 24)])
+@pytest.mark.protocol("packet.dodge-timeout")
 def test_the_dodge_timeout_may_add_the_time_jump_was_held(held: int, jumping: int) -> None:
     standard = timeouts_of_a_jump(held)
     ours = timeouts_of_a_jump(held, dodge_timeout="plus_hold")
@@ -231,6 +233,7 @@ def test_a_car_that_fell_has_no_dodge_timeout_in_any_dialect() -> None:
     assert car.has_dodged and car.dodge_timeout == -1.0
 
 
+@pytest.mark.protocol("packet.on-ground")
 def test_on_ground_may_ask_for_all_four_wheels() -> None:
     three = 0
     match = kicked_off(on_ground="four_wheels")
@@ -247,6 +250,7 @@ def test_on_ground_may_ask_for_all_four_wheels() -> None:
     assert three > 0
 
 
+@pytest.mark.protocol("packet.ball-after-goal")
 def test_the_ball_may_be_gone_from_a_goal_to_the_next_countdown() -> None:
     match = kicked_off(ball_after_goal="hidden")
     put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
@@ -271,6 +275,7 @@ def test_a_match_ended_by_a_goal_has_no_ball(max_score: int, balls: int) -> None
     assert len(packet.balls) == balls
 
 
+@pytest.mark.protocol("steady.idle")
 def test_frames_may_stand_still_in_a_replay() -> None:
     match = kicked_off(idle_frames="repeated")
     put_ball(match, (0.0, 5000.0, 93.15), (0.0, 2000.0, 0.0))
@@ -297,6 +302,7 @@ def test_frames_may_stand_still_at_the_end() -> None:
     assert {go_on(match).match_info.frame_num for _ in range(50)} == {packet.match_info.frame_num}
 
 
+@pytest.mark.protocol("packet.demolished-place")
 def test_a_demolished_car_may_be_shown_at_the_origin() -> None:
     match = kicked_off(demolished_place="origin")
     put_ball(match, (3000.0, 0.0, 93.15))
@@ -316,6 +322,7 @@ def test_a_demolished_car_may_be_shown_at_the_origin() -> None:
 
 
 @pytest.mark.parametrize(("ends", "phase"), [("at_touch", "Kickoff"), ("after_two_seconds", "Active")])
+@pytest.mark.protocol("phases.kickoff")
 def test_a_kickoff_may_turn_active_before_the_touch(ends: str, phase: str) -> None:
     match = kicked_off(kickoff_ends=ends)
     assert go_on(match, 239).match_info.match_phase == flat.MatchPhase.Kickoff
@@ -352,6 +359,7 @@ def test_an_untouched_goal_counts_after_two_seconds_too() -> None:
     assert packet.match_info.match_phase == flat.MatchPhase.Kickoff
 
 
+@pytest.mark.protocol("packet.clock")
 def test_the_clock_may_show_whole_seconds() -> None:
     match = kicked_off(course=Course(regulation=2.0), clock="whole")
     put_car(match, 0, (0.0, -150.0, 17.03), velocity=(0.0, 500.0, 0.0), yaw=1.5708)

@@ -74,6 +74,7 @@ def test_the_commands_refuse_such_worlds_with_exit_code_2(capsys, words, message
 # --- inputs ----------------------------------------------------------------------------------
 
 
+@pytest.mark.protocol("inputs.at-once")
 def test_inputs_act_as_many_ticks_later_as_the_latency_says():
     match = kicked_off()
     slow = SlowInputs(match, 3)
@@ -205,6 +206,7 @@ def test_late_packets_keep_their_order_within_the_jitter():
 
 
 @pytest.mark.parametrize("fps", [1, 7, 60, 100, 119, 120])
+@pytest.mark.protocol("steady.slow-game")
 def test_as_many_frames_are_rendered_as_the_client_renders(fps):
     frames = [frame for frame in range(360) if Impairments(fps=fps).renders(frame)]
     assert frames[0] == 0

@@ -34,6 +34,7 @@ from tests.support.stepped_match import (
 )
 
 
+@pytest.mark.protocol("packet.boost", "packet.ball", "phases.countdown")
 def test_the_first_kickoff_packet_is_frame_480_at_rest():
     match = Match(seats())
     packet = to_phase(match, Phase.KICKOFF)
@@ -48,6 +49,7 @@ def test_the_first_kickoff_packet_is_frame_480_at_rest():
 
 
 @pytest.mark.parametrize("team_size", [1, 2, 3, 4])
+@pytest.mark.protocol("phases.spawns")
 def test_both_teams_stand_on_mirrored_spots_of_the_five(team_size):
     players = Match(seats(team_size), seed=5).packet().players
     # RocketSim keeps places in units of 50 uu, which rounds them a little.
@@ -57,6 +59,7 @@ def test_both_teams_stand_on_mirrored_spots_of_the_five(team_size):
     assert len(set(spots)) == 2 * team_size
 
 
+@pytest.mark.protocol("phases.spawns")
 def test_seeds_choose_all_five_spots_about_equally_often():
     counts = {}
     match = Match(seats())
@@ -68,6 +71,7 @@ def test_seeds_choose_all_five_spots_about_equally_often():
     assert min(counts.values()) > 60
 
 
+@pytest.mark.protocol("inputs.countdown", "inputs.at-once")
 def test_the_last_input_of_the_countdown_drives_the_first_tick():
     match = Match(seats())
     start = match.packet().players[0].physics.location
@@ -82,6 +86,7 @@ def test_the_last_input_of_the_countdown_drives_the_first_tick():
 
 
 @pytest.mark.parametrize("held", [True, False])
+@pytest.mark.protocol("inputs.held-jump")
 def test_a_jump_held_at_go_does_not_jump_until_it_was_let_go(held):
     match = Match(seats())
     if held:
@@ -96,6 +101,7 @@ def test_a_jump_held_at_go_does_not_jump_until_it_was_let_go(held):
     assert go_on(match, 2).players[0].has_jumped
 
 
+@pytest.mark.protocol("phases.clock-starts", "packet.clock")
 def test_the_clock_starts_with_the_first_touch():
     match = kicked_off()
     packet = go_on(match, 300)
@@ -112,6 +118,7 @@ def test_the_clock_starts_with_the_first_touch():
     assert go_on(match, 120).match_info.game_time_remaining == 299.0
 
 
+@pytest.mark.protocol("phases.countdown-places")
 def test_a_goal_leads_to_a_new_kickoff_with_everything_in_place():
     match = kicked_off(course=Course(skip_replays=True))
     put_ball(match, (0, 5000, 93.15), (0, 2000, 0))
@@ -182,6 +189,7 @@ def test_bounces_between_two_ticks_count_as_floor_contact():
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.protocol("inputs.not-finite")
 def test_controls_that_are_not_finite_keep_the_ones_before(bad):
     match = kicked_off()
     assert match.hold(0, controls(throttle=1.0))
@@ -189,6 +197,7 @@ def test_controls_that_are_not_finite_keep_the_ones_before(bad):
     assert input_of(go_on(match).players[0].last_input) == input_of(controls(throttle=1.0))
 
 
+@pytest.mark.protocol("inputs.range")
 def test_controls_out_of_range_are_clamped():
     match = kicked_off()
     assert match.hold(0, controls(throttle=7.0, steer=-1.5, pitch=0.5))
@@ -197,12 +206,21 @@ def test_controls_out_of_range_are_clamped():
     assert match.simulation.states[0].last_controls.throttle == 1.0
 
 
+@pytest.mark.protocol("inputs.held")
 def test_controls_are_held_until_others_come():
     match = kicked_off()
     match.hold(0, controls(throttle=1.0))
     assert go_on(match, 100).players[0].last_input.throttle == 1.0
     match.release(0)
     assert input_of(go_on(match).players[0].last_input) == input_of(controls())
+
+
+@pytest.mark.protocol("inputs.last-wins")
+def test_of_several_inputs_in_a_tick_the_last_one_counts():
+    match = kicked_off()
+    for throttle in (-1.0, 0.5, 1.0):
+        match.hold(0, controls(throttle=throttle))
+    assert go_on(match).players[0].last_input.throttle == 1.0
 
 
 def test_unlimited_boost_is_full_and_never_used():

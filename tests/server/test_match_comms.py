@@ -47,6 +47,7 @@ def say(lobby: Lobby, client: RawClient, *texts: str, team: int = 0, team_only: 
     settle(lobby)
 
 
+@pytest.mark.protocol("comms.to-others")
 def test_a_message_goes_to_all_but_its_sender_in_order(open_match):
     first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
     say(open_match, first, "hello", "again")
@@ -55,6 +56,7 @@ def test_a_message_goes_to_all_but_its_sender_in_order(open_match):
     assert heard(open_match, second) == heard(open_match, third) == expected
 
 
+@pytest.mark.protocol("comms.team-only")
 def test_a_message_for_the_team_stays_in_it(open_match):
     first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
     observer, script = listener(open_match), listener(open_match, "script")
@@ -64,6 +66,7 @@ def test_a_message_for_the_team_stays_in_it(open_match):
         assert heard(open_match, other) == []
 
 
+@pytest.mark.protocol("comms.team-filled-in")
 def test_the_team_is_the_senders_own(open_match):
     _, third, script = (listener(open_match, kind) for kind in ("first", "third", "script"))
     say(open_match, third, "liar", team=0)
@@ -74,12 +77,14 @@ def test_the_team_is_the_senders_own(open_match):
     assert heard(open_match, third) == [(0, 2, False, "script"), (0, 3, False, "nobody")]
 
 
+@pytest.mark.protocol("comms.to-others")
 def test_who_does_not_want_messages_gets_none(open_match):
     first, deaf = listener(open_match, "first"), listener(open_match, "second", wants=False)
     say(open_match, first, "hello")
     assert heard(open_match, deaf) == []
 
 
+@pytest.mark.protocol("comms.before-first-packet")
 def test_before_the_first_packet_messages_are_dropped(open_match, caplog):
     open_match.comms.close()
     first, second = listener(open_match, "first"), listener(open_match, "second")
@@ -88,6 +93,7 @@ def test_before_the_first_packet_messages_are_dropped(open_match, caplog):
     assert caplog.text.count("sends a message to others before the first packet: ignored") == 1
 
 
+@pytest.mark.protocol("comms.display")
 def test_messages_are_recorded_and_shown_in_the_log(open_match, caplog):
     recorded: list[bytes] = []
     open_match.comms.open(recorded.append)

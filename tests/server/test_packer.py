@@ -47,6 +47,7 @@ def jump_off(match, slot=0, hold=30):
     return packets
 
 
+@pytest.mark.protocol("packet.physics")
 def test_positions_speeds_and_angles_are_those_of_rocketsim():
     match, generator = kicked_off(), random.Random(1)
     for tick in range(700):
@@ -64,6 +65,7 @@ def test_positions_speeds_and_angles_are_those_of_rocketsim():
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.protocol("packet.rotation")
 def test_angles_turn_back_into_the_same_matrix(seed):
     generator = random.Random(seed)
     match = kicked_off()
@@ -90,6 +92,7 @@ def test_angles_turn_back_into_the_same_matrix(seed):
         ({"yaw": 1.0, "roll": -1.0}, (0.0, 0.0)),
     ],
 )
+@pytest.mark.protocol("inputs.dodge", "packet.dodge-dir", "packet.dodge-elapsed", "packet.jump-flags")
 def test_a_dodge_shows_and_keeps_its_direction(stick, direction):
     match = kicked_off()
     jump_off(match, hold=5)
@@ -106,6 +109,7 @@ def test_a_dodge_shows_and_keeps_its_direction(stick, direction):
     assert (car.dodge_dir.x, car.dodge_dir.y) == pytest.approx(direction, abs=1e-6)
 
 
+@pytest.mark.protocol("packet.jumping")
 def test_a_held_jump_shows_for_24_ticks_and_starts_on_the_first():
     match = kicked_off()
     packets = jump_off(match, hold=40)
@@ -114,6 +118,7 @@ def test_a_held_jump_shows_for_24_ticks_and_starts_on_the_first():
     assert shown[24] == flat.AirState.InAir
 
 
+@pytest.mark.protocol("packet.double-jumping")
 def test_a_double_jump_shows_for_13_ticks():
     match = kicked_off()
     jump_off(match, hold=5)
@@ -126,6 +131,7 @@ def test_a_double_jump_shows_for_13_ticks():
     assert all(one.has_double_jumped for one in shown)
 
 
+@pytest.mark.protocol("packet.dodging")
 def test_a_dodge_shows_for_79_ticks():
     match = kicked_off()
     put_car(match, 0, (0, 0, 1500))
@@ -135,6 +141,7 @@ def test_a_dodge_shows_for_79_ticks():
     assert states[79] == flat.AirState.InAir
 
 
+@pytest.mark.protocol("packet.flip-reset")
 def test_a_car_that_fell_holds_a_flip_reset():
     match = kicked_off()
     put_car(match, 0, (0, 0, 1500))
@@ -144,6 +151,7 @@ def test_a_car_that_fell_holds_a_flip_reset():
     assert car.dodge_timeout == -1.0
 
 
+@pytest.mark.protocol("packet.dodge-timeout")
 def test_the_dodge_timeout_counts_from_the_jumps_end():
     match = kicked_off()
     put_ball(match, (3000, 0, 93.15))
@@ -157,6 +165,7 @@ def test_the_dodge_timeout_counts_from_the_jumps_end():
     assert set(timeouts[150:]) == {-1.0}
 
 
+@pytest.mark.protocol("packet.dodge-timeout")
 def test_the_dodge_timeout_ends_when_the_dodge_is_used():
     match = kicked_off()
     jump_off(match, hold=5)
@@ -165,6 +174,7 @@ def test_the_dodge_timeout_ends_when_the_dodge_is_used():
     assert go_on(match).players[0].dodge_timeout == -1.0
 
 
+@pytest.mark.protocol("packet.pad-order", "field.pads")
 def test_pads_are_listed_by_y_then_x_in_packet_and_field_info():
     pads = field_info().boost_pads
     places = [(pad.location.y, pad.location.x) for pad in pads]
@@ -174,6 +184,7 @@ def test_pads_are_listed_by_y_then_x_in_packet_and_field_info():
 
 
 @pytest.mark.parametrize("number", range(34))
+@pytest.mark.protocol("packet.pad-order")
 def test_the_pad_a_car_stands_on_is_the_one_that_goes(number):
     match = kicked_off()
     place = field_info().boost_pads[number].location
@@ -187,6 +198,7 @@ def test_the_pad_a_car_stands_on_is_the_one_that_goes(number):
 
 # RocketSim subtracts 1/120 in float32: 1200 of them leave a big pad a rest of 7e-5 s.
 @pytest.mark.parametrize(("number", "ticks"), [(3, 1201), (7, 480)])
+@pytest.mark.protocol("packet.pad-timer", "packet.pad-back")
 def test_a_pad_counts_the_seconds_since_it_was_taken(number, ticks):
     match = kicked_off()
     place = field_info().boost_pads[number].location
@@ -201,6 +213,7 @@ def test_a_pad_counts_the_seconds_since_it_was_taken(number, ticks):
     assert (pad.is_active, pad.timer) == (True, 0.0)
 
 
+@pytest.mark.protocol("packet.touch")
 def test_a_touch_keeps_the_time_of_its_first_packet():
     match = kicked_off()
     put_car(match, 0, (0, -300, 17.03), velocity=(0, 1200, 0), yaw=math.pi / 2)
@@ -239,6 +252,7 @@ def demolished():
     raise AssertionError("no demolition")
 
 
+@pytest.mark.protocol("packet.demolished")
 def test_a_demolished_car_is_back_after_360_ticks():
     match, packet = demolished()
     assert packet.players[1].demolished_timeout == 3.0
@@ -254,6 +268,7 @@ def test_a_demolished_car_is_back_after_360_ticks():
     assert back.physics.location.y == pytest.approx(4608.0, abs=0.01)
 
 
+@pytest.mark.protocol("packet.last-input")
 def test_last_input_is_what_rocketsim_applied():
     match, generator = demolished()[0], random.Random(4)
     for tick in range(1200):
@@ -265,10 +280,29 @@ def test_last_input_is_what_rocketsim_applied():
             assert input_of(one.last_input) == input_of(state.last_controls)
 
 
+@pytest.mark.protocol("packet.supersonic")
+def test_supersonic_begins_at_2200_and_ends_below_2100():
+    match = kicked_off()
+    put_car(match, 0, (0, -4000, 17.03), velocity=(0, 2150, 0), yaw=math.pi / 2)
+    put_ball(match, (3000, 0, 93.15))
+    match.hold(0, controls(throttle=1.0, boost=True))
+    shown = []
+    for tick in range(120):
+        if tick == 40:
+            match.hold(0, controls(throttle=-1.0))
+        car = go_on(match).players[0]
+        shown.append((np.linalg.norm(vector(car.physics.velocity)), car.is_supersonic))
+    faster, slower = shown[:40], shown[40:]
+    assert all(supersonic == (speed >= 2200.0) for speed, supersonic in faster)
+    assert all(supersonic == (speed >= 2100.0) for speed, supersonic in slower)
+    assert any(supersonic for _, supersonic in faster) and any(speed < 2100.0 for speed, _ in slower)
+
+
 BODIES = (23, 29, 24, 22, 28, 30)
 
 
 @pytest.mark.parametrize(("hitbox", "body"), list(enumerate(BODIES)))
+@pytest.mark.protocol("packet.hitbox")
 def test_each_body_shows_the_hitbox_that_the_game_reports(hitbox, body):
     car = as_received(kicked_off(bodies=(body, 23)).packet()).players[0]
     box = HITBOXES[hitbox]
@@ -278,6 +312,7 @@ def test_each_body_shows_the_hitbox_that_the_game_reports(hitbox, body):
     )
 
 
+@pytest.mark.protocol("packet.sentinels", "packet.gravity", "packet.ball")
 def test_fields_without_meaning_have_their_sentinels():
     packet = as_received(kicked_off().packet())
     car, ball, info = packet.players[0], packet.balls[0], packet.match_info
@@ -289,6 +324,7 @@ def test_fields_without_meaning_have_their_sentinels():
     assert packet.tiles == []
 
 
+@pytest.mark.protocol("steady.frames", "packet.seconds")
 def test_every_packet_shows_the_next_frame_and_its_time():
     match = kicked_off()
     for _ in range(3):
@@ -297,12 +333,15 @@ def test_every_packet_shows_the_next_frame_and_its_time():
         assert packet.match_info.seconds_elapsed == np.float32(packet.match_info.frame_num / 120)
 
 
+@pytest.mark.protocol("field.goals")
 def test_goals_face_the_field_from_the_back_walls():
     blue, orange = field_info().goals
     assert (blue.team_num, blue.location.y, blue.direction.y) == (0, -5120.0, 1.0)
     assert (orange.team_num, orange.location.y, orange.direction.y) == (1, 5120.0, -1.0)
+    assert [(round(goal.width), round(goal.height)) for goal in (blue, orange)] == [(1786, 643)] * 2
 
 
+@pytest.mark.protocol("phases.goal-line", "packet.score", "packet.teams")
 def test_score_and_phase_change_in_the_packet_of_the_goal():
     match = kicked_off()
     put_car(match, 0, (0, 4700, 17.03), velocity=(0, 1500, 0), yaw=math.pi / 2)

@@ -22,6 +22,7 @@ def in_play(**course):
     return referee
 
 
+@pytest.mark.protocol("phases.countdown")
 def test_a_countdown_lasts_480_ticks():
     referee = Referee(Course())
     ticks(referee, 479)
@@ -30,6 +31,7 @@ def test_a_countdown_lasts_480_ticks():
     assert referee.phase == Phase.KICKOFF
 
 
+@pytest.mark.protocol("phases.clock-starts", "phases.kickoff")
 def test_the_clock_stands_still_until_the_first_touch():
     referee = Referee(Course())
     ticks(referee, 480 + 1000)
@@ -40,6 +42,7 @@ def test_the_clock_stands_still_until_the_first_touch():
     assert referee.clock == 299 * 120
 
 
+@pytest.mark.protocol("phases.goal-scored", "phases.replay")
 def test_a_goal_stops_the_clock_until_the_next_touch():
     referee = in_play()
     ticks(referee, 99)
@@ -55,6 +58,7 @@ def test_a_goal_stops_the_clock_until_the_next_touch():
     assert (referee.phase, referee.clock) == (Phase.KICKOFF, 300 * 120 - 100)
 
 
+@pytest.mark.protocol("phases.replay")
 def test_replays_are_skipped_when_the_match_says_so():
     referee = in_play(skip_replays=True)
     ticks(referee, 1, goal_for=BLUE)
@@ -68,6 +72,7 @@ def test_a_goal_counts_once_while_the_ball_is_in_the_net():
     assert referee.score == [1, 0]
 
 
+@pytest.mark.protocol("phases.zero")
 def test_at_zero_the_ball_is_played_until_it_meets_the_floor():
     referee = in_play(regulation=1.0)
     referee.score = [1, 0]
@@ -87,6 +92,7 @@ def test_a_ball_on_the_floor_at_zero_ends_the_match():
     assert (referee.phase, referee.winner) == (Phase.ENDED, "orange")
 
 
+@pytest.mark.protocol("phases.zero")
 def test_a_goal_after_the_buzzer_counts_and_decides():
     referee = in_play(regulation=1.0)
     ticks(referee, 150)
@@ -96,6 +102,7 @@ def test_a_goal_after_the_buzzer_counts_and_decides():
     assert (referee.phase, referee.ended_by, referee.score) == (Phase.ENDED, "time", [1, 0])
 
 
+@pytest.mark.protocol("phases.tying-goal")
 def test_a_tying_goal_after_the_buzzer_leads_to_overtime():
     referee = in_play(regulation=1.0)
     referee.score = [1, 0]
@@ -107,6 +114,7 @@ def test_a_tying_goal_after_the_buzzer_leads_to_overtime():
     assert (referee.phase, referee.overtime) == (Phase.COUNTDOWN, True)
 
 
+@pytest.mark.protocol("phases.overtime")
 def test_a_tie_at_zero_goes_straight_to_overtime():
     referee = in_play(regulation=1.0)
     ticks(referee, 120, on_floor=True)
@@ -122,6 +130,7 @@ def overtime(**course):
     return referee
 
 
+@pytest.mark.protocol("phases.overtime")
 def test_in_overtime_the_clock_counts_up_to_the_first_goal():
     referee = overtime()
     ticks(referee, 36_000, on_floor=True)
@@ -143,6 +152,7 @@ def test_overtime_without_a_goal_is_a_draw_after_max_overtime():
     )  # fmt: skip
 
 
+@pytest.mark.protocol("phases.max-score")
 def test_the_goal_that_reaches_max_score_ends_the_match():
     referee = in_play(max_score=1)
     ticks(referee, 1, goal_for=BLUE)
@@ -150,6 +160,7 @@ def test_the_goal_that_reaches_max_score_ends_the_match():
     assert (referee.phase, referee.ended_by) == (Phase.ENDED, "max score")
 
 
+@pytest.mark.protocol("packet.unlimited")
 def test_without_a_match_length_the_clock_counts_up_for_ever():
     referee = in_play(regulation=None)
     ticks(referee, 100_000, on_floor=True)
@@ -165,6 +176,7 @@ def test_an_untouched_kickoff_lasts_for_max_kickoff(limit, phase):
     assert referee.phase == phase
 
 
+@pytest.mark.protocol("phases.ended")
 def test_nothing_follows_the_end():
     referee = in_play()
     referee.end("stopped")

@@ -51,6 +51,7 @@ def no_bots_running():
     return test not in running
 
 
+@pytest.mark.protocol("transport.root-tables", "match.processes")
 def test_two_rlbot_bots_play_a_match_to_its_end(tmp_path):
     packets, stati = [], []
     with lockstep(
@@ -81,6 +82,7 @@ def test_two_rlbot_bots_play_a_match_to_its_end(tmp_path):
     assert no_bots_running()
 
 
+@pytest.mark.protocol("steady.rate")
 def test_in_real_time_ticks_are_due_120_times_a_second(monkeypatch):
     shorten_countdown(monkeypatch)
     with MatchServer(max_kickoff=0.5) as server:
@@ -122,6 +124,7 @@ def test_two_processes_send_the_same_packets_of_a_seeded_2v2():
     assert play_elsewhere(seed=5) == first
 
 
+@pytest.mark.protocol("match.crash")
 def test_a_bot_that_crashes_is_reported_and_the_match_goes_on():
     with lockstep(seconds=3.0, max_overtime=0.1) as server:
         result = server.play(match_of(player(0, "crash", "Poor"), player(1)))
@@ -232,6 +235,7 @@ def test_a_bot_that_never_gets_ready_is_named_after_the_timeout():
     assert no_bots_running()
 
 
+@pytest.mark.protocol("match.by-hand")
 def test_a_bot_to_be_started_by_hand_is_not_started():
     with (
         lockstep(connect_timeout=0.2) as server,
@@ -248,6 +252,7 @@ def test_a_folder_that_is_not_there_is_named():
         server.play(match_of(player(0, root_dir=str(HERE / "nowhere"))))
 
 
+@pytest.mark.protocol("match.processes", "handshake.names-unique")
 def test_a_hivemind_drives_both_cars_from_one_process(tmp_path):
     hive = [player(0, "hive", "Hive", hivemind=True) for _ in range(2)]
     with lockstep(seconds=2.0, max_overtime=0.1, log_dir=tmp_path) as server:
@@ -257,6 +262,7 @@ def test_a_hivemind_drives_both_cars_from_one_process(tmp_path):
     assert result.bots[0].log_path == result.bots[1].log_path
 
 
+@pytest.mark.protocol("match.environment")
 def test_bots_are_given_their_environment_and_this_python(tmp_path):
     (tmp_path / "tell.py").write_text(
         "import os, sys\n"
@@ -374,6 +380,7 @@ def open_to_others(monkeypatch):
     monkeypatch.setattr(match_server, "is_this_machine", lambda address: False)
 
 
+@pytest.mark.protocol("match.no-wait")
 def test_where_others_can_connect_no_command_is_run(open_to_others, serving, caplog, tmp_path):
     command = f"{sys.executable} -c \"open('ran', 'w')\""
     bots = (player(0, run_command=command, root_dir=str(tmp_path)), player(1, run_command=""))
@@ -398,6 +405,7 @@ def test_commands_are_run_where_this_machine_alone_connects(address, runs):
     assert is_this_machine(address) == runs
 
 
+@pytest.mark.protocol("match.start-configuration", "match.stop")
 def test_the_official_manager_starts_stops_and_starts_again(serving, caplog):
     for number in (1, 2):
         serving.packet = None  # that of the match before would do at once
@@ -408,6 +416,7 @@ def test_the_official_manager_starts_stops_and_starts_again(serving, caplog):
         assert no_bots_running()
 
 
+@pytest.mark.protocol("match.end-closes-nothing")
 def test_an_ended_match_says_so_120_times_a_second(serving):
     start(serving, match_of(player(0)), "Bot")
     wait_for(lambda: serving.packet.match_info.match_phase == flat.MatchPhase.Ended)
@@ -417,6 +426,7 @@ def test_an_ended_match_says_so_120_times_a_second(serving):
     assert 80 < rate < 130
 
 
+@pytest.mark.protocol("match.invalid")
 def test_an_unplayable_match_is_logged_and_the_server_stays(serving, caplog, tmp_path):
     serving.start_match(tmp_path / "none.toml", wait_for_start=False, ensure_server_started=False)
     wait_for(lambda: "none.toml: no such file" in caplog.text)

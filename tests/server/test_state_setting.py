@@ -56,6 +56,7 @@ LOFTED = ball_state(vector(100.0, 200.0, 1500.0), vector(-10.0, 20.0, 30.0), Non
     "phase", [Phase.COUNTDOWN, Phase.KICKOFF, Phase.ACTIVE, Phase.GOAL_SCORED, Phase.REPLAY]
 )
 @pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
+@pytest.mark.protocol("state.next-packet")
 def test_the_next_packet_shows_what_was_set_in_every_phase(phase):
     match = Match(seats())
     to_phase(match, min(phase, Phase.KICKOFF))
@@ -79,6 +80,7 @@ def test_the_next_packet_shows_what_was_set_in_every_phase(phase):
     assert place_of(ball.angular_velocity) == pytest.approx((1.0, 2.0, 3.0))
 
 
+@pytest.mark.protocol("state.null-keeps")
 def test_what_is_null_keeps_its_value():
     untouched, match = kicked_off(seed=3), kicked_off(seed=3)
     for one in (untouched, match):
@@ -100,6 +102,7 @@ def test_what_is_null_keeps_its_value():
 
 
 @pytest.mark.parametrize(("asked", "given"), [(12.9, 12.0), (-5.0, 0.0), (1000.0, 100.0)])
+@pytest.mark.protocol("state.boost")
 def test_boost_is_cut_to_whole_numbers_of_a_tank(asked, given):
     assert put(kicked_off(), [car_state(boost=asked)]).players[0].boost == given
 
@@ -215,6 +218,7 @@ def test_a_demolished_car_stays_as_it_is():
 
 
 @pytest.mark.parametrize("gravity", [-100.0, 1e-7, 300.0])
+@pytest.mark.protocol("state.gravity")
 def test_gravity_is_set_until_0_brings_the_matchs_own_back(gravity):
     match = kicked_off()
     packet = put(match, balls=[ball_state(vector(z=1000.0), vector(z=1.0))], world_gravity_z=gravity)
@@ -264,6 +268,7 @@ def test_a_state_that_is_not_finite_sets_nothing(part):
     assert go_on(match).pack() == go_on(untouched).pack()
 
 
+@pytest.mark.protocol("state.too-many")
 def test_more_balls_and_cars_than_there_are_do_no_harm():
     packet = put(kicked_off(), [flat.DesiredCarState()] * 2 + [FLYING] * 3, [LOFTED, ball_state(vector(9.0))])
     assert place_of(packet.balls[0].physics.location) == pytest.approx((100.0, 200.0, 1500.0))
@@ -271,6 +276,7 @@ def test_more_balls_and_cars_than_there_are_do_no_harm():
 
 
 @pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.protocol("state.allowed")
 def test_states_are_taken_only_where_the_match_allows_it(lobby, caplog, allowed):
     caplog.set_level(logging.WARNING)
     lobby.open_match(seat_players(match_of(player(0), enable_state_setting=allowed)))
@@ -292,6 +298,7 @@ def test_a_client_that_sets_nan_is_warned_of_once(lobby, caplog):
 
 
 @pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
+@pytest.mark.protocol("state.next-packet")
 def test_a_bot_process_sees_on_the_next_packet_what_it_has_set(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     places = {}

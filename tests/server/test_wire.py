@@ -34,6 +34,7 @@ def read(link):
     return messages
 
 
+@pytest.mark.protocol("transport.framing")
 def test_messages_split_anywhere_and_sent_together_arrive_whole():
     link, client = pair()
     inputs = [flat.PlayerInput(index, flat.ControllerState(throttle=0.5)) for index in range(3)]
@@ -57,11 +58,13 @@ def test_bytes_that_are_no_message_raise_and_say_who_sent_them(payload):
         read(link)
 
 
+@pytest.mark.protocol("transport.largest-message")
 def test_a_message_that_is_too_long_is_not_sent(caplog):
     assert framed(flat.MatchComm(0, 0, False, None, b"x" * 70_000)) == b""
     assert "not sent: a MatchComm of 70" in caplog.text
 
 
+@pytest.mark.protocol("transport.slow-reader")
 def test_a_client_that_does_not_read_loses_whole_messages():
     link, client = pair()
     link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -94,6 +97,7 @@ def test_an_address_that_cannot_be_used_is_named():
         MatchServer("203.0.113.7", 0)
 
 
+@pytest.mark.protocol("handshake.match-config-first", "handshake.identifier")
 def test_an_agent_is_sent_configuration_seat_and_field(lobby):
     lobby.open_match(seat_players(match_of(player(0, "other"), player(1))))
     client = connect(lobby, agent())
@@ -104,12 +108,14 @@ def test_an_agent_is_sent_configuration_seat_and_field(lobby):
     assert team.controllables[0].identifier == configuration.player_configurations[1].player_id
 
 
+@pytest.mark.protocol("handshake.waits-for-match")
 def test_an_early_agent_is_told_of_its_match(lobby):
     client = connect(lobby, agent())
     lobby.open_match(seat_players(match_of(player(0))))
     assert isinstance(client.receive(), flat.MatchConfiguration)
 
 
+@pytest.mark.protocol("handshake.first-free-car", "handshake.unknown-agent")
 def test_equal_agents_sit_in_the_order_they_came(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     indices = []
@@ -122,6 +128,7 @@ def test_equal_agents_sit_in_the_order_they_came(lobby, caplog):
     assert "no free seat for agent_id 'test/ball'" in caplog.text
 
 
+@pytest.mark.protocol("handshake.hivemind")
 def test_a_hivemind_gets_all_its_cars_of_one_team(lobby):
     cars = [player(team, "hive", hivemind=True) for team in (0, 1, 0, 1)]
     lobby.open_match(seat_players(match_of(*cars)))
@@ -134,6 +141,7 @@ def test_a_hivemind_gets_all_its_cars_of_one_team(lobby):
     assert teams == [(0, [0, 2]), (1, [1, 3])]
 
 
+@pytest.mark.protocol("handshake.reconnect")
 def test_a_seat_is_free_again_when_its_agent_leaves(lobby):
     lobby.open_match(seat_players(match_of(player(0))))
     released = []
@@ -148,6 +156,7 @@ def test_a_seat_is_free_again_when_its_agent_leaves(lobby):
     assert second.receive().controllables[0].index == 0
 
 
+@pytest.mark.protocol("handshake.agent-must-close", "close.goodbye")
 def test_an_agent_is_disconnected_between_matches(lobby):
     lobby.open_match(seat_players(match_of(player(0))))
     client = connect(lobby, agent(close=False))
@@ -155,6 +164,7 @@ def test_an_agent_is_disconnected_between_matches(lobby):
     assert client.receive() is None
 
 
+@pytest.mark.protocol("handshake.ready", "handshake.observer")
 def test_packets_go_to_those_who_are_ready_and_to_nobody_else(lobby):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     ready, waiting = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent())
@@ -169,6 +179,7 @@ def test_packets_go_to_those_who_are_ready_and_to_nobody_else(lobby):
         waiting.receive()
 
 
+@pytest.mark.protocol("inputs.foreign-car")
 def test_an_input_for_somebody_elses_car_is_dropped(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     taken = []
@@ -180,6 +191,7 @@ def test_an_input_for_somebody_elses_car_is_dropped(lobby, caplog):
     assert caplog.text.count("sent an input for car 1, which is not its own") == 1
 
 
+@pytest.mark.protocol("handshake.inputs-need-one")
 def test_a_client_without_a_seat_is_named_once_in_the_log(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0))))
     connect(lobby, agent(), flat.InitComplete())
@@ -205,6 +217,7 @@ def test_a_seat_that_gets_free_goes_to_the_agent_that_waits(lobby):
     assert not lobby.missing()
 
 
+@pytest.mark.protocol("transport.undecodable")
 def test_undecodable_bytes_cost_their_client_the_connection(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0), player(1))))
     good, bad = connect(lobby, agent(), flat.InitComplete()), connect(lobby, agent(), flat.InitComplete())
@@ -231,6 +244,7 @@ def test_a_message_that_fails_costs_its_client_the_connection(lobby, caplog):
     assert [type(good.receive()).__name__ for _ in range(4)][-1] == "GamePacket"
 
 
+@pytest.mark.protocol("ping.answer", "transport.unknown-ignored", "handshake.orders-need-none")
 def test_a_ping_is_answered_and_unknown_messages_ignored(lobby):
     client = connect(lobby, flat.ConsoleCommand(command="x"), flat.RemoveRenderGroup(3))
     client.send(flat.PingRequest(cookie=77))
@@ -239,6 +253,7 @@ def test_a_ping_is_answered_and_unknown_messages_ignored(lobby):
 
 
 @pytest.mark.parametrize("takes", [True, False])
+@pytest.mark.protocol("handshake.orders-need-none", "match.start-file")
 def test_clients_start_matches_on_a_server_without_one(lobby, takes):
     lobby.orders.takes_matches = takes
     connect(lobby, flat.StartCommand("match.toml"))
@@ -247,6 +262,7 @@ def test_clients_start_matches_on_a_server_without_one(lobby, takes):
     assert lobby.orders.latest.start is None
 
 
+@pytest.mark.protocol("close.answer")
 def test_a_goodbye_is_answered(lobby):
     client = connect(lobby, agent(), flat.DisconnectSignal())
     assert isinstance(client.receive(), flat.DisconnectSignal)
