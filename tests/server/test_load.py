@@ -93,16 +93,16 @@ def test_a_server_that_hangs_ends_the_case(monkeypatch):
 
 @needs_proc
 @pytest.mark.parametrize(
-    ("code", "ended"),
+    ("code", "minutes", "ended"),
     [
-        ("import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: pass", "stopped"),
-        ("raise SystemExit(3)", "exit code 3 before its time"),
+        ("import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: pass", 0.02, "stopped"),
+        ("import time\ntime.sleep(0.5)\nraise SystemExit(3)", 1.0, "exit code 3 before its time"),
     ],
 )
-def test_a_watched_command_is_ended_in_time(tmp_path, code, ended):
+def test_a_watched_command_is_ended_in_time(tmp_path, code, minutes, ended):
     reports = []
     command = [sys.executable, "-S", "-c", code]
-    watch = watch_command("sleeper", command, tmp_path, 0.012, 0.2, "child", reports.append)
+    watch = watch_command("sleeper", command, tmp_path, minutes, 0.2, "child", reports.append)
     assert watch.ended == ended and reports
     assert watch_lines([watch])[-1].startswith("| sleeper | main |")
 
