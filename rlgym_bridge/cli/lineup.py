@@ -79,6 +79,22 @@ def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping
             player.variety.environment = [*(player.variety.environment or []), *added]
 
 
+def first_of_process(match: flat.MatchConfiguration) -> list[int]:
+    """Return for each player the first player of its process, by place in the match.
+
+    A hivemind is one process for all its cars of a team, and has the environment of the first one.
+    """
+    first: dict[tuple[object, ...], int] = {}
+    places = []
+    for place, player in enumerate(match.player_configurations):
+        bot = player.variety
+        key: tuple[object, ...] = (place,)
+        if isinstance(bot, flat.CustomBot) and bot.hivemind:
+            key = (player.team, bot.agent_id, bot.root_dir, bot.run_command)
+        places.append(first.setdefault(key, place))
+    return places
+
+
 def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     path = Path(bot)
     if bot == CHASER or (path / MANIFEST_FILE).is_file():

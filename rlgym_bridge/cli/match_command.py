@@ -15,7 +15,7 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.lineup import empty_match, with_environment, with_line_up
+from rlgym_bridge.cli.lineup import empty_match, first_of_process, with_environment, with_line_up
 from rlgym_bridge.cli.outcome import find_refusal, print_result, read_bot_report, summarise
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
@@ -153,7 +153,8 @@ def run(options: argparse.Namespace) -> int:
             raise
         finally:
             recorded.finish()
-        told = [read_bot_report(path) for path in reports]
+        by_process = [read_bot_report(path) for path in reports]
+        told = [by_process[first] for first in first_of_process(configuration)]
     written = output_files.write_json(options.json, summarise(result, told, recorded.file))
     print_result(console, result, told)
     _print_end(options, result, recorded, console)

@@ -117,8 +117,11 @@ def print_result(console: Console, result: MatchResult, told: list[BotReport]) -
             *map(str, values), *replies, str(bot.late), "-" if missing is None else str(missing),
         )  # fmt: skip
     console.print(table)
+    printed: set[int] = set()  # the cars of a hivemind have one report
     for bot in result.bots:
-        _print_remarks(console, bot, told[bot.index])
+        report = told[bot.index]
+        _print_remarks(console, bot, BotReport() if id(report) in printed else report)
+        printed.add(id(report))
     if result.unrepeatable != REAL_TIME:
         for sentence in result.unrepeatable:
             console.print(f"[red]the match cannot be repeated: {escape(sentence)}[/]", soft_wrap=True)

@@ -22,7 +22,7 @@ from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -212,17 +212,20 @@ class Episode:
         self._calls.step(state)
         self.observation = self._calls.observe()
 
-    def decide(self, state: MatchState) -> list[np.ndarray]:
+    def decide(self, state: MatchState, refused: list[ControlsError] | None = None) -> list[np.ndarray]:
         """Choose actions on the observation of `reset` or `step`.
 
         Args:
             state: The same match.
+            refused: Where it is given, a car for which the parser gave something that is no control row gets
+                neutral ones, and the error is added to this list.
 
         Returns:
             For each car its control rows, (ticks, 8) float32.
 
         Raises:
-            ControlsError: The parser gave something that is no control row.
+            ControlsError: The parser gave something that is no control row, for any car without `refused`,
+                for all cars with it.
             ValueError: The rows of different cars differ in length.
             Exception: Whatever the policy or a foreign parser raises.
         """
@@ -233,12 +236,26 @@ class Episode:
                 f"{self._cars} cars, expected (1, {self._cars}) or (1, {self._cars}, k)"
             )
         source = type(self._calls.parts.parser).__name__
-        rows = [checked_rows(given, self._tick_skip, source) for given in self._calls.parse(actions)]
+        plans: list[np.ndarray | None] = []
+        for given in self._calls.parse(actions):
+            try:
+                plans.append(checked_rows(given, self._tick_skip, source))
+            except ControlsError as error:
+                if refused is None or self._cars == 1:
+                    raise
+                refused.append(error)
+                plans.append(None)
+        rows = [plan for plan in plans if plan is not None]
+        if not rows:
+            raise ControlsError(f"{source} gave no car any control rows; {refused[0] if refused else ''}")
         if len({len(plan) for plan in rows}) > 1:
             raise ValueError(
                 f"{source} gave {[len(plan) for plan in rows]} ticks for {self.agents}, expected the same "
                 f"number for all cars of a step"
             )
+        if len(rows) < len(plans):
+            neutral = NEUTRAL[None].repeat(len(rows[0]), axis=0)
+            return [neutral if plan is None else plan for plan in plans]
         return rows
 
     def judge(self) -> None:

@@ -16,7 +16,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import begin_recording
 from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.faults import Faults
-from rlgym_bridge.live.player import Override
+from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.session import BotSession, Refused
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
@@ -35,7 +35,7 @@ class Agent:
     Args:
         spec: The player; its components are constructed anew for every connection.
         agent_id: Used where `RLBOT_AGENT_ID` is not set.
-        override: See `player.Override`.
+        override: See `overrides.Override`.
         seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` takes precedence.
         dialect: What is known of the server's dialect.
         policy: Policy folder or name, as `play` takes it; stored in a recording.

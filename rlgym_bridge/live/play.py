@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.dialect import Dialect, read_input_latency
 from rlgym_bridge.live.agent import Agent
-from rlgym_bridge.live.player import Override
+from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.policy.load_player import load_player
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"

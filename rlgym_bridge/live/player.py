@@ -1,8 +1,6 @@
 """Turn packets into control rows, with the decoder, clock and components of one connection."""
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from rlbot import flat
@@ -10,25 +8,20 @@ from rlbot import flat
 from rlgym_bridge.clock import Clock, Event
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
+from rlgym_bridge.controls import NEUTRAL, ControlsError
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.overrides import Override, Overrides
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.state import MatchState
-
-_NO_ROWS = NEUTRAL[None][:0]
-
-Override = Callable[[MatchState], Any] | Callable[[MatchState, int], Any]
-"""Function that plays instead of the policy, given the state of a packet in play.
-
-It returns control rows `(8,)` or `(ticks, 8)` to send from this packet on, or None to let the policy play. It
-is called again when its rows are used up. With two parameters it is called for each car of the agent, with
-the car's place in the state; otherwise its rows drive all of them."""
 
 
 class LivePlayer:
     """Plays one or more cars of one match.
+
+    Several cars are those of a hivemind: all are decided at once, and a car that is missing or gets no valid
+    controls does not keep the others from playing.
 
     Args:
         spec: The player.
@@ -70,13 +63,11 @@ class LivePlayer:
         self.decoder = Decoder(field, config, spec.shadow, dialect)
         self._tick_skip = spec.tick_skip
         self._ids = list(player_ids)
-        self._cars: list[int] = []  # places of our cars in the state
-        self._indices: list[int] = []  # of our cars in the newest packet
+        self._cars: list[int] = []  # places in the state of those of our cars that are there
+        self._driven: list[tuple[int, int]] = []  # index in the newest packet, and place in `_ids`, of each
         self._players: list[tuple[int, int]] | None = None  # of the decoder, for which `_cars` holds
         self.faults = faults
-        self._override: Callable[..., Any] | None = override
-        self._override_takes_car = override is not None and _takes_car(override)
-        self._override_rows: dict[int, tuple[int, np.ndarray]] = {}  # by car: tick of the first, rows
+        self._overrides = None if override is None else Overrides(override, faults)
         self._frame = -1
         self._overridden = False
         self._open = False  # whether an episode runs, whose last step has not been seen
@@ -90,7 +81,7 @@ class LivePlayer:
         Returns:
             Whether `inputs` now returns the answer. Either way, call `see` with the packet.
         """
-        if self._override is not None or self._players is None or len(self._cars) < len(self._ids):
+        if self._overrides is not None or self._players is None or not self._cars:
             return False
         try:
             if not self.decoder.has_same_players(packet):
@@ -107,14 +98,11 @@ class LivePlayer:
     def _foresee_new_cars(self, packet: flat.GamePacket) -> bool:
         """Predict neutral controls after players changed, where the new episode's first rows act later."""
         timing = self.clock.timing
-        indices = {player.player_id: index for index, player in enumerate(packet.players)}
-        if timing.action_delay <= timing.input_latency or not all(
-            identifier in indices for identifier in self._ids
-        ):
+        if timing.action_delay <= timing.input_latency:
             return False
-        self._indices = [indices[identifier] for identifier in self._ids]
         self._rows = self._neutral
-        return True
+        self._driven = self._find_driven(packet)
+        return bool(self._driven)
 
     def see(self, packet: flat.GamePacket) -> None:
         """Play on one packet; every packet is needed, in order. Never raises."""
@@ -130,7 +118,8 @@ class LivePlayer:
         Returns:
             Of each car of ours its index in the packet and its control row, `(8,)` float32.
         """
-        return list(zip(self._indices, self._rows, strict=False))
+        rows = self._rows
+        return [(index, rows[place]) for index, place in self._driven]
 
     def close(self) -> None:
         """Close what the components have opened. Never raises."""
@@ -150,22 +139,22 @@ class LivePlayer:
             self._find_cars(packet)
             if event is not Event.IDLE:
                 event = self.clock.restart()
-        if len(self._cars) < len(self._ids):
-            self._answer_neutrally(packet)  # a car of ours is missing: all get neutral controls
+        if not self._cars:
+            self._answer_neutrally(packet)  # no car of ours is there
         elif event is Event.IDLE:
             self._rows = self._neutral
-            self._override_rows.clear()
+            self._forget_overrides()
             self._end_episode(state, phase)
         elif not (repeated and event is Event.PLAY):
             self._play(state, event)
 
     def _play(self, state: MatchState, event: Event) -> None:
         if event is Event.RESET:
-            self._override_rows.clear()
-        overrides = self._call_override(state)
+            self._forget_overrides()
+        overrides = [] if self._overrides is None else self._overrides.rows(state, self._cars)
         overriding = [row for row in overrides if row is not None]
-        if len(overriding) == len(self._ids):
-            self._rows, self._overridden = overriding, True
+        if len(overriding) == len(self._cars):
+            self._rows, self._overridden = self._for_all(overriding, NEUTRAL), True
             return
         if self._overridden:
             self._overridden = False
@@ -176,8 +165,10 @@ class LivePlayer:
         if (
             overriding
         ):  # for some of our cars: the policy plays on for all, so that it can take over at any time
-            pairs = zip(overrides, self._rows, strict=True)
-            self._rows = [row if override is None else override for override, row in pairs]
+            driven = [self._rows[place] for _, place in self._driven]
+            pairs = zip(overrides, driven, strict=True)
+            rows = [row if override is None else override for override, row in pairs]
+            self._rows = self._for_all(rows, NEUTRAL)
 
     def _find_cars(self, packet: flat.GamePacket) -> None:
         """Find our cars by `player_id` after players came, left or changed order."""
@@ -188,20 +179,34 @@ class LivePlayer:
         if missing:
             self.faults.add("car missing", f"no player with player_id {missing} in the packet")
         self._cars = [car_of[identifier] for identifier in self._ids if identifier in car_of]
-        self._indices = [indices[car] for car in self._cars]
-        self._override_rows.clear()
+        self._driven = self._find_driven(packet)
+        self._forget_overrides()
         self._open = False
 
     def _answer_neutrally(self, packet: flat.GamePacket) -> None:
         """Answer a packet that cannot be played on with neutral controls for our cars."""
         self._rows = self._neutral
-        self._indices = [
-            index for index, player in enumerate(packet.players) if player.player_id in self._ids
-        ]
+        self._driven = self._find_driven(packet)
         self._players = None  # find our cars again in the next packet
 
+    def _find_driven(self, packet: flat.GamePacket) -> list[tuple[int, int]]:
+        """Return the index in the packet and the place in `_ids` of those of our cars that are there."""
+        indices = {player.player_id: index for index, player in enumerate(packet.players)}
+        return [(indices[one], place) for place, one in enumerate(self._ids) if one in indices]
+
+    def _for_all(self, rows: Sequence[np.ndarray], missing: np.ndarray) -> list[np.ndarray]:
+        """Return rows of our cars that are there as rows of all of them."""
+        given: list[np.ndarray] = [missing] * len(self._ids)
+        for (_, place), its in zip(self._driven, rows, strict=True):
+            given[place] = its
+        return given
+
+    def _forget_overrides(self) -> None:
+        if self._overrides is not None:
+            self._overrides.forget()
+
     def _decide(self, state: MatchState, event: Event) -> None:
-        rows = self._idle_rows()
+        rows = self._idle_rows(self._tick_skip)
         try:
             if event is Event.RESET or not self._open:
                 seed = None if self._seed is None else self._seed + self.resets
@@ -216,7 +221,10 @@ class LivePlayer:
                 self._open = False  # across RLGym's goal line already: the game's own is half a uu further
                 self._report_decision(acted=False)
             else:
-                rows = self.episode.decide(state)
+                refused: list[ControlsError] = []
+                rows = self.episode.decide(state, refused)
+                for why in refused:
+                    self.faults.add("bad controls", f"neutral controls of one car for this decision: {why}")
                 self.decisions += 1
                 self._report_decision(acted=True)
         except ControlsError as error:
@@ -224,6 +232,8 @@ class LivePlayer:
         except Exception as error:
             self.faults.add("decision failed", f"neutral controls: {error}", error)
         self.decoder.clear_touches()
+        if len(rows) < len(self._ids):
+            rows = self._for_all(rows, self._idle_rows(len(rows[0]))[0])
         self.clock.submit(rows)
 
     def _report_decision(self, acted: bool) -> None:
@@ -237,8 +247,8 @@ class LivePlayer:
         except Exception as error:
             self.faults.add("judgement failed", f"conditions and rewards are left out: {error}", error)
 
-    def _idle_rows(self) -> list[np.ndarray]:
-        return [NEUTRAL[None].repeat(self._tick_skip, axis=0) for _ in self._ids]
+    def _idle_rows(self, ticks: int) -> list[np.ndarray]:
+        return [NEUTRAL[None].repeat(ticks, axis=0)] * len(self._ids)
 
     def _end_episode(self, state: MatchState, phase: int) -> None:
         """Step the components once more where a goal has ended the episode, as RLGym does."""
@@ -255,42 +265,3 @@ class LivePlayer:
         except Exception as error:
             self.faults.add("last step failed", str(error), error)
         self.decoder.clear_touches()
-
-    def _call_override(self, state: MatchState) -> list[np.ndarray | None]:
-        """Return the override's row for each car of ours, None where the policy plays."""
-        if self._override is None:
-            return []
-        if self._override_takes_car:
-            return [self._override_row(state, car) for car in self._cars]
-        return [self._override_row(state, self._cars[0])] * len(self._ids)
-
-    def _override_row(self, state: MatchState, car: int) -> np.ndarray | None:
-        assert self._override is not None
-        frame = int(state.frame[0])
-        first, rows = self._override_rows.get(car, (frame, _NO_ROWS))
-        if not 0 <= frame - first < len(rows):
-            self._override_rows.pop(car, None)
-            try:
-                returned = self._override(state, car) if self._override_takes_car else self._override(state)
-                if returned is None:
-                    return None
-                first, rows = frame, checked_rows(returned, 1, "override")
-            except Exception as error:
-                self.faults.add("override failed", f"the policy plays on: {error}", error)
-                return None
-            self._override_rows[car] = first, rows
-        row: np.ndarray = rows[
-            frame - first
-        ]  # rows are for ticks, not packets: those of lost packets are over
-        return row
-
-
-def _takes_car(override: Callable[..., Any]) -> bool:
-    """Tell whether an override takes the car as a second argument: it cannot be called with one."""
-    try:
-        inspect.signature(override).bind(None)
-    except TypeError:
-        return True
-    except ValueError:  # not written in Python: its parameters are unknown
-        pass
-    return False

@@ -17,7 +17,8 @@ from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES
 from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_recorder import AgentRecorder
 from rlgym_bridge.live.agent_report import AgentReport
-from rlgym_bridge.live.player import LivePlayer, Override
+from rlgym_bridge.live.overrides import Override
+from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.inputs import player_input
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.user_input.message_limits import check_from_server
@@ -37,7 +38,7 @@ class BotSession:
         server: Address and port.
         spec: The player.
         report: Counts packets, answers and faults.
-        override: See `player.Override`.
+        override: See `overrides.Override`.
         seed: See `LivePlayer`.
         dialect: See `LivePlayer`.
         recorder: Records messages and decisions; None to record nothing.

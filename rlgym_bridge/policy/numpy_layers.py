@@ -87,6 +87,23 @@ class Network:
                 self._activate(inputs)
         return inputs
 
+    def row_by_row(self, inputs: np.ndarray) -> np.ndarray:
+        """Return the outputs, each row's to the last bit as it would be alone.
+
+        A product of matrices adds in another order than a product of a vector and a matrix. For the rows of
+        one team it is hardly quicker.
+
+        Args:
+            inputs: `(batch, inputs)` float32.
+
+        Returns:
+            `(batch, outputs)` float32.
+        """
+        outputs = np.empty((len(inputs), self.outputs), np.float32)
+        for i in range(len(inputs)):
+            outputs[i] = self(inputs[i : i + 1])[0]
+        return outputs
+
 
 def check_tensor(name: str, tensor: np.ndarray, shape: tuple[int | None, ...]) -> None:
     """Raise ValueError unless a tensor has a shape, `(None, 92)` for any number of rows, and is finite."""

@@ -29,7 +29,9 @@ class NetworkPolicy:
     """A policy that plays a trained network.
 
     Sampling takes one uniform number for each choice (one normal for each real number), in the order of
-    matches, cars, choices, from a generator that every `reset` starts anew.
+    matches, cars, choices, from a generator that every `reset` starts anew. In a single match each car has a
+    generator of its own, and the network's products are made car by car. So a car's actions there depend on
+    no other car that is played with it: one process for a team plays as a process for each car does.
 
     Args:
         weights: Tensors as this module's heading names them.
@@ -77,6 +79,9 @@ class NetworkPolicy:
         self._columns = np.flatnonzero(np.arange(largest) < np.array(self.sizes)[:, None])
         self._seed, self._resets = seed, 0
         self._rng = np.random.default_rng(seed)
+        self._cars: list[int] = []
+        self._episode: tuple[int, ...] = (seed,)
+        self._rng_of_car: list[np.random.Generator] = []  # made by the first decision that needs them
 
     def reset(self, cars: Sequence[int], seed: int | None = None) -> None:
         """Start the random stream of an episode anew.
@@ -90,7 +95,8 @@ class NetworkPolicy:
         """
         self._resets += 1
         episode = (0, self._resets) if seed is None else (1, seed % 2**64)
-        self._rng = np.random.default_rng([self._seed, *episode, *map(int, cars)])
+        self._cars, self._episode, self._rng_of_car = list(map(int, cars)), (self._seed, *episode), []
+        self._rng = np.random.default_rng([*self._episode, *self._cars])
 
     def act(self, obs: np.ndarray | None, state: MatchState | None = None) -> np.ndarray:
         """Return an action for every observation.
@@ -123,14 +129,27 @@ class NetworkPolicy:
         if self._normalisation is not None:
             mean, factor, clip = self._normalisation
             rows = ((rows - mean) * factor).clip(-clip, clip)
-        outputs = self.network(rows)
+        apart = matches == 1 and cars > 1
+        outputs = self.network.row_by_row(rows) if apart else self.network(rows)
         if not math.isfinite(np.vdot(outputs, outputs)) and not np.isfinite(outputs).all():
             raise ValueError("the network gave a number that is not finite: its weights are too large")
-        chosen = self._choose(outputs)
+        if apart and self.selection == "sample":
+            chosen = self._choose_car_by_car(outputs)
+        else:
+            chosen = self._choose(outputs, self._rng)
         return chosen.reshape((matches, cars) if self.distribution == "categorical" else (matches, cars, -1))
 
-    def _choose(self, outputs: np.ndarray) -> np.ndarray:
-        rng = self._rng if self.selection == "sample" else None
+    def _choose_car_by_car(self, outputs: np.ndarray) -> np.ndarray:
+        """Choose for the cars of one match, each with the random numbers that it would have alone."""
+        if len(outputs) != len(self._cars):  # no `reset` said which cars these are
+            return self._choose(outputs, self._rng)
+        if not self._rng_of_car:
+            self._rng_of_car = [np.random.default_rng([*self._episode, car]) for car in self._cars]
+        rows = [outputs[i : i + 1] for i in range(len(outputs))]
+        return np.concatenate(list(map(self._choose, rows, self._rng_of_car)))
+
+    def _choose(self, outputs: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        rng = generator if self.selection == "sample" else None
         if self.distribution == "gaussian":
             return self._gaussian(outputs, rng)
         if self.distribution == "bounded_gaussian":

@@ -46,9 +46,11 @@ def brain(policy: Any, parser: Any = None) -> PlayerSpec:
 def live_player(policy: Any, **more: Any) -> LivePlayer:
     parser = more.pop("parser", None)
     ids = more.pop("ids", [7])
-    return LivePlayer(
-        brain(policy, parser), field_info(), CONFIG, ids, Faults(logging.getLogger("tests")), **more
-    )
+    return player_of(brain(policy, parser), ids, **more)
+
+
+def player_of(spec: PlayerSpec, ids: Sequence[int], **more: Any) -> LivePlayer:
+    return LivePlayer(spec, field_info(), CONFIG, ids, Faults(logging.getLogger("tests")), **more)
 
 
 def sent(one: LivePlayer, given: flat.GamePacket) -> list[tuple[int, list[float]]]:
