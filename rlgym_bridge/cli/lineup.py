@@ -1,5 +1,6 @@
 """Put the BOT arguments of the command line into a match."""
 
+import argparse
 import shlex
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 from rlbot import flat
 
 from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
-from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files, run_of
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
@@ -18,6 +19,29 @@ from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot
 from rlgym_bridge.user_input.text_files import explain_unreadable
+
+
+def add_line_up_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which bots play."""
+    bots = (
+        "BOT is a policy folder, a training run, a bot.toml, or chaser; in the real game also human or "
+        "psyonix:allstar"
+    )
+    blue = parser.add_mutually_exclusive_group()
+    blue.add_argument(
+        "--blue",
+        nargs="+",
+        metavar="BOT",
+        help=f"bots of the blue team, in place of the match file's. {bots}",
+    )
+    blue.add_argument(
+        "--follow",
+        nargs="+",
+        metavar="RUN",
+        help="the same, as training runs that may still train: each car plays its run's newest checkpoint, "
+        "and takes a newer one at the next kickoff",
+    )
+    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
 
 
 def empty_match() -> flat.MatchConfiguration:
@@ -37,6 +61,7 @@ def with_line_up(
     orange: Sequence[str] | None,
     real_game: bool = False,
     allow_modules: Sequence[str] = (),
+    follow: bool = False,
 ) -> flat.MatchConfiguration:
     """Return the match with the cars of one or both teams replaced.
 
@@ -48,6 +73,7 @@ def with_line_up(
         real_game: Whether humans and Psyonix bots can play.
         allow_modules: Modules that policy folders may import components from, besides those of a run that is
             named.
+        follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
 
     Raises:
         ConfigError: A BOT is nothing that can be played.
@@ -59,7 +85,11 @@ def with_line_up(
             bots = [policy_path(bot) for bot in given]
             allowed = [(*allow_modules, *_modules(bot)) for bot in given]
             players = [player for player in players if player.team != team]
-            players += [_player(bot, team, real_game, its) for bot, its in zip(bots, allowed, strict=True)]
+            pairs = zip(given if follow and team == BLUE else bots, allowed, strict=True)
+            if follow and team == BLUE:
+                players += [_followed_player(run, team, its) for run, its in pairs]
+            else:
+                players += [_player(bot, team, real_game, its) for bot, its in pairs]
             named += bots
     match.player_configurations = sorted(players, key=lambda player: player.team)
     blue_cars, orange_cars = (sum(player.team == team for player in players) for team in (BLUE, ORANGE))
@@ -110,21 +140,43 @@ def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) 
     raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a run, a bot.toml, or {CHASER}")
 
 
+def _followed_player(run: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
+    folder = run_of(run)
+    if folder is None:
+        raise ConfigError(f"--follow is {run!r}, expected the folder of a training run with a checkpoint")
+    command = command_of(str(folder), allow_modules, follow=True)
+    return _own_player(folder.name, str(folder), command, _car_of(policy_path(str(folder))), team)
+
+
 def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     name = "Chaser" if policy == CHASER else _name_of(Path(policy))
+    return _own_player(name, policy, command_of(policy, allow_modules), _car_of(policy), team)
+
+
+def _own_player(
+    name: str, path: str, command: str, car: flat.PlayerLoadout | None, team: int
+) -> flat.PlayerConfiguration:
+    """Return a player of this project, whose agent id tells apart what lies at different paths."""
     bot = flat.CustomBot(
         name=name,
         root_dir=str(Path.cwd()),
-        run_command=command_of(policy, allow_modules),
-        agent_id=f"rlgym_bridge/{name.replace(' ', '-')}-{zlib.crc32(policy.encode()):08x}",
-        loadout=_car_of(policy),
+        run_command=command,
+        agent_id=f"rlgym_bridge/{name.replace(' ', '-')}-{zlib.crc32(path.encode()):08x}",
+        loadout=car,
     )
     return flat.PlayerConfiguration(bot, team)
 
 
-def command_of(policy: str, allow_modules: Sequence[str] = ()) -> str:
-    """Return the command that plays a policy with this Python, without the current folder's modules."""
-    command = [sys.executable, "-P", "-m", "rlgym_bridge.live", policy, *allow_modules]
+def command_of(policy: str, allow_modules: Sequence[str] = (), follow: bool = False) -> str:
+    """Return the command that plays a policy with this Python, without the current folder's modules.
+
+    Args:
+        policy: Path of a policy folder, or `chaser`; of a training run with `follow`.
+        allow_modules: Modules that the policy may import components from.
+        follow: Whether newer checkpoints are taken at kickoffs.
+    """
+    words = ["--follow", policy] if follow else [policy]
+    command = [sys.executable, "-P", "-m", "rlgym_bridge.live", *words, *allow_modules]
     return subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
 
 

@@ -15,8 +15,20 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.lineup import empty_match, first_of_process, with_environment, with_line_up
-from rlgym_bridge.cli.outcome import find_refusal, print_result, read_bot_report, summarise
+from rlgym_bridge.cli.lineup import (
+    add_line_up_options,
+    empty_match,
+    first_of_process,
+    with_environment,
+    with_line_up,
+)  # fmt: skip
+from rlgym_bridge.cli.outcome import (
+    find_refusal,
+    print_result,
+    read_bot_report,
+    summarise,
+    with_followed,
+)  # fmt: skip
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.cli.shipped import MATCH_FILE, read_shipped_match
@@ -59,17 +71,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg in the "
         "current folder, or else the shipped bot against Chaser)",
     )
-    bots = (
-        "BOT is a policy folder, a training run, a bot.toml, or chaser; in the real game also human or "
-        "psyonix:allstar"
-    )
-    parser.add_argument(
-        "--blue",
-        nargs="+",
-        metavar="BOT",
-        help=f"bots of the blue team, in place of the match file's. {bots}",
-    )
-    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
+    add_line_up_options(parser)
     parser.add_argument(
         "--server",
         choices=("sim", "rlbot"),
@@ -114,26 +116,14 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
     impairments = shared.impairments_of(options)
-    if real_game and impairments != Impairments():
-        raise ConfigError(
-            "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
-            "none of them with --server rlbot: the real game cannot be changed"
-        )
-    if real_game and (options.physics is not None or options.rules is not None):
-        raise ConfigError(
-            "--physics and --rules change the simulated match, expected neither with --server rlbot: the "
-            "real game has its own physics"
-        )
+    if real_game:
+        _refuse_in_real_game(options, impairments)
     constants = shared.physics_of(options)
-    if real_game and (options.seconds is not None or options.max_overtime != 300.0):
-        raise ConfigError(
-            "--seconds and --max-overtime end matches of the embedded server, expected neither with "
-            "--server rlbot: there the match file says how long is played ([mutators] match_length)"
-        )
     dialect = _dialect_of(options)
     configuration = with_line_up(
-        _match_of(options), options.blue, options.orange, real_game, options.allow_modules
-    )
+        _match_of(options), options.blue or options.follow, options.orange, real_game, options.allow_modules,
+        follow=options.follow is not None,
+    )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
         players = range(len(configuration.player_configurations))
         reports = [Path(folder) / f"{i}.json" for i in players]
@@ -155,6 +145,7 @@ def run(options: argparse.Namespace) -> int:
             recorded.finish()
         by_process = [read_bot_report(path) for path in reports]
         told = [by_process[first] for first in first_of_process(configuration)]
+    result = with_followed(result, told)
     written = output_files.write_json(options.json, summarise(result, told, recorded.file))
     print_result(console, result, told)
     _print_end(options, result, recorded, console)
@@ -165,6 +156,25 @@ def run(options: argparse.Namespace) -> int:
         for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
+
+
+def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) -> None:
+    """Raise `ConfigError` for options that change the simulated match alone."""
+    if impairments != Impairments():
+        raise ConfigError(
+            "--latency, --jitter, --drop, --burst and --fps are simulated by the embedded server, expected "
+            "none of them with --server rlbot: the real game cannot be changed"
+        )
+    if options.physics is not None or options.rules is not None:
+        raise ConfigError(
+            "--physics and --rules change the simulated match, expected neither with --server rlbot: the "
+            "real game has its own physics"
+        )
+    if options.seconds is not None or options.max_overtime != 300.0:
+        raise ConfigError(
+            "--seconds and --max-overtime end matches of the embedded server, expected neither with "
+            "--server rlbot: there the match file says how long is played ([mutators] match_length)"
+        )
 
 
 def _print_end(
@@ -180,14 +190,15 @@ def _print_end(
 
 
 def _bot_files(options: argparse.Namespace) -> list[Path]:
-    """Return what `--blue` and `--orange` name, files or not."""
-    return [Path(bot) for bot in (*(options.blue or ()), *(options.orange or ()))]
+    """Return what `--blue`, `--follow` and `--orange` name, files or not."""
+    given = (options.blue, options.follow, options.orange)
+    return [Path(bot) for bots in given for bot in bots or ()]
 
 
 def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
     path = options.config
     if path is None:
-        if options.blue or options.orange:
+        if _bot_files(options):
             return empty_match()
         path = Path(MATCH_FILE)
         if not path.is_file():
@@ -196,7 +207,7 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
         parsed(Source(path))
         with catch_rlbot_errors(path):
             return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
-    return read_match_file(path, cars_follow=bool(options.blue or options.orange))
+    return read_match_file(path, cars_follow=bool(_bot_files(options)))
 
 
 def _dialect_of(options: argparse.Namespace) -> Dialect:

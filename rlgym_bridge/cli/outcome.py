@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,14 @@ class BotReport:
         faults: Number of faults of each kind.
         dialect_file: The `dialect.toml` that it read, if any.
         refused: Why it will not play this match; None if it plays.
+        checkpoints: Names of the checkpoints that have played, where it follows a run.
     """
 
     lost: int | None = None
     faults: Mapping[str, int] = field(default_factory=dict)
     dialect_file: str | None = None
     refused: str | None = None
+    checkpoints: Sequence[str] = ()
 
 
 def read_bot_report(report: Path) -> BotReport:
@@ -40,8 +42,10 @@ def read_bot_report(report: Path) -> BotReport:
         found = convert(parse_json(read_text(report)), BotReport)
     except (OSError, ValueError, ValidationError):
         return BotReport()
-    texts = (text and escape_controls(text) for text in (found.dialect_file, found.refused))
-    return BotReport(found.lost, {escape_controls(kind): n for kind, n in found.faults.items()}, *texts)
+    faults = {escape_controls(kind): n for kind, n in found.faults.items()}
+    dialect_file, refused = (text and escape_controls(text) for text in (found.dialect_file, found.refused))
+    checkpoints = tuple(map(escape_controls, found.checkpoints))
+    return BotReport(found.lost, faults, dialect_file, refused, checkpoints)
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
@@ -56,6 +60,15 @@ def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str
         if refused is not None:
             return f"{getattr(player.variety, 'name', '')!r} {refused}"
     return None
+
+
+def with_followed(result: MatchResult, told: list[BotReport]) -> MatchResult:
+    """Return the result of a match, which cannot be repeated where a bot took a newer checkpoint in it."""
+    took = [bot.name for bot, its in zip(result.bots, told, strict=True) if len(its.checkpoints) > 1]
+    if not took or result.unrepeatable == REAL_TIME:
+        return result
+    sentence = f"{', '.join(dict.fromkeys(took))} took newer checkpoints"
+    return replace(result, unrepeatable=(*result.unrepeatable, sentence))
 
 
 def summarise(result: MatchResult, told: list[BotReport], recording: Path | None) -> dict[str, Any]:
@@ -89,6 +102,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "lost": told[bot.index].lost,
                 "faults": dict(told[bot.index].faults),
                 "dialect_file": told[bot.index].dialect_file,
+                "checkpoints": list(told[bot.index].checkpoints),
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,
@@ -139,6 +153,8 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
     if told.dialect_file:
         file = escape(told.dialect_file)
         console.print(f"{name} read the server's dialect from {file}", soft_wrap=True)
+    if told.checkpoints:
+        console.print(f"{name} played checkpoint {escape(', '.join(told.checkpoints))}", soft_wrap=True)
     if told.faults:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""

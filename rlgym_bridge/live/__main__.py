@@ -1,4 +1,8 @@
-"""Run a policy as a bot process without a `bot.py`: `python -m rlgym_bridge.live POLICY`."""
+"""Run a policy as a bot process without a `bot.py`: `python -m rlgym_bridge.live POLICY`.
+
+`python -m rlgym_bridge.live --follow RUN` plays a training run's newest checkpoint, and takes newer ones at
+kickoffs.
+"""
 
 import sys
 from pathlib import Path
@@ -8,9 +12,11 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: python -m rlgym_bridge.live POLICY_FOLDER|chaser [MODULE...]")
-    policy, modules = sys.argv[1], sys.argv[2:]
+    follow = sys.argv[1:2] == ["--follow"]
+    words = sys.argv[1 + follow :]
+    if not words:
+        sys.exit("usage: python -m rlgym_bridge.live POLICY_FOLDER|chaser|--follow RUN [MODULE...]")
+    policy, modules = words[0], words[1:]
     if modules:  # nothing else of the current folder is used: it was not started in one of its own
         add_module_folders(Path.cwd())
-    sys.exit(play(policy, allow_modules=modules, folder=None if policy == CHASER else policy))
+    sys.exit(play(policy, allow_modules=modules, folder=None if policy == CHASER else policy, follow=follow))

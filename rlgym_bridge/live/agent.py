@@ -16,6 +16,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import begin_recording
 from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.faults import Faults
+from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.session import BotSession, Refused
 
@@ -40,6 +41,7 @@ class Agent:
         dialect: What is known of the server's dialect.
         policy: Policy folder or name, as `play` takes it; stored in a recording.
         record: File or folder to record to, if any; `RLGYM_BRIDGE_RECORD` takes precedence.
+        followed: A run whose newest checkpoint is played in place of `spec`, if any.
 
     Attributes:
         server: Address and port.
@@ -58,6 +60,7 @@ class Agent:
         dialect: Dialect | None = None,
         policy: str | Path = "",
         record: str | Path | None = None,
+        followed: FollowedRun | None = None,
     ) -> None:
         name = os.environ.get("RLBOT_AGENT_ID") or agent_id
         if not name:
@@ -67,7 +70,9 @@ class Agent:
             )
         self.server = server_address()
         self.report = AgentReport(name, Faults(_LOG))
-        self._spec = spec
+        self._spec, self._followed = spec, followed
+        if followed is not None:
+            self.report.checkpoints = followed.taken
         self._override = override
         self._dialect = dialect
         self._recorder = begin_recording(name, policy, record)
@@ -102,8 +107,9 @@ class Agent:
         while True:
             packets = report.packets
             session = BotSession(
-                self.server, self._spec, report, self._override, self._seed, self._dialect, self._recorder
-            )
+                self.server, self._spec if self._followed is None else self._followed.spec, report,
+                self._override, self._seed, self._dialect, self._recorder, self._followed,
+            )  # fmt: skip
             try:
                 session.connect(wait)
             except (OSError, TimeoutError) as error:

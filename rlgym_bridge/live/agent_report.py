@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class AgentReport:
         disconnects: Connections that ended without a goodbye.
         dialect_file: File with the server's dialect, None where there was none.
         refused: Why the bot does not play the match, None where it does.
+        checkpoints: Names of the checkpoints that have played, where a run is followed.
     """
 
     agent_id: str
@@ -35,6 +37,7 @@ class AgentReport:
     disconnects: int = 0
     dialect_file: str | None = None
     refused: str | None = None
+    checkpoints: Sequence[str] = ()
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""

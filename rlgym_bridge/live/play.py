@@ -5,13 +5,17 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect, read_input_latency
 from rlgym_bridge.live.agent import Agent
+from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
+from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
@@ -35,6 +39,7 @@ def play(
     override: Override | None = None,
     folder: str | Path | None = ".",
     record: str | Path | None = None,
+    follow: bool = False,
 ) -> int:
     """Play a match; returns when the server says goodbye.
 
@@ -53,6 +58,8 @@ def play(
         folder: The bot's folder; RLBot starts a bot in it. None for a bot without one.
         record: File or folder to record packets, inputs and decisions to. The environment variable
             `RLGYM_BRIDGE_RECORD` takes precedence.
+        follow: Whether `policy` is a training run, whose newest checkpoint is played: newer ones are taken
+            at kickoffs, never in play.
 
     Returns:
         The exit code: 0 after a goodbye, 1 without a server, 2 when the policy cannot be loaded, or does
@@ -63,22 +70,35 @@ def play(
     )
     _limit_threads()
     try:
-        selection = os.environ.get(SELECTION_VARIABLE) or None
-        spec, dialect = load_player(policy, allow_modules, selection), None
-        if override is not None:
-            spec = replace(spec, shadow=None)  # it may read fields that Chaser does not need
+        dialect = latency = None
         file = _dialect_file(folder)
         if file is not None:
             dialect, latency = Dialect.read(file), read_input_latency(file)
             _log_dialect(file, dialect, latency)
-            if latency is not None:
-                spec = replace(spec, timing=replace(spec.timing, input_latency=latency))
-        agent = Agent(spec, agent_id, override, dialect=dialect, policy=policy, record=record)
+        load = partial(_load, allow_modules, latency, override is not None)
+        followed = FollowedRun(policy, load) if follow else None
+        spec = load(policy) if followed is None else followed.spec
+        agent = Agent(
+            spec, agent_id, override, dialect=dialect, record=record, followed=followed,
+            policy=policy_path(str(policy)) if follow else policy,
+        )  # fmt: skip
     except (OSError, ValueError) as error:
         _LOG.error("%s", error)
         return 2
     agent.report.dialect_file = None if file is None else str(file)
     return agent.run()
+
+
+def _load(
+    allow_modules: Sequence[str], latency: int | None, overridden: bool, policy: str | Path
+) -> PlayerSpec:
+    """Load a player for a server of this input latency, None for the policy's own."""
+    spec = load_player(policy, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
+    if overridden:
+        spec = replace(spec, shadow=None)  # the override may read fields that Chaser does not need
+    if latency is not None:
+        spec = replace(spec, timing=replace(spec.timing, input_latency=latency))
+    return spec
 
 
 def _limit_threads() -> None:

@@ -121,6 +121,19 @@ class LivePlayer:
         rows = self._rows
         return [(index, rows[place]) for index, place in self._driven]
 
+    def take(self, spec: PlayerSpec) -> None:
+        """Play another spec from the next episode on; call it between episodes.
+
+        Raises:
+            Exception: Whatever its factories raise; the spec before plays on.
+        """
+        episode = Episode(spec)
+        self.close()
+        self.episode = episode
+        self.clock = Clock(spec.timing, len(self._ids))
+        self._tick_skip = spec.tick_skip
+        self._open = False
+
     def close(self) -> None:
         """Close what the components have opened. Never raises."""
         try:

@@ -13,14 +13,15 @@ from rlbot.interface import SocketRelay
 
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import BLUE, ORANGE, PLAYING_PHASES
+from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_recorder import AgentRecorder
 from rlgym_bridge.live.agent_report import AgentReport
+from rlgym_bridge.live.followed_run import FollowedRun
+from rlgym_bridge.live.match_sizes import misfit, team_sizes
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.live.player import LivePlayer
 from rlgym_bridge.packets.inputs import player_input
-from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
@@ -42,6 +43,7 @@ class BotSession:
         seed: See `LivePlayer`.
         dialect: See `LivePlayer`.
         recorder: Records messages and decisions; None to record nothing.
+        followed: The run whose newest checkpoint is taken at every countdown; None keeps the spec.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class BotSession:
         seed: int | None = None,
         dialect: Dialect | None = None,
         recorder: AgentRecorder | None = None,
+        followed: FollowedRun | None = None,
     ) -> None:
         self._server = server
         self._recorder = recorder
         self._dialect = dialect
         self._spec = spec
+        self._followed = followed
         self._report = report
         self._override, self._seed = override, seed
         self._relay = SocketRelay(report.agent_id, logger=_LOG)
@@ -190,6 +194,8 @@ class BotSession:
         if self._newest_comes and player.foresee(packet):
             self._answer()  # first answer, then decode and decide
         player.see(packet)
+        if self._followed is not None:
+            self._followed.see(packet, player, self._config)
 
     def _on_field(self, field: flat.FieldInfo) -> None:
         self._field = field
@@ -215,7 +221,8 @@ class BotSession:
         """Construct the player and report ready, once all three parts of the handshake have arrived."""
         if self._player or self._field is None or self._config is None or self._team is None:
             return
-        self._check_team_sizes(self._config)
+        if (problem := misfit(self._spec, self._config)) is not None:
+            raise Refused(problem)
         ids = [controllable.identifier for controllable in self._team.controllables]
         self._player = LivePlayer(
             self._spec, self._field, self._config, ids,
@@ -228,21 +235,9 @@ class BotSession:
                 "RocketSim is not installed, so these are estimates: %s. pip install rocketsim",
                 ", ".join(estimates),
             )
+        if (sizes := team_sizes(self._config)) is not None:
+            self._player.decoder.prepare(*sizes)
         self._relay.send_msg(flat.InitComplete())
-
-    def _check_team_sizes(self, config: flat.MatchConfiguration) -> None:
-        """Refuse a match of team sizes that the policy cannot play, before it begins.
-
-        Raises:
-            Refused: The policy does not play matches of these team sizes.
-        """
-        trained = self._spec.team_sizes
-        teams = [player.team for player in config.player_configurations]
-        if trained is None or not teams:  # it plays all sizes, or those of the match are unknown
-            return
-        problem = explain_misfit(trained, (teams.count(BLUE), teams.count(ORANGE)))
-        if problem is not None:
-            raise Refused(problem)
 
     def _answer(self) -> None:
         """Send one input for each of our cars, for the newest packet."""

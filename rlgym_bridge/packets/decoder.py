@@ -8,6 +8,7 @@ and restarted frame numbers are expected.
 
 import logging
 import struct
+from contextlib import suppress
 from operator import attrgetter
 
 from rlbot import flat
@@ -103,6 +104,17 @@ class Decoder:
         self._target = memoryview(b"")
         self._car_start = self._car_bytes = 0
 
+    def prepare(self, blue: int, orange: int) -> None:
+        """Make the simulation for a line-up before the first packet: an arena takes 40 ms and more.
+
+        Args:
+            blue: Cars of the blue team.
+            orange: Cars of the orange team.
+        """
+        if self._has_shadow and self._shadow is None:
+            with suppress(FileNotFoundError, RuntimeError, ValueError):  # the first packet tells of it
+                self._shadow = Shadow(MatchState(blue, orange), self._mode)
+
     def update(self, packet: flat.GamePacket) -> MatchState:
         """Take in one packet.
 
@@ -179,7 +191,7 @@ class Decoder:
     def _update_shadow_cars(self, state: MatchState) -> bool:
         """Put the current cars into the simulation; tell whether it can follow them."""
         try:
-            if self._shadow is None:  # made with the first packet: it takes 40 ms and more
+            if self._shadow is None:
                 self._shadow = Shadow(state, self._mode)
             else:
                 self._shadow.replace_cars(state)

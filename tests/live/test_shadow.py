@@ -34,6 +34,14 @@ def test_a_late_bot_knows_the_wheels_from_the_second_packet() -> None:
     assert not known[29][:, VICTIM].any() and known[31][:, VICTIM].all(), "a bump is remembered for 0.25 s"
 
 
+@pytest.mark.parametrize("prepared", [(1, 1), (3, 3)], ids=["the line-up", "another line-up"])
+def test_a_simulation_made_beforehand_shows_the_same(prepared: tuple[int, int]) -> None:
+    at_once, before = Decoder(field_info()), Decoder(field_info())
+    before.prepare(*prepared)
+    for packet in playing(make_match(1, 0), ticks=300, skip=500):
+        assert at_once.update(packet).buffer.tobytes() == before.update(packet).buffer.tobytes()
+
+
 def test_a_car_that_is_put_elsewhere_is_unknown_for_a_tick() -> None:
     match = make_match(1, 0)
     decoder = Decoder(field_info())
