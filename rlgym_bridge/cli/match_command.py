@@ -170,9 +170,9 @@ def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) 
             "--physics and --rules change the simulated match, expected neither with --server rlbot: the "
             "real game has its own physics"
         )
-    if options.seconds is not None or options.max_overtime != 300.0:
+    if options.seconds is not None or (options.max_overtime, options.max_hang) != (300.0, 60.0):
         raise ConfigError(
-            "--seconds and --max-overtime end matches of the embedded server, expected neither with "
+            "--seconds, --max-overtime and --max-hang end matches of the embedded server, expected none with "
             "--server rlbot: there the match file says how long is played ([mutators] match_length)"
         )
 
@@ -256,6 +256,7 @@ def _play(
             seed=options.seed,
             seconds=options.seconds,
             max_overtime=options.max_overtime,
+            max_hang=options.max_hang,
             on_progress=show,
             recorder=recorder,
             log_dir=log_dir / str(os.getpid()),

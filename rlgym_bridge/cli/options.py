@@ -69,6 +69,14 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         help="end overtime as a draw after N seconds of game time (default: %(default)g)",
     )
     parser.add_argument(
+        "--max-hang",
+        type=seconds,
+        default=60.0,
+        metavar="N",
+        help="at the end of time, wait at most N seconds of game time for the ball to meet the floor "
+        "(default: %(default)g)",
+    )
+    parser.add_argument(
         "--seed",
         type=seed,
         default=0,

@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         seconds=options.seconds,
         max_overtime=options.max_overtime,
+        max_hang=options.max_hang,
         impairments=shared.impairments_of(options),
         dialect=shared.dialect_of(options),
         constants=shared.physics_of(options),

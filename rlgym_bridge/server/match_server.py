@@ -48,6 +48,8 @@ class MatchServer:
         max_overtime: Seconds of overtime after which the match is a draw.
         max_kickoff: Seconds of an untouched kickoff after which the match is ended, unless it is
             unlimited.
+        max_hang: Seconds after the end of time that the ball may stay off the floor before the match is ended
+            all the same.
         connect_timeout: Seconds in which a bot must connect in `play`, and again in which
             all must be ready.
         on_progress: Called about four times a second of wall time, in the thread of the game:
@@ -89,6 +91,7 @@ class MatchServer:
         seconds: float | None = None,
         max_overtime: float = 300.0,
         max_kickoff: float = 300.0,
+        max_hang: float = 60.0,
         connect_timeout: float = 60.0,
         on_progress: Callable[[MatchStatus], None] | None = None,
         on_kickoff: OnKickoff | None = None,
@@ -108,6 +111,7 @@ class MatchServer:
             seconds=seconds,
             max_overtime=max_overtime,
             max_kickoff=max_kickoff,
+            max_hang=max_hang,
             connect_timeout=connect_timeout,
             on_progress=on_progress,
             on_kickoff=on_kickoff,

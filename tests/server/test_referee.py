@@ -85,6 +85,16 @@ def test_at_zero_the_ball_is_played_until_it_meets_the_floor():
     assert (referee.phase, referee.ended_by, referee.winner) == (Phase.ENDED, "time", "blue")
 
 
+@pytest.mark.parametrize(("score", "phase"), [([1, 0], Phase.ENDED), ([1, 1], Phase.COUNTDOWN)])
+def test_a_ball_held_up_at_zero_counts_as_down_after_max_hang(score, phase):
+    referee = in_play(regulation=1.0, max_hang=2.0)
+    referee.score = score
+    ticks(referee, 120 + 239)
+    assert (referee.phase, referee.clock) == (Phase.ACTIVE, 0)
+    ticks(referee, 1)
+    assert referee.phase == phase and referee.overtime == (phase == Phase.COUNTDOWN)
+
+
 def test_a_ball_on_the_floor_at_zero_ends_the_match():
     referee = in_play(regulation=1.0)
     referee.score = [0, 2]

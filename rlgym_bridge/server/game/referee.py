@@ -35,6 +35,8 @@ class Course:
         max_overtime: Overtime in seconds after which it is a draw.
         max_kickoff: Seconds a kickoff may stay untouched before the match is ended as it stands;
             without it two idle cars would play for ever. Setting the ball begins to count anew.
+        max_hang: Seconds after the end of time that the ball may stay off the floor; then it counts as down.
+            A ball pinned to a wall by cars stayed up for 28 minutes. The real game has no such limit.
     """
 
     regulation: float | None = 300.0
@@ -42,6 +44,7 @@ class Course:
     skip_replays: bool = False
     max_overtime: float = math.inf
     max_kickoff: float = math.inf
+    max_hang: float = math.inf
 
 
 @dataclass
@@ -70,11 +73,13 @@ class Referee:
     kickoff_ticks: int | None = None
     after_goal: bool = False
     _ticks: int = field(default=0, init=False, repr=False)  # in this phase; since GO while untouched
+    _hung: int = field(default=0, init=False, repr=False)  # ticks since time was up
     _untouched: bool = field(default=False, init=False, repr=False)  # Active, and nobody has touched the ball
     _lain: int = field(default=0, init=False, repr=False)  # ticks since GO, or since the ball was set
 
     def __post_init__(self) -> None:
         """Set the clock."""
+        self._most_hung = self.course.max_hang * TICKS_PER_SECOND
         if self.course.regulation is not None:
             self.clock = round(self.course.regulation * TICKS_PER_SECOND)
 
@@ -145,7 +150,9 @@ class Referee:
         elif self.overtime:
             if self.clock >= self.course.max_overtime * TICKS_PER_SECOND:
                 self.end("max overtime: draw")
-        elif self.timed and self.clock == 0 and on_floor:
+        elif self.timed and self.clock == 0 and not (on_floor or self._hung >= self._most_hung):
+            self._hung += 1
+        elif self.timed and self.clock == 0:
             if self.score[BLUE] != self.score[ORANGE]:
                 self.end("time")
             else:

@@ -105,6 +105,7 @@ def course_of(
     seconds: float | None = None,
     max_overtime: float = math.inf,
     max_kickoff: float = math.inf,
+    max_hang: float = math.inf,
 ) -> Course:
     """Return how long a match goes on.
 
@@ -113,6 +114,7 @@ def course_of(
         seconds: Regulation in place of the one in `configuration`, None to keep that.
         max_overtime: Seconds of overtime after which it is a draw.
         max_kickoff: Seconds an untouched kickoff may last; a match without end has no such limit.
+        max_hang: Seconds that the ball may stay off the floor after the end of time.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
     regulation = _REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
@@ -120,7 +122,7 @@ def course_of(
         max_kickoff = math.inf
     return Course(
         regulation, _MAX_SCORE[name_of(mutators.max_score)], configuration.skip_replays,
-        max_overtime, max_kickoff,
+        max_overtime, max_kickoff, max_hang,
     )  # fmt: skip
 
 

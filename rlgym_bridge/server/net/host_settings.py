@@ -31,6 +31,7 @@ class HostSettings:
     seconds: float | None
     max_overtime: float
     max_kickoff: float
+    max_hang: float
     connect_timeout: float
     on_progress: Callable[[MatchStatus], None] | None
     on_kickoff: OnKickoff | None
@@ -52,7 +53,7 @@ class HostSettings:
         check_whole("seed", self.seed)
         if self.pace not in ("realtime", "lockstep"):
             raise ValueError(f"pace is {show_value(self.pace)}, expected 'realtime' or 'lockstep'")
-        for name in ("seconds", "max_overtime", "max_kickoff", "connect_timeout"):
+        for name in ("seconds", "max_overtime", "max_kickoff", "max_hang", "connect_timeout"):
             value = getattr(self, name)
             if value is not None:
                 check_number(name, value, unit="seconds")

@@ -64,7 +64,9 @@ class HostedMatch:
         self._lobby = lobby
         self._settings = settings
         self._address = address
-        course = course_of(configuration, settings.seconds, settings.max_overtime, settings.max_kickoff)
+        course = course_of(
+            configuration, settings.seconds, settings.max_overtime, settings.max_kickoff, settings.max_hang
+        )
         physics = physics_of(configuration, settings.constants, settings.rules)
         self._match = Match(
             self._roster.cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect
