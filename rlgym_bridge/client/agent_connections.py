@@ -9,12 +9,11 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.client.connection import Connection
+from rlgym_bridge.client.connection import Connection, framed
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 _LOG = logging.getLogger(__name__)
 
-_MOST_PACKETS: Final = 1000  # returned at once; the others follow with the next call
 _RETRY_SECONDS: Final = 0.2
 _GOODBYE_SECONDS: Final = 2.0
 
@@ -103,7 +102,8 @@ class AgentConnections:
         self._log = log
         self._connections: list[Connection] = []
         self._selector = selectors.DefaultSelector()
-        self._held: list[flat.PlayerInput] = []
+        self._held: list[flat.PlayerInput] = []  # the latest input of each agent
+        self._sent: list[bytes] = []  # the same, as it is sent
         self._goodbye = False
         self._newest, self._frame = b"", -1  # the first agent's newest packet
         self.ids: list[int] = []
@@ -112,6 +112,7 @@ class AgentConnections:
         try:
             for agent in agents:
                 self.ids.append(self._take(server, agent, time.monotonic() + patience))
+            self._sent = list(map(framed, self._held))
             for connection in self._connections:
                 connection.send(flat.InitComplete())
         except OSError as error:
@@ -175,7 +176,7 @@ class AgentConnections:
             seconds: How long to wait.
 
         Returns:
-            At most 1,000 packets; the next call returns the others. Empty where none came.
+            At most 64 kB of packets; the next call returns the others. Empty where none came.
 
         Raises:
             EOFError, OSError: The server said goodbye, or the connection is broken.
@@ -201,7 +202,7 @@ class AgentConnections:
         """Append all packets that the first agent has received."""
         if self._goodbye:
             raise EOFError("it said goodbye")
-        while len(packets) < _MOST_PACKETS and (payload := self._connections[0].receive(0.0)) is not None:
+        for payload in self._connections[0].receive_all():
             if self._log is not None:
                 self._log(payload)
             message = message_of(payload)
@@ -217,8 +218,7 @@ class AgentConnections:
         """Discard what other agents received, so that it does not pile up: `answer` is for all."""
         for connection in connections:
             with suppress(EOFError, OSError):  # a closed connection is reported when no packet comes
-                while connection.receive(0.0) is not None:
-                    pass
+                connection.receive_all()
 
     def _answer_others(self, connections: Sequence[Connection]) -> None:
         """Answer packets that only other agents received with their last input: lockstep waits for it.
@@ -229,7 +229,7 @@ class AgentConnections:
         for connection, held in zip(self._connections[1:], self._held[1:], strict=True):
             if connection not in connections:
                 continue
-            while (payload := connection.receive(0.0)) is not None:
+            for payload in connection.receive_all():
                 message = None if payload == self._newest else message_of(payload)
                 if not isinstance(message, flat.GamePacket) or message.match_info.frame_num <= self._frame:
                     continue
@@ -241,16 +241,21 @@ class AgentConnections:
         """Answer the newest packet.
 
         Args:
-            inputs: One for each agent.
+            inputs: One for each agent; the object of the answer before is not packed again.
             more: Messages that the first agent sends before its input.
 
         Raises:
             OSError: The connection is broken.
         """
-        self._held = list(inputs)
-        self._connections[0].send(*more, inputs[0])
-        for connection, own_input in zip(self._connections[1:], inputs[1:], strict=True):
-            connection.send(own_input)
+        packed = [
+            sent if given is held else framed(given)
+            for given, held, sent in zip(inputs, self._held, self._sent, strict=True)
+        ]
+        self._held, self._sent = list(inputs), packed
+        first = packed[0] if not more else b"".join((*map(framed, more), packed[0]))
+        self._connections[0].send_bytes(first)
+        for connection, data in zip(self._connections[1:], packed[1:], strict=True):
+            connection.send_bytes(data)
 
     def send(self, message: object) -> None:
         """Send a message from the first agent.

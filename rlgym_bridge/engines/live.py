@@ -185,7 +185,9 @@ class LiveEngine(BaseEngine):
         stream.clear_touches()
         while not self._over and not span.is_over:
             before = stream.frame
-            state = stream.receive(to_goal=True)
+            state = stream.receive(to_goal=True, rows=lambda frame: list(rows[:, span.row(frame)]))
+            if stream.answered:
+                continue
             if state.goal_scored[0]:
                 self._over = "the episode has ended with a goal, expected `RLGym.reset` first"
                 stream.answer(self._neutral)
