@@ -25,7 +25,7 @@ def add_line_up_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which bots play."""
     bots = (
         "BOT is a policy folder, a training run, a bot.toml, or chaser; in the real game also human or "
-        "psyonix:allstar"
+        "psyonix:allstar, which --allow-idle takes, too"
     )
     blue = parser.add_mutually_exclusive_group()
     blue.add_argument(
@@ -59,7 +59,7 @@ def with_line_up(
     match: flat.MatchConfiguration,
     blue: Sequence[str] | None,
     orange: Sequence[str] | None,
-    real_game: bool = False,
+    humans: bool = False,
     allow_modules: Sequence[str] = (),
     follow: bool = False,
 ) -> flat.MatchConfiguration:
@@ -67,10 +67,10 @@ def with_line_up(
 
     Args:
         match: The match.
-        blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or for the real game `human` or
+        blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or with `humans` `human` or
             `psyonix:SKILL`; None keeps blue's cars.
         orange: The same for orange.
-        real_game: Whether humans and Psyonix bots can play.
+        humans: Whether humans and Psyonix bots can play, or stand idle.
         allow_modules: Modules that policy folders may import components from, besides those of a run that is
             named.
         follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
@@ -89,7 +89,7 @@ def with_line_up(
             if follow and team == BLUE:
                 players += [_followed_player(run, team, its) for run, its in pairs]
             else:
-                players += [_player(bot, team, real_game, its) for bot, its in pairs]
+                players += [_player(bot, team, humans, its) for bot, its in pairs]
             named += bots
     match.player_configurations = sorted(players, key=lambda player: player.team)
     blue_cars, orange_cars = (sum(player.team == team for player in players) for team in (BLUE, ORANGE))
@@ -125,15 +125,15 @@ def first_of_process(match: flat.MatchConfiguration) -> list[int]:
     return places
 
 
-def _player(bot: str, team: int, real_game: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
+def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     path = Path(bot)
     if bot == CHASER or (path / MANIFEST_FILE).is_file():
         return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team, allow_modules)
     if path.suffix == ".toml":
         return read_bot(path, team, "", None)
     if bot == "human" or bot.startswith("psyonix:"):
-        if not real_game:
-            raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot")
+        if not humans:
+            raise ConfigError(f"BOT {bot!r} needs the real game: play with --server rlbot, or --allow-idle")
         return _game_player(bot, team)
     what = "a folder without policy.json" if path.is_dir() else "a file of another kind"
     what = what if path.exists() else "no file or folder"

@@ -121,8 +121,8 @@ def run(options: argparse.Namespace) -> int:
     constants = shared.physics_of(options)
     dialect = _dialect_of(options)
     configuration = with_line_up(
-        _match_of(options), options.blue or options.follow, options.orange, real_game, options.allow_modules,
-        follow=options.follow is not None,
+        _match_of(options), options.blue or options.follow, options.orange,
+        real_game or options.allow_idle, options.allow_modules, follow=options.follow is not None,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder:
         players = range(len(configuration.player_configurations))
@@ -207,7 +207,7 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
         parsed(Source(path))
         with catch_rlbot_errors(path):
             return load_match_config(path)  # rlbot's own reader: humans and Psyonix bots may play
-    return read_match_file(path, cars_follow=bool(_bot_files(options)))
+    return read_match_file(path, bool(_bot_files(options)), options.allow_idle)
 
 
 def _dialect_of(options: argparse.Namespace) -> Dialect:
@@ -257,6 +257,7 @@ def _play(
             seconds=options.seconds,
             max_overtime=options.max_overtime,
             max_hang=options.max_hang,
+            allow_idle=options.allow_idle,
             on_progress=show,
             recorder=recorder,
             log_dir=log_dir / str(os.getpid()),

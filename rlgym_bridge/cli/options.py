@@ -77,6 +77,11 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)g)",
     )
     parser.add_argument(
+        "--allow-idle",
+        action="store_true",
+        help="let the cars of humans and Psyonix bots stand idle (default: refuse such a match)",
+    )
+    parser.add_argument(
         "--seed",
         type=seed,
         default=0,

@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         max_overtime=options.max_overtime,
         max_hang=options.max_hang,
+        allow_idle=options.allow_idle,
         impairments=shared.impairments_of(options),
         dialect=shared.dialect_of(options),
         constants=shared.physics_of(options),

@@ -12,6 +12,8 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.config.match_file import read_match_file
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.rules import check_rules
 from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.hosted_match import HostedMatch
@@ -69,6 +71,7 @@ class MatchServer:
             those of training, game for all.
         allow_clients: Whether in `play` every client that connects may drive cars and give orders, not just
             those that the match has started; see `Admission`.
+        allow_idle: Whether the cars of humans and Psyonix bots stand idle; else their matches are refused.
 
     Attributes:
         host: Address it listens on.
@@ -103,6 +106,7 @@ class MatchServer:
         constants: Mapping[str, Spread] | None = None,
         rules: str = "default",
         allow_clients: bool = False,
+        allow_idle: bool = False,
     ) -> None:
         """Check the settings and open the port."""
         self._settings = HostSettings(
@@ -122,6 +126,7 @@ class MatchServer:
             dialect=Dialect() if dialect is None else dialect,
             constants={} if constants is None else constants,
             rules=rules,
+            allow_idle=allow_idle,
         )
         if not isinstance(host, str):
             raise ValueError(
@@ -151,9 +156,9 @@ class MatchServer:
             MatchCalledOff: A bot did not connect or get ready in time.
         """
         if not isinstance(match, flat.MatchConfiguration):
-            match = read_match_file(match)
+            match = read_match_file(match, allow_idle=self._settings.allow_idle)
         self._lobby.orders.latest = None
-        self._lobby.orders.takes_matches = False
+        self._lobby.orders.read_match = None
         self._lobby.admission.is_guarded = not self._allow_clients
         hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         try:
@@ -166,7 +171,7 @@ class MatchServer:
     def serve_forever(self) -> None:
         """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
         lobby = self._lobby
-        lobby.orders.takes_matches = True
+        lobby.orders.read_match = self._read_match
         lobby.admission.is_guarded = False
         if not self._runs_commands:
             _log.warning(
@@ -184,14 +189,21 @@ class MatchServer:
             except Exception:  # a bug here costs a match, not the server: the traceback is logged
                 _log.exception("the match was called off by an unexpected error")
 
+    def _read_match(self, match: flat.MatchConfiguration | str) -> flat.MatchConfiguration:
+        """Return a client's match; a `ConfigError` says why it cannot be played here."""
+        allow_idle = self._settings.allow_idle
+        if isinstance(match, str):
+            return read_match_file(match, allow_idle=allow_idle)
+        check_rules(match)
+        seat_players(match, allow_idle)
+        return match
+
     def _serve(self, order: Order) -> None:
         """Play the match of an order, if any; errors are logged but not sent to clients."""
         match = order.start
         if match is None:
             return
         try:
-            if isinstance(match, str):
-                match = read_match_file(match)
             if match.auto_start_agents and not self._runs_commands:
                 match.auto_start_agents = False
                 _log.warning("the bots of the match are not started: start them by hand (%s)", self.host)

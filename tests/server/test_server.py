@@ -436,6 +436,19 @@ def test_an_unplayable_match_is_logged_and_the_server_stays(serving, caplog, tmp
     goes_on(serving)
 
 
+@pytest.mark.protocol("match.invalid")
+def test_a_bad_start_leaves_the_running_match_alone(serving, caplog, tmp_path):
+    start(serving, match_of(player(0), player(1)), "Bot", "Bot (2)")
+    wait_for(lambda: serving.packet.match_info.frame_num > 30)
+    serving.rlbot_interface.send_msg(flat.StartCommand(str(tmp_path / "none.toml")))
+    human = flat.MatchConfiguration(player_configurations=[flat.PlayerConfiguration(flat.Human(), 0)])
+    serving.rlbot_interface.send_msg(human)
+    wait_for(lambda: "none.toml: no such file" in caplog.text and "player 0 is a human" in caplog.text)
+    frame = serving.packet.match_info.frame_num
+    wait_for(lambda: serving.packet.match_info.frame_num > frame + 60)
+    assert len(serving.packet.players) == 2 and "match over" not in caplog.text
+
+
 def test_a_too_deep_match_file_is_named_and_the_server_stays(serving, caplog, tmp_path):
     file = tmp_path / "nested.toml"
     file.write_text("a=" + "{a=" * 3000)

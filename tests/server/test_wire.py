@@ -255,7 +255,7 @@ def test_a_ping_is_answered_and_unknown_messages_ignored(lobby):
 @pytest.mark.parametrize("takes", [True, False])
 @pytest.mark.protocol("handshake.orders-need-none", "match.start-file")
 def test_clients_start_matches_on_a_server_without_one(lobby, takes):
-    lobby.orders.takes_matches = takes
+    lobby.orders.read_match = (lambda _: match_of(player(0))) if takes else None
     connect(lobby, flat.StartCommand("match.toml"))
     assert (lobby.orders.latest is not None) is takes
     connect(lobby, flat.StopCommand(shutdown_server=False))

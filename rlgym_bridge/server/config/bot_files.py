@@ -42,6 +42,12 @@ def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.Pla
     return player
 
 
+def idle_player(kind: str, team: int, name: str = "") -> flat.PlayerConfiguration:
+    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix"."""
+    variety = flat.Human() if kind == "human" else flat.PsyonixBot(name)
+    return flat.PlayerConfiguration(variety, team)
+
+
 def read_script(path: Path) -> flat.ScriptConfiguration:
     """Read a script's toml file.
 

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 
 from rlbot import flat
 
-from rlgym_bridge.server.config.bot_files import parsed, read_bot, read_script
+from rlgym_bridge.server.config.bot_files import idle_player, parsed, read_bot, read_script
 from rlgym_bridge.server.config.match_file_v4 import read_cfg
 from rlgym_bridge.server.config.toml_lines import Source
-from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.roster import ONLY_BOTS, seat_players
 from rlgym_bridge.server.game.rules import check_rules, name_of
 from rlgym_bridge.server.server_errors import ConfigError
 
@@ -30,16 +30,22 @@ _MATCH_KEYS: Final = (
 _CAR_KEYS: Final = (
     "team", "type", "config_file", "name", "loadout_file", "auto_start", "skill",
 )  # fmt: skip
-_ALIASES: Final = {("game_mode", "soccer"): "soccar"}
+_ALIASES: Final = {
+    ("game_mode", "soccer"): "soccar",
+    ("max_score", "default"): "unlimited",  # of files for releases before RLBot 5.0.0-rc
+}
 _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
 
 
-def read_match_file(path: Path | str, cars_follow: bool = False) -> flat.MatchConfiguration:
+def read_match_file(
+    path: Path | str, cars_follow: bool = False, allow_idle: bool = False
+) -> flat.MatchConfiguration:
     """Read a match from an RLBot v5 `.toml` or a v4 `.cfg` file.
 
     Args:
         path: The file; paths in it are relative to it.
         cars_follow: Whether cars are to be added to it: then it need not have any.
+        allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
 
     Returns:
         The match, checked: all its players have a seat on this server and all its rules apply.
@@ -51,11 +57,12 @@ def read_match_file(path: Path | str, cars_follow: bool = False) -> flat.MatchCo
     if path.suffix not in (".toml", ".cfg"):
         raise ConfigError(f"{path}: expected a match file, .toml (RLBot v5) or .cfg (RLBot v4)")
     source = Source(path)
-    configuration = read_cfg(source) if path.suffix == ".cfg" else _read_toml(source)
+    read = read_cfg if path.suffix == ".cfg" else _read_toml
+    configuration = read(source, allow_idle)
     try:
         check_rules(configuration)
         if configuration.player_configurations or not cars_follow:
-            seat_players(configuration)
+            seat_players(configuration, allow_idle)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return configuration
@@ -121,7 +128,7 @@ class _Reader:
         return self._source.path.parent.absolute() / text if text else None
 
 
-def _read_toml(source: Source) -> flat.MatchConfiguration:
+def _read_toml(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
     data = parsed(source)
     source.warn_unknown("top level", data, _SECTIONS)
     rlbot = _Reader(source, "rlbot", data.get("rlbot", {})).known(_RLBOT_KEYS)
@@ -135,7 +142,7 @@ def _read_toml(source: Source) -> flat.MatchConfiguration:
         auto_start_agents=rlbot.value("auto_start_agents", True),
         wait_for_agents=rlbot.value("wait_for_agents", True),
         game_map_upk=match.value("game_map_upk", "Stadium_P"),
-        player_configurations=[_car(source, i, table) for i, table in enumerate(cars)],
+        player_configurations=[_car(source, i, table, allow_idle) for i, table in enumerate(cars)],
         script_configurations=[_script(source, i, table) for i, table in enumerate(scripts)],
         game_mode=match.enum("game_mode", flat.GameMode),
         skip_replays=match.value("skip_replays", False),
@@ -167,11 +174,13 @@ def _mutators(source: Source, table: object) -> flat.MutatorSettings:
     return settings
 
 
-def _car(source: Source, number: int, table: object) -> flat.PlayerConfiguration:
+def _car(source: Source, number: int, table: object, allow_idle: bool) -> flat.PlayerConfiguration:
     car = _Reader(source, "cars", table, number).known(_CAR_KEYS)
     kind = car.value("type", "rlbot").lower()
     if kind in ("human", "psyonix"):
-        raise car.error("type", f"is {kind!r}, expected 'rlbot': humans and Psyonix bots need the real game")
+        if not allow_idle:
+            raise car.error("type", f"is {kind!r}, {ONLY_BOTS}")
+        return idle_player(kind, car.team(), car.value("name", ""))
     if kind != "rlbot":
         raise car.error("type", f"is {kind!r}, expected rlbot, human or psyonix")
     path = car.file("config_file")

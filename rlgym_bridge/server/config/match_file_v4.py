@@ -7,8 +7,9 @@ from typing import Final
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
-from rlgym_bridge.server.config.bot_files import read_bot, read_script
+from rlgym_bridge.server.config.bot_files import idle_player, read_bot, read_script
 from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.game.roster import ONLY_BOTS
 from rlgym_bridge.server.server_errors import ConfigError
 
 _MATCH: Final = "Match Configuration"
@@ -73,11 +74,12 @@ _OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }  # fmt: skip
 
 
-def read_cfg(source: Source) -> flat.MatchConfiguration:
+def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguration:
     """Read a v4 match file.
 
     Args:
         source: The file; `participant_config_N` are paths relative to it.
+        allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
 
     Returns:
         The match, in v5's form; its rules are not checked yet.
@@ -93,14 +95,14 @@ def read_cfg(source: Source) -> flat.MatchConfiguration:
     for name in (_MATCH, _PARTICIPANTS):
         if not parser.has_section(name):
             raise ConfigError(f"{source.path}: no [{name}], expected an RLBot v4 match file")
-    return _Cfg(source, parser).match()
+    return _Cfg(source, parser, allow_idle).match()
 
 
 class _Cfg:
     """Typed access to a v4 match file."""
 
-    def __init__(self, source: Source, parser: configparser.ConfigParser) -> None:
-        self._source = source
+    def __init__(self, source: Source, parser: configparser.ConfigParser, allow_idle: bool) -> None:
+        self._source, self._allow_idle = source, allow_idle
         self._parser = parser
 
     def match(self) -> flat.MatchConfiguration:
@@ -168,16 +170,15 @@ class _Cfg:
 
     def _player(self, number: int) -> flat.PlayerConfiguration:
         kind = self._text(_PARTICIPANTS, f"participant_type_{number}", "rlbot").lower()
+        team = self._whole(_PARTICIPANTS, f"participant_team_{number}", "0", 0, 1)
+        if kind in ("human", "psyonix") and self._allow_idle:
+            return idle_player(kind, team)
         if kind != "rlbot":
-            raise self._source.error(
-                _PARTICIPANTS, f"participant_type_{number}",
-                f"is {kind!r}, expected 'rlbot': humans and Psyonix bots need the real game",
-            )  # fmt: skip
+            raise self._source.error(_PARTICIPANTS, f"participant_type_{number}", f"is {kind!r}, {ONLY_BOTS}")
         key = f"participant_config_{number}"
         path = self._text(_PARTICIPANTS, key, "")
         if not path:
             raise self._source.error(_PARTICIPANTS, key, "is missing, expected a bot.toml's path")
-        team = self._whole(_PARTICIPANTS, f"participant_team_{number}", "0", 0, 1)
         loadout = self._text(_PARTICIPANTS, f"participant_loadout_config_{number}", "None")
         return read_bot(self._path(path), team, "", None if loadout == "None" else self._path(loadout))
 

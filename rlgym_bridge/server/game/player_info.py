@@ -112,7 +112,7 @@ class Player:
             self._dodge_timeout(state),
             state.demo_respawn_timer if demolished else -1.0,
             state.is_supersonic,
-            True,  # is_bot
+            seat.player != "human",  # is_bot
             seat.name,
             seat.team,
             state.boost,

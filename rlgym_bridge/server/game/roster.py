@@ -13,6 +13,12 @@ from rlgym_bridge.server.server_errors import ConfigError
 
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
 
+ONLY_BOTS: Final = (
+    "expected a bot of type rlbot: humans and Psyonix bots need the real game; take it out of the match, let "
+    "its car stand idle (--allow-idle), or play with RLBotServer"
+)
+"""Text for errors, of who can drive cars on this server."""
+
 
 @dataclass(frozen=True)
 class AgentSeat:
@@ -29,6 +35,7 @@ class AgentSeat:
         run_command: Command that starts the agent, empty where it is started by hand.
         root_dir: Folder to start it in.
         environment: Further environment variables for it.
+        player: "bot"; or "human" or "psyonix" for a car that nobody drives here.
     """
 
     index: int
@@ -41,6 +48,12 @@ class AgentSeat:
     run_command: str
     root_dir: str
     environment: tuple[tuple[str, str], ...]
+    player: str = "bot"
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nobody drives the car: a human or a Psyonix bot would, in the real game."""
+        return self.player != "bot"
 
     @property
     def is_engine(self) -> bool:
@@ -59,7 +72,7 @@ class Roster:
     """All seats of a match.
 
     Attributes:
-        cars: The bots in the order of `GamePacket.players`.
+        cars: The cars in the order of `GamePacket.players`.
         scripts: The scripts in their order.
         configuration: The match configuration with the ids set, as clients are sent it.
     """
@@ -71,30 +84,36 @@ class Roster:
     @property
     def agents(self) -> list[AgentSeat]:
         """List all seats in the order in which they are given out: bots, then scripts."""
-        return [*self.cars, *self.scripts]
+        return [*(car for car in self.cars if not car.is_idle), *self.scripts]
 
 
-def seat_players(configuration: flat.MatchConfiguration) -> Roster:
+def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = False) -> Roster:
     """Give every bot and script of a match its seat, name and id.
 
     Args:
         configuration: A match; ids in it are overwritten, as RLBot's core does.
+        allow_idle: Whether humans and Psyonix bots have cars that stand idle.
 
     Returns:
         The roster.
 
     Raises:
-        ConfigError: A player has no seat here: a human, a Psyonix bot, a team that is not 0 or
-            1, an empty agent id, more than 4 cars in a team, no cars at all, a script id twice.
+        ConfigError: A player has no seat here: a human or a Psyonix bot without `allow_idle`, a team that is
+            not 0 or 1, an empty agent id, more than 4 cars in a team, no bots at all, a script id twice.
     """
     cars = []
     taken: set[int] = {0}  # 0 is a human's player id [RLBot core]
     names: dict[str, int] = {}
     sizes = [0, 0]
     for index, player in enumerate(configuration.player_configurations):
-        bot = _checked_bot(index, player)
+        if player.team not in (0, 1):
+            raise ConfigError(f"player {index} has team {player.team}, expected 0 (blue) or 1 (orange)")
         slot = sizes[player.team]
         sizes[player.team] += 1
+        if not isinstance(player.variety, flat.CustomBot):
+            cars.append(_idle_seat(index, player, slot, names, taken, allow_idle))
+            continue
+        bot = _checked_bot(index, player.variety)
         player.player_id = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
         body = 0 if bot.loadout is None else bot.loadout.car_id
         cars.append(
@@ -107,22 +126,38 @@ def seat_players(configuration: flat.MatchConfiguration) -> Roster:
     for team, size in zip(TEAM_NAMES, sizes, strict=True):
         if size > MOST_TEAM_SIZE:
             raise ConfigError(f"{team} has {size} cars, expected at most {MOST_TEAM_SIZE}")
-    if not cars:
-        raise ConfigError("the match has no cars, expected at least one bot of type rlbot")
+    if all(car.is_idle for car in cars):
+        raise ConfigError(
+            f"the match has no {'bots' if cars else 'cars'}, expected at least one bot of type rlbot"
+        )
     return Roster(cars, _seat_scripts(configuration, taken, cars), configuration)
 
 
-def _checked_bot(index: int, player: flat.PlayerConfiguration) -> flat.CustomBot:
-    """Return the bot of a player configuration, or say why it cannot play here."""
-    bot = player.variety
-    if not isinstance(bot, flat.CustomBot):
-        kind = "human" if isinstance(bot, flat.Human) else "Psyonix bot"
-        raise ConfigError(
-            f"player {index} is a {kind}, expected a bot of type rlbot: humans and Psyonix bots "
-            f"need the real game; take it out of the match, or play with RLBotServer"
-        )
-    if player.team not in (0, 1):
-        raise ConfigError(f"player {index} has team {player.team}, expected 0 (blue) or 1 (orange)")
+def _idle_seat(
+    index: int,
+    player: flat.PlayerConfiguration,
+    slot: int,
+    names: dict[str, int],
+    taken: set[int],
+    allow_idle: bool,
+) -> AgentSeat:
+    """Return the car of a human or a Psyonix bot, which nobody drives here."""
+    human = isinstance(player.variety, flat.Human)
+    if not allow_idle:
+        raise ConfigError(f"player {index} is a {'human' if human else 'Psyonix bot'}, {ONLY_BOTS}")
+    body = 0
+    if isinstance(player.variety, flat.PsyonixBot):
+        body = 0 if player.variety.loadout is None else player.variety.loadout.car_id
+    kind = "human" if human else "psyonix"
+    name = _unique(getattr(player.variety, "name", "") or kind.capitalize(), names)
+    player.player_id = _identifier(f"{kind}/{player.team}/{slot}", taken)
+    return AgentSeat(
+        index, name, player.team, "", player.player_id, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
+    )
+
+
+def _checked_bot(index: int, bot: flat.CustomBot) -> flat.CustomBot:
+    """Return a bot, or say why it cannot play here."""
     if not bot.agent_id.strip():
         raise ConfigError(
             f"player {index} ({bot.name!r}) has no agent_id, expected something like "

@@ -37,7 +37,7 @@ _MAX_SCORE: Final = {
 }  # fmt: skip
 _GRAVITY: Final = {
     "Default": -GRAVITY, "Low": -0.5 * GRAVITY, "High": -1.75 * GRAVITY,
-    "SuperHigh": -5.0 * GRAVITY,
+    "SuperHigh": -5.0 * GRAVITY, "Reverse": GRAVITY,
 }  # fmt: skip
 _BALL_SPEED: Final = {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFast": 15000.0}
 _BOOST_STRENGTH: Final = {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0}

@@ -42,6 +42,7 @@ class HostSettings:
     dialect: Dialect
     constants: Mapping[str, Spread]
     rules: str
+    allow_idle: bool
 
     def __post_init__(self) -> None:
         """Check the values."""

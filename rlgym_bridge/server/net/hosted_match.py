@@ -60,7 +60,7 @@ class HostedMatch:
             ConfigError: The match cannot be played here.
         """
         check_rules(configuration)
-        self._roster = seat_players(configuration)
+        self._roster = seat_players(configuration, settings.allow_idle)
         self._lobby = lobby
         self._settings = settings
         self._address = address
@@ -186,7 +186,7 @@ class HostedMatch:
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
         for account in lobby.accounts:
-            if not account.ready:
+            if not account.ready and not account.seat.is_idle:
                 self._repeatability.note(account.seat.name, Deviation.ABSENT)
         lobby.comms.open(None if self._recorder is None else self._recorder.comm)
         self._began = time.perf_counter()
@@ -245,7 +245,7 @@ class HostedMatch:
         """Disconnect the bots, end their processes, and return the result."""
         seconds = time.perf_counter() - self._began
         accounts = list(self._lobby.accounts)
-        left_early = {one.seat.index for one in accounts if not one.ready}
+        left_early = {one.seat.index for one in accounts if not one.ready and not one.seat.is_idle}
         for process in self._processes:
             process.note_end()
         self._lobby.note_dropped()

@@ -17,11 +17,11 @@ class Order:
     """An order of a client to the server.
 
     Attributes:
-        start: Match to play: a configuration, or the path of a file; None to stop.
+        start: Match to play; None to stop.
         shut_down: Leave `serve_forever`.
     """
 
-    start: flat.MatchConfiguration | str | None = None
+    start: flat.MatchConfiguration | None = None
     shut_down: bool = False
 
 
@@ -30,7 +30,8 @@ class Orders:
 
     Attributes:
         latest: The latest order; whoever acts on it sets it to None.
-        takes_matches: Whether clients may start a match.
+        read_match: Returns the match of a client, a configuration or the path of a file. Raises a ValueError
+            or OSError that says why it cannot be played. None where clients may not start matches.
         sets_states: Whether the match lets clients set its state.
         take_state: Called with a state that a client sets; returns False for an invalid one.
         on_state: Called with the client whose state was taken.
@@ -40,7 +41,8 @@ class Orders:
         """Begin without an order; `admission` says whose orders count."""
         self._admission = admission
         self.latest: Order | None = None
-        self.takes_matches = self.sets_states = False
+        self.read_match: Callable[[flat.MatchConfiguration | str], flat.MatchConfiguration] | None = None
+        self.sets_states = False
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
         self.on_state: Callable[[Client], None] | None = None
 
@@ -61,13 +63,16 @@ class Orders:
         self._take_match(client, message)
 
     def _take_match(self, client: Client, match: flat.MatchConfiguration | str) -> None:
-        if self.takes_matches:
-            self.latest = Order(start=match)
-        else:
+        if self.read_match is None:
             _log.warning(
                 "%s starts another match: ignored, this server plays only the match it was started with",
                 client.link.name,
             )
+            return
+        try:
+            self.latest = Order(start=self.read_match(match))
+        except (ValueError, OSError) as error:  # the match that is played goes on
+            _log.error("cannot start the match of %s: %s", client.link.name, error)
 
     def _on_stop(self, client: Client, message: flat.StopCommand) -> None:
         if self._admission.takes_order(client, "stops the match", lambda: self._on_stop(client, message)):

@@ -1,0 +1,64 @@
+"""Humans and Psyonix bots, whom nobody drives here, stand idle where that is allowed."""
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.server import ConfigError, MatchServer, read_match_file
+from rlgym_bridge.server.game.roster import seat_players
+from tests.support.stepped_match import match_of, player
+
+HUMAN = flat.PlayerConfiguration(flat.Human(), 0)
+
+
+BOT = '[settings]\nagent_id = "test/one"\nname = "One"\nrun_command = "one"\nrun_command_linux = "one"\n'
+V5 = """[[cars]]
+config_file = "one.bot.toml"
+[[cars]]
+team = 1
+type = "{}"
+"""
+V4 = """[Match Configuration]
+num_participants = 2
+[Participant Configuration]
+participant_config_0 = one.bot.toml
+participant_team_1 = 1
+participant_type_1 = {}
+"""
+
+
+@pytest.mark.parametrize(("text", "name"), [(V5, "match.toml"), (V4, "rlbot.cfg")])
+@pytest.mark.parametrize("kind", ["human", "psyonix"])
+def test_a_match_file_may_have_idle_cars_where_allowed(tmp_path, text, name, kind):
+    (tmp_path / "one.bot.toml").write_text(BOT)
+    (tmp_path / name).write_text(text.format(kind))
+    with pytest.raises(ConfigError, match=f"is '{kind}', expected a bot of type rlbot.*--allow-idle"):
+        read_match_file(tmp_path / name)
+    roster = seat_players(read_match_file(tmp_path / name, allow_idle=True), allow_idle=True)
+    (idle,) = (car for car in roster.cars if car.is_idle)
+    assert idle.player == kind and idle.identifier != 0
+    assert [agent.is_idle for agent in roster.agents] == [False]  # nobody gets its seat
+
+
+def test_a_match_without_a_bot_is_refused():
+    with pytest.raises(ConfigError, match="the match has no bots, expected at least one"):
+        seat_players(match_of(HUMAN), allow_idle=True)
+
+
+@pytest.mark.parametrize("pace", ["lockstep", "realtime"])
+def test_an_idle_car_stands_and_nobody_waits_for_it(pace, tmp_path):
+    packets = []
+    psyonix = flat.PlayerConfiguration(flat.PsyonixBot("Sir"), 1)
+    with MatchServer(
+        pace=pace, seconds=0.5, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append, allow_idle=True
+    ) as server:
+        result = server.play(match_of(HUMAN, player(0), psyonix))
+    first, last = (flat.CorePacket.unpack(data).message for data in (packets[0], packets[-1]))
+    assert [(car.name, car.is_bot) for car in last.players] == [
+        ("Human", False), ("Bot", True), ("Sir", True)
+    ]  # fmt: skip
+    places = [[car.physics.location for car in packet.players] for packet in (first, last)]
+    moved = [abs(a.x - b.x) + abs(a.y - b.y) for a, b in zip(*places, strict=True)]
+    assert moved[0] < 5.0 and moved[2] < 5.0 and moved[1] > 5.0
+    human, bot, _ = result.bots
+    assert bot.replies > 0 and not human.crashed and human.late == human.replies == 0
+    assert result.unrepeatable == () or pace == "realtime"
