@@ -11,23 +11,26 @@ SHORT_BYTES: Final = 2048
 """A message of a server of this size is not checked: 4v4 takes less, and its parts cannot be many."""
 
 _MOST_PARTS: Final = 2000  # tables, and entries of lists; a match of 4v4 has a hundred
-_MOST_TEXT: Final = 1 << 18  # bytes of all texts, four times the longest message
+_MOST_TEXT: Final = 1 << 18  # bytes of all texts and points, four times the longest message
+_POINT_BYTES: Final = 12
 
 _TEXT: Final = "text"
-_Part = str | list["_Part"] | dict[int, "_Part"] | tuple[int, "_Part"]
+_POINTS: Final = "points"
+_Part = str | list["_Part"] | dict[int, "_Part"] | tuple[tuple[int, "_Part"], ...]
 """A field: a text, a list of one kind, or a table by the places of its fields that can be long.
 
-A pair is one of several tables: only that of this kind has parts, whose number stands in the field before.
+Pairs are a union: parts by their kind, whose number stands in the field before; other kinds have none.
 """
 
 _ENVIRONMENT: Final[_Part] = [{0: _TEXT, 1: _TEXT}]
 _BOT: Final[_Part] = {0: _TEXT, 1: _TEXT, 2: _TEXT, 4: _TEXT, 6: _ENVIRONMENT}
 _SCRIPT: Final[_Part] = {0: _TEXT, 1: _TEXT, 2: _TEXT, 4: _TEXT, 5: _ENVIRONMENT}
-_MATCH: Final[_Part] = {1: _TEXT, 4: _TEXT, 5: [{1: (2, _BOT)}], 6: [_SCRIPT]}
+_MATCH: Final[_Part] = {1: _TEXT, 4: _TEXT, 5: [{1: ((2, _BOT),)}], 6: [_SCRIPT]}
 _PLAYER: Final[_Part] = {10: _TEXT, 14: [_TEXT]}
+_DRAWN: Final[_Part] = {1: ((1, {}), (2, {0: _POINTS}), (3, {0: _TEXT}), (4, {0: _TEXT}), (5, {}), (6, {}))}
 
-TO_SERVER: Final[Mapping[int, _Part]] = {3: _MATCH, 5: {0: [{}], 1: [{}]}}
-"""Messages to a server whose parts can be many, by the numbers of their kinds: a match, a state to set."""
+TO_SERVER: Final[Mapping[int, _Part]] = {3: _MATCH, 5: {0: [{}], 1: [{}]}, 6: {0: [_DRAWN]}}
+"""Messages to a server whose parts can be many, by the numbers of their kinds: a match, a state, drawings."""
 
 FROM_SERVER: Final[Mapping[int, _Part]] = {
     2: {0: [_PLAYER], 2: [{}]}, 3: {0: [{}], 1: [{}]}, 4: _MATCH,
@@ -46,6 +49,23 @@ def kind_of(message: bytes) -> int:
         at = _field(message, root, 0)
         return message[at] if at else 0
     except (struct.error, IndexError):
+        raise ValueError("its parts lie outside of it") from None
+
+
+def group_of(message: bytes) -> tuple[int, int]:
+    """Return the id of a `flat.RenderGroup`, not decoded, and the number of its drawings.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        group = _target(message, _field(message, struct.unpack_from("<I", message)[0], 1))
+        at, drawings = _field(message, group, 1), _field(message, group, 0)
+        return (
+            struct.unpack_from("<i", message, at)[0] if at else 0,
+            _length(message, _target(message, drawings)) if drawings else 0,
+        )
+    except struct.error:
         raise ValueError("its parts lie outside of it") from None
 
 
@@ -94,6 +114,8 @@ class _Counter:
         self._parts += 1
         if part == _TEXT:
             self._text += _length(message, at)
+        elif part == _POINTS:
+            self._text += _POINT_BYTES * _length(message, at)
         elif isinstance(part, list):
             self._check(_length(message, at))
             for entry in range(_length(message, at)):
@@ -103,11 +125,11 @@ class _Counter:
                 if not (field := _field(message, at, slot)):
                     continue
                 if isinstance(inner, tuple):
-                    kind, inner = inner
                     before = _field(message, at, slot - 1)
-                    if not before or message[before : before + 1] != bytes([kind]):
-                        continue
-                self.count(_target(message, field), inner)
+                    kind = message[before] if 0 < before < len(message) else 0
+                    inner = next((one for number, one in inner if number == kind), "")
+                if inner != "":
+                    self.count(_target(message, field), inner)
         self._check()
 
     def _check(self, more: int = 0) -> None:

@@ -6,6 +6,7 @@
     /packets                 rlbot.flat.CorePacket   every game packet that the server made
     /inputs                  INPUT                   every input that the server took
     /comms                   rlbot.flat.CorePacket   every message of a bot that the server passed on
+    /drawings                DRAWN and a message     every group of drawings that the server took
     /state                   json                    ball and cars ten times a second, to be drawn
     /agents/<id>/packets     rlbot.flat.CorePacket   every game packet that one agent got
     /agents/<id>/arrivals    nothing                 the same, where /packets holds what is in them
@@ -32,12 +33,14 @@ MATCH_CONFIGURATION: Final = "/match_configuration"
 PACKETS: Final = "/packets"
 INPUTS: Final = "/inputs"
 COMMS: Final = "/comms"
+DRAWINGS: Final = "/drawings"
 STATE: Final = "/state"
 AGENTS: Final = "/agents/"
 
 FLAT: Final = "rlbot.flat.CorePacket"
 ENCODINGS: Final = {
     "field_info": FLAT, "match_configuration": FLAT, "packets": FLAT, "comms": FLAT, "state": "json",
+    "drawings": "rlgym_bridge.drawing",
     "inputs": "rlgym_bridge.input", "decisions": "rlgym_bridge.decision", "arrivals": "rlgym_bridge.arrival",
 }  # fmt: skip
 """By the last part of a topic's name."""
@@ -48,6 +51,11 @@ POLICY: Final = "policy "
 
 INPUT: Final = struct.Struct("<i8f")
 """Index of the car in the packet, and its controls in the order of `game.CONTROL_NAMES`."""
+
+DRAWN: Final = struct.Struct("<ii")
+"""Number of the client, from 0 in the order in which they first drew, and index of its car in the packet (its
+first one; -1 for none). Behind it a `flat.InterfacePacket` as it came, with a RenderGroup or a
+RemoveRenderGroup; nothing where all that the client drew is gone."""
 
 DECISION: Final = struct.Struct("<iii")
 """Cars, numbers in an observation, numbers in an action; behind it rows in the state (int32, one a car), then

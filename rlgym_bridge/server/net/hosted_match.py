@@ -84,6 +84,11 @@ class HostedMatch:
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
         lobby.release = inputs.release
+        lobby.drawings.open(
+            configuration,
+            lambda: self._match.frame,
+            None if self._recorder is None else self._recorder.drawing,
+        )
         lobby.orders.take_state = self._match.set_state
         lobby.orders.on_state = self._note_state
         self._repeatability = Repeatability(lambda: self._match.tick)

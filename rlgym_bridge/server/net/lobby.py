@@ -18,6 +18,7 @@ from rlgym_bridge.server.game.roster import AgentSeat, Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.clients import Clients
 from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.drawings import Drawings
 from rlgym_bridge.server.net.free_seats import FreeSeats
 from rlgym_bridge.server.net.impairments import Lines
 from rlgym_bridge.server.net.match_comms import MatchComms
@@ -37,6 +38,7 @@ class Lobby:
         admission: Who may drive cars and give orders.
         orders: The orders of clients to the server.
         comms: The messages of clients to each other.
+        drawings: What clients draw.
         take_input: Called with a car's index and its input; returns False for an invalid one.
         release: Called with the index of a car that nobody drives any more.
     """
@@ -46,6 +48,7 @@ class Lobby:
         self.admission = Admission(lambda connection, heard: self.clients.watch(connection, heard))
         self.orders = Orders(self.admission)
         self.comms = MatchComms(lambda: self.clients.audience)
+        self.drawings = Drawings(lambda: self.clients.everyone)
         self.clients = Clients(
             listener,
             {
@@ -58,6 +61,7 @@ class Lobby:
                 ),
                 **self.orders.handlers,
                 **self.comms.handlers,
+                **self.drawings.handlers,
             },
             self._on_gone,
         )
@@ -95,6 +99,7 @@ class Lobby:
         self._free = FreeSeats()
         self.take_input = self.release = self.orders.take_state = None
         self.comms.close()
+        self.drawings.close()
         for client in self.clients.everyone:
             client.sit(())
             if client.agent_id is not None and client.closes_between_matches:
@@ -117,8 +122,6 @@ class Lobby:
         """Tell whether an agent has come for a seat."""
         return seat not in self._free
 
-    # --- a tick ------------------------------------------------------------------------------
-
     def send_packet(self, data: bytes, prediction: bytes = b"") -> float:
         """Send a packet; answers count for it from now on.
 
@@ -133,8 +136,7 @@ class Lobby:
             self._missed = any(account.misses and account.ready for account in self.accounts)
             if self._missed:
                 self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
-        self.awaited = 0
-        now = self.clients.begin_tick()
+        self.awaited, now = 0, self.clients.begin_tick()
         if self._lines is not None:
             if data:
                 self._lines.put(self.clients.audience, data, now, prediction)
@@ -156,9 +158,7 @@ class Lobby:
         lines = self._lines
         if lines is None:
             return math.inf
-        audience = self.clients.audience
-        now = time.perf_counter()
-        broken = False
+        audience, now, broken = self.clients.audience, time.perf_counter(), False
         for client in audience:
             packets = lines.take(client, now)
             if not packets:
@@ -193,8 +193,6 @@ class Lobby:
                 account.missed()
                 self._missed = True
                 self.has_skippers |= account.skips
-
-    # --- messages ----------------------------------------------------------------------------
 
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
@@ -281,6 +279,7 @@ class Lobby:
             if self.release is not None:
                 self.release(account.seat.index)
         freed = client.seats
+        self.drawings.forget(client)
         self._free.give_back(freed)
         client.sit(())
         if self._lines is not None:

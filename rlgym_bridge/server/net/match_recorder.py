@@ -7,6 +7,7 @@ from rlbot import flat
 
 from rlgym_bridge.recording.mcap.channels import (
     COMMS,
+    DRAWINGS,
     FIELD_INFO,
     INPUT,
     INPUTS,
@@ -58,6 +59,10 @@ class MatchRecorder:
     def comm(self, payload: bytes) -> None:
         """Record a message between bots."""
         self._put(COMMS, self._match.frame, payload)
+
+    def drawing(self, content: bytes) -> None:
+        """Record what a client drew."""
+        self._put(DRAWINGS, self._match.frame, content)
 
     def inputs(self, take: TakeInput) -> TakeInput:
         """Return a function that passes inputs to `take`, and records the valid ones."""

@@ -22,7 +22,7 @@ MAX_QUEUED: Final = 60
 
 _READ_SIZE: Final = 65536
 _SHORT_BYTES: Final = 256  # a message of this decodes to 30 kB at most
-_DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`: nothing is drawn here
+_DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`
 _WAITING_CONNECTIONS: Final = 64
 
 _log = logging.getLogger(__name__)
@@ -188,6 +188,8 @@ class ClientLink:
     def take_message(self) -> object:
         """Return the oldest message that has been read and not yet taken; only where `has_message`.
 
+        A `flat.RenderGroup` stays the bytes that came, since hardly anybody looks at drawings.
+
         Raises:
             WireError: Bytes that cannot be decoded: the client is not to be trusted any more.
         """
@@ -208,7 +210,7 @@ class ClientLink:
         try:
             if len(payload) > _SHORT_BYTES:
                 if kind_of(payload) == _DRAWINGS:
-                    return None
+                    return payload
                 check_message(payload, TO_SERVER)
             message = flat.InterfacePacket.unpack(payload).message
         except ValueError as error:
@@ -217,6 +219,8 @@ class ClientLink:
                 f"{self.name} sent {len(payload)} bytes that are no RLBot v5 message ({reason}); "
                 f"expected an InterfacePacket of rlbot 2.0.0b56 or a compatible version"
             ) from error
+        if message.__class__ is flat.RenderGroup:
+            return payload
         self._last_payload, self._last_message = payload, message
         return message
 
