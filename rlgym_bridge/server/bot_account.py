@@ -36,13 +36,16 @@ class BotAccount:
         replies: Packets answered.
         extra: Other inputs; some of them are late answers.
         late: Packets not answered before the next tick, counted once a tick while `ready`.
+        late_in_play: Those of them in which inputs move cars.
         invalid: Inputs with values that are not finite.
         dropped: Messages that could not be sent to agents that have left.
         note: Called with what a repetition of the match may do otherwise.
     """
 
-    __slots__ = ("_earlier", "_times", "answered", "dropped", "extra", "invalid", "late", "misses", "note",
-                 "pending", "ready", "replies", "seat", "sent_at", "skips", "waited_for")  # fmt: skip
+    __slots__ = (
+        "_earlier", "_times", "answered", "dropped", "extra", "invalid", "late", "late_in_play", "misses",
+        "note", "pending", "ready", "replies", "seat", "sent_at", "skips", "waited_for",
+    )  # fmt: skip
 
     def __init__(self, seat: AgentSeat) -> None:
         """Start at zero."""
@@ -57,7 +60,7 @@ class BotAccount:
         self.skips = False
         self.replies = 0
         self.extra = 0
-        self.late = 0
+        self.late = self.late_in_play = 0
         self.invalid = 0
         self.dropped = 0
         self._times = np.empty(_KEPT_TIMES, dtype=np.float32)  # s, the latest; begun anew where it is full
@@ -85,10 +88,11 @@ class BotAccount:
         self.waited_for = self.ready and (self.misses == 0 or self.is_awaited)
         self.sent_at = now
 
-    def missed(self) -> None:
-        """Note that its answer did not come in time."""
+    def missed(self, in_play: bool = True) -> None:
+        """Note that its answer did not come in time; `in_play` tells whether it could have mattered."""
         self.pending = self.waited_for = False
         self.late += 1
+        self.late_in_play += in_play
         self.misses += 1
         self.skips = self.replies > 0 and self.late > _SKIPS_FORGIVEN + _SHARE_FORGIVEN * self.replies
         self._note(Deviation.LATE)

@@ -30,7 +30,7 @@ class BotResult:
         boost_used: Boost used; a full tank is 100.
         replies: Packets answered.
         late: Packets not answered before the next tick, of those that were sent.
-        unanswered: Packets that were never answered, as far as the number of its inputs tells.
+        unanswered: Packets in play that were never answered, as far as the number of its inputs tells.
         reply_p50_ms: Median time from sending a packet to reading its answer, NaN without any.
         reply_p99_ms: 99th percentile of that time, NaN without any.
         invalid_inputs: Inputs dropped because a value was not finite.
@@ -64,7 +64,7 @@ class BotResult:
     def troubles(self) -> tuple[str, ...]:
         """Return what its author should look at, in words that follow its name."""
         found = []
-        share = self.unanswered / max(1, self.replies + self.late)
+        share = self.unanswered / max(1, self.replies + self.unanswered)
         if share > _TROUBLE_SHARE:
             found.append(f"left {share:.0%} of its packets unanswered")
         if self.exceptions:

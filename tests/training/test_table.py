@@ -1,5 +1,6 @@
 """A run's table after a crash."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,19 @@ def test_a_table_that_cannot_be_read_is_named(text: str, message: str, tmp_path:
     table.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_table(table, COLUMNS)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_table_that_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    table = tmp_path / "progress.csv"
+    if kind == "pipe":
+        os.mkfifo(table)
+    elif kind == "device":
+        table.symlink_to("/dev/zero")
+    else:
+        table.mkdir()
+    with pytest.raises(ValueError, match="expected the table of a training run"):
+        read_table(table, COLUMNS)
+    with pytest.raises(ValueError, match="expected the table of a training run"):
+        mend_table(table, COLUMNS, 200)

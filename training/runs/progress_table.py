@@ -4,6 +4,11 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.user_input.text_files import read_bytes
+
+_MOST_BYTES: Final = 1 << 27  # 400,000 iterations, or five billion steps of the default settings
 
 
 def mend_table(path: Path, columns: Sequence[str], steps: int) -> None:
@@ -16,10 +21,13 @@ def mend_table(path: Path, columns: Sequence[str], steps: int) -> None:
         path: The table; it need not be there.
         columns: Those of the lines to come; the first holds the steps.
         steps: Of the checkpoint.
+
+    Raises:
+        ValueError: It is no file, or has more than 128 MiB.
     """
     if not path.exists():
         return
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = _read(path)
     rows = list(csv.reader(io.StringIO(text)))
     if rows and rows[0] != list(columns):
         number = 1
@@ -39,10 +47,10 @@ def read_table(path: Path, names: Sequence[str]) -> dict[str, list[float]]:
     """Return some columns of a table.
 
     Raises:
-        ValueError: It is missing, lacks one of them, or has no line; the message says where.
+        ValueError: It is missing, lacks one of them, has no line or over 128 MiB; the message says where.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = _read(path)
     except FileNotFoundError as error:
         raise ValueError(
             f"{path.parent} has no {path.name}, expected the folder of a training run"
@@ -60,6 +68,11 @@ def read_table(path: Path, names: Sequence[str]) -> dict[str, list[float]]:
                     f"{path}, line {number}: {name} is {row.get(name)!r}, expected a number"
                 ) from error
     return found
+
+
+def _read(path: Path) -> str:
+    """Return the text of a table, damaged or not."""
+    return read_bytes(path, _MOST_BYTES, "the table of a training run").decode("utf-8", errors="replace")
 
 
 def _is_whole(row: Sequence[str], width: int) -> bool:

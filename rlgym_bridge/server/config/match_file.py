@@ -32,7 +32,8 @@ _CAR_KEYS: Final = (
 )  # fmt: skip
 _ALIASES: Final = {
     ("game_mode", "soccer"): "soccar",
-    ("max_score", "default"): "unlimited",  # of files for releases before RLBot 5.0.0-rc
+    ("max_score", "default"): "unlimited",  # these two of files for earlier schemas
+    ("rumble", "norumble"): "off",
 }
 _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
 
@@ -44,7 +45,7 @@ def read_match_file(
 
     Args:
         path: The file; paths in it are relative to it.
-        cars_follow: Whether cars are to be added to it: then it need not have any.
+        cars_follow: Whether cars are to be added or replaced: then its own are not checked.
         allow_idle: Whether it may have humans and Psyonix bots, whose cars stand idle.
 
     Returns:
@@ -61,7 +62,7 @@ def read_match_file(
     configuration = read(source, allow_idle)
     try:
         check_rules(configuration)
-        if configuration.player_configurations or not cars_follow:
+        if not cars_follow:
             seat_players(configuration, allow_idle)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error

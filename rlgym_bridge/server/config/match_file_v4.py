@@ -11,6 +11,7 @@ from rlgym_bridge.server.config.bot_files import idle_player, read_bot, read_scr
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.roster import ONLY_BOTS
 from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.user_input.arguments import shorten_text
 
 _MATCH: Final = "Match Configuration"
 _PARTICIPANTS: Final = "Participant Configuration"
@@ -91,7 +92,7 @@ def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguratio
     try:
         parser.read_string(source.text, source=str(source.path))
     except configparser.Error as error:
-        raise ConfigError(f"{source.path}: no valid cfg file: {error}") from error
+        raise ConfigError(f"{source.path}: no valid cfg file: {shorten_text(str(error), 300)}") from error
     for name in (_MATCH, _PARTICIPANTS):
         if not parser.has_section(name):
             raise ConfigError(f"{source.path}: no [{name}], expected an RLBot v4 match file")

@@ -35,7 +35,7 @@ def bot_result(account: BotAccount, match: Match, process: BotProcess | None, cr
         boost_used=match.simulation.boost_used[seat.index],
         replies=account.replies,
         late=account.late,
-        unanswered=max(0, account.late - account.extra),
+        unanswered=max(0, account.late_in_play - account.extra),
         reply_p50_ms=p50,
         reply_p99_ms=p99,
         invalid_inputs=account.invalid,

@@ -12,7 +12,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import Phase
+from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
@@ -209,7 +209,7 @@ class HostedMatch:
                 ended = referee.phase == Phase.ENDED
                 report = self._report if sent_at >= self._next_status[0] else None
                 (ended_pace if ended and forever else pace).wait(lobby, sent_at, report)
-                lobby.book_late()
+                lobby.book_late(referee.phase in PLAYING_PHASES)
                 if ended and not forever:
                     return
                 if slow_inputs is not None:

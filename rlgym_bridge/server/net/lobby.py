@@ -184,13 +184,13 @@ class Lobby:
         """Return how long lockstep waits for the answers that are pending, in seconds."""
         return max((account.patience for account in self.accounts if account.waited_for), default=0.0)
 
-    def book_late(self) -> None:
+    def book_late(self, in_play: bool = True) -> None:
         """Count the answers that have not come before the tick; none is owed to a match that is stopped."""
         if self.orders.latest is not None:
             return
         for account in self.accounts:
             if account.pending:
-                account.missed()
+                account.missed(in_play)
                 self._missed = True
                 self.has_skippers |= account.skips
 
