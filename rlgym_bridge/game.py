@@ -155,8 +155,18 @@ WHEELS: Final = (
 """Wheels of the six hitboxes [RS, `CarConfig`]. A wheel touches what lies within its reach of the mount,
 against the car's up direction: suspension rest length + wheel radius - 2.5 (measured to 0.01 uu)."""
 
-HITBOX_OF_BODY: Final = {23: 0, 29: 1, 403: 1, 24: 2, 803: 2, 22: 3, 28: 4, 31: 4, 30: 5}
-"""Hitbox number of the common `car_id`s of a loadout; any other body plays as an Octane here."""
+_BODIES: Final = (  # by hitbox, in the order of `HITBOXES`
+    (23, 21, 25, 26, 402, 404, 523, 597, 607, 625, 1172, 1295, 1300, 1475, 1478, 1533, 1568, 1623, 4284),
+    (403, 29, 600, 1018, 1171, 1286, 1675),
+    (24, 803, 1603, 1691, 1919),
+    (22, 1416, 1932),
+    (28, 31, 1159, 1317, 1624, 1856),
+    (30,),
+)  # fmt: skip
+
+HITBOX_OF_BODY: Final = {body: number for number, bodies in enumerate(_BODIES) for body in bodies}
+"""Hitbox number of the `car_id`s of a loadout that are known [HitboxPlugin of BakkesMod, `CarManager.cpp`,
+2021; 4284, the Fennec, from item lists]; any other body plays as an Octane here."""
 
 # --- boost pads ----------------------------------------------------------------------------
 

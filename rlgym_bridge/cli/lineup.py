@@ -191,7 +191,7 @@ def _car_of(policy: str) -> flat.PlayerLoadout | None:
     if policy == CHASER:
         return None
     hitbox = _manifest(policy).hitbox
-    bodies = {HITBOXES[number].name: body for body, number in HITBOX_OF_BODY.items()}
+    bodies = {HITBOXES[number].name: body for body, number in reversed(HITBOX_OF_BODY.items())}
     return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=bodies[hitbox])
 
 

@@ -108,6 +108,16 @@ class Starter(Bot):
         return flat.ControllerState(throttle=float(packet.match_info.frame_num >= 200))
 
 
+class Dominus(Bot):
+    """Plays with a Dominus, whatever its loadout file says."""
+
+    def initialize(self) -> None:
+        self.set_loadout(flat.PlayerLoadout(car_id=403))
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return at_ball(packet, self.index)
+
+
 class Reader(Bot):
     """Answers no packet whose prediction does not begin a tick after it."""
 
@@ -127,7 +137,7 @@ class Hive(Hivemind):
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
     "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
-    "reader": Reader,
+    "reader": Reader, "dominus": Dominus,
 }  # fmt: skip
 
 if __name__ == "__main__":

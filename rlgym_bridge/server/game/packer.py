@@ -110,6 +110,10 @@ class Packer:
         for player in self._players:
             player.kickoff()
 
+    def set_hitbox(self, slot: int, hitbox: int) -> None:
+        """Show another hitbox of a car from the next packet on."""
+        self._players[slot].set_hitbox(hitbox)
+
     def touched(self, slot: int, frame: int) -> None:
         """Keep a contact with the ball that packet `frame` is the first to show."""
         self._players[slot].touched(self._simulation.states[slot].ball_hit_info, frame)

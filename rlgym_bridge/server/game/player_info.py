@@ -45,10 +45,8 @@ class Player:
             seat: Name, team, id and hitbox.
             dialect: With a value for every point.
         """
-        box = HITBOXES[seat.hitbox]
         self._seat = seat
-        self._body = flat.BoxShape(box.length, box.width, box.height)
-        self._offset = flat.Vector3(box.offset_x, 0.0, box.offset_z)
+        self.set_hitbox(seat.hitbox)
         self._touch: flat.Touch | None = None
         self._last_input = _NEUTRAL
         self._dialect = dialect
@@ -56,6 +54,12 @@ class Player:
         self._air_state = _air_state if dialect["on_ground"] == "three_wheels" else _air_state_of_four
         self._physics = physics if dialect["demolished_place"] == "kept" else _physics_if_there
         self.kickoff()
+
+    def set_hitbox(self, hitbox: int) -> None:
+        """Show another hitbox (`game.HITBOXES`)."""
+        box = HITBOXES[hitbox]
+        self._body = flat.BoxShape(box.length, box.width, box.height)
+        self._offset = flat.Vector3(box.offset_x, 0.0, box.offset_z)
 
     def kickoff(self) -> None:
         """Forget what a kickoff resets: the car is new."""

@@ -125,6 +125,11 @@ class Match:
         self.simulation.hold(car, held)
         return True
 
+    def set_hitbox(self, car: int, hitbox: int) -> None:
+        """Give a car another hitbox (`game.HITBOXES`) from the next packet on."""
+        self.simulation.set_hitbox(car, hitbox)
+        self._packer.set_hitbox(car, hitbox)
+
     def release(self, car: int) -> None:
         """Hold neutral controls for a car whose client has left."""
         self.hold(car, _NEUTRAL_INPUT)

@@ -202,6 +202,15 @@ class Simulation:
             self.set_car(slot, state)
         self.set_ball(ball)
 
+    def set_hitbox(self, slot: int, hitbox: int) -> None:
+        """Give a car another hitbox where it is; all cars are made anew between two ticks."""
+        if hitbox == self._hitboxes[slot]:
+            return
+        self._hitboxes[slot] = hitbox
+        by_clients = set(self._cars_set), self._ball_set
+        self.set_all(self.ball, list(self.states))
+        self._cars_set, self._ball_set = by_clients
+
     def set_gravity(self, gravity_z: float) -> None:
         """Set gravity for the rest of the match [uu/s^2, negative is down]."""
         self.physics = replace(self.physics, gravity_z=gravity_z)

@@ -22,6 +22,7 @@ from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.impairments import Lines, SlowInputs
 from rlgym_bridge.server.net.launch import BotProcess, end_all, launch, processes_needed
+from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
 from rlgym_bridge.server.net.pace import Lockstep, RealTime, fine_timer, short_collections
@@ -89,6 +90,7 @@ class HostedMatch:
             lambda: self._match.frame,
             None if self._recorder is None else self._recorder.drawing,
         )
+        lobby.clients.handlers.update(Loadouts(self._roster, self._match.set_hitbox).handlers)
         lobby.orders.take_state = self._match.set_state
         lobby.orders.on_state = self._note_state
         self._repeatability = Repeatability(lambda: self._match.tick)
@@ -254,6 +256,7 @@ class HostedMatch:
         for process in self._processes:
             process.note_end()
         self._lobby.note_dropped()
+        self._lobby.clients.handlers.pop(flat.SetLoadout, None)
         self._lobby.close_match()
         end_all(self._processes, _LEAVE_SECONDS if self._match.tick else _NEVER_PLAYED_SECONDS)
         bots = [

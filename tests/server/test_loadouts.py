@@ -1,0 +1,81 @@
+"""A loadout decides a car's hitbox: from the match file, from the bot as it begins, or while it plays."""
+
+import logging
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
+from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net.loadouts import Loadouts
+from tests.support.raw_client import agent, connect, settle
+from tests.support.stepped_match import kicked_off, match_of, player
+
+DOMINUS, MERC = 403, 30
+
+
+def shown(packet: flat.GamePacket) -> list[str]:
+    lengths = {round(box.length, 3): box.name for box in HITBOXES}
+    return [lengths[round(car.hitbox.length, 3)] for car in packet.players]
+
+
+@pytest.mark.parametrize(
+    ("ready", "in_play", "index", "taken"),
+    [
+        (False, False, 0, True),
+        (False, False, 1, False),  # not its own
+        (False, True, 1, False),
+        (True, False, 0, False),
+        (True, True, 0, True),
+        (True, True, 1, True),
+        (True, True, 7, False),
+    ],
+)
+@pytest.mark.protocol("loadout.before-ready", "loadout.state-setting")
+def test_whose_loadout_may_be_set_when(lobby, ready, in_play, index, taken):
+    roster = seat_players(match_of(player(0), player(1, "ram"), enable_state_setting=in_play))
+    lobby.open_match(roster)
+    calls = []
+    lobby.clients.handlers.update(Loadouts(roster, lambda *call: calls.append(call)).handlers)
+    client = connect(lobby, agent(), *([flat.InitComplete()] if ready else []))
+    client.send(flat.SetLoadout(index, flat.PlayerLoadout(car_id=DOMINUS)))
+    settle(lobby)
+    assert calls == ([(index, 1)] if taken else [])
+
+
+def test_an_unknown_body_is_named_and_plays_as_an_octane(lobby, caplog):
+    odd = player(0, agent_id="test/me", name="Odd", loadout=flat.PlayerLoadout(car_id=99_999))
+    with caplog.at_level(logging.WARNING):
+        Loadouts(seat_players(match_of(odd)), lambda *_: None)
+    assert "'Odd' (agent_id 'test/me', blue) has car_id 99999, whose hitbox is not known" in caplog.text
+    assert {HITBOXES[number].name for number in HITBOX_OF_BODY.values()} == {box.name for box in HITBOXES}
+
+
+@pytest.mark.protocol("loadout.state-setting")
+@pytest.mark.odd_packets("a hitbox changes in play")
+def test_a_hitbox_set_in_play_shows_in_the_next_packet_alone():
+    match, other = kicked_off(2), kicked_off(2)
+    before = match.packet()
+    other.packet()
+    match.set_hitbox(1, 5)
+    after, same = match.packet(), other.packet()
+    assert shown(before) == ["octane"] * 4 and shown(after) == ["octane", "merc", "octane", "octane"]
+    assert str([car.physics for car in after.players]) == str([car.physics for car in same.players])
+    assert str((after.balls, after.boost_pads)) == str((same.balls, same.boost_pads))
+    for _ in range(240):
+        match.advance()
+        packet = match.packet()
+    heights = [car.physics.location.z for car in packet.players]
+    assert heights[1] > heights[0] == pytest.approx(17.01, abs=0.05)  # a Merc's middle is higher
+
+
+@pytest.mark.protocol("loadout.before-ready")
+def test_a_loadout_set_in_initialize_is_there_at_once(tmp_path):
+    packets = []
+    with MatchServer(
+        pace="lockstep", seconds=0.2, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append
+    ) as server:
+        server.play(match_of(player(0, "dominus"), player(1, loadout=flat.PlayerLoadout(car_id=MERC))))
+    for data in (packets[0], packets[-1]):
+        assert shown(flat.CorePacket.unpack(data).message) == ["dominus", "merc"]
