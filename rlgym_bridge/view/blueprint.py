@@ -34,8 +34,8 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
         line_grid=rrb.archetypes.LineGrid3D(visible=False),
     )  # fmt: skip
     stand = rrb.Spatial2DView(
-        origin="/camera", contents=["/match/**"], name="From behind blue's goal", background=_BACKGROUND,
-        overrides=overrides,
+        origin="/camera", contents=["/match/**", "/camera/drawings/**"], name="From behind blue's goal",
+        background=_BACKGROUND, overrides=overrides,
     )  # fmt: skip
     views: list[rrb.View | rrb.Container] = [
         rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s", axis_y=_axis(0, _FAST)),

@@ -17,6 +17,7 @@ CAMERA_SIZE: Final = (1600, 900)  # pixels
 CAMERA_FOCAL: Final = 1250.0  # pixels
 CAMERA_POSITION: Final = (0.0, -9600.0, 4300.0)  # uu, in the coordinates that are drawn
 CAMERA_TARGET: Final = (0.0, -600.0, 0.0)
+_NEAR: Final = 100.0  # uu
 
 
 def log_camera(stream: rr.RecordingStream) -> None:
@@ -42,6 +43,11 @@ def camera_axes() -> np.ndarray:
     right = np.cross(forward, (0.0, 0.0, 1.0))
     right = right / np.linalg.norm(right)
     return np.column_stack([right, np.cross(forward, right), forward])
+
+
+def is_before_camera(position: np.ndarray) -> bool:
+    """Tell whether the camera can see a position of the game, `(3,)` uu."""
+    return bool((position @ MIRROR - CAMERA_POSITION) @ camera_axes()[:, 2] > _NEAR)
 
 
 def project(positions: np.ndarray) -> np.ndarray:

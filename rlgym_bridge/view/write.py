@@ -7,9 +7,11 @@ import rerun as rr
 
 from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.compare.output.simulated_ghosts import ghosts
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.view.blueprint import blueprint
 from rlgym_bridge.view.ghosts import log_ghosts
+from rlgym_bridge.view.log_drawings import log_drawings
 from rlgym_bridge.view.scene import log_ball, log_car, log_field, log_pads
 from rlgym_bridge.view.time_series import log_curves
 from rlgym_bridge.view.times import Times, rising
@@ -49,7 +51,7 @@ def write_rrd(recording: Recording, path: Path, compare: bool = False, rules: st
 
 
 def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
-    """Log field, bodies and curves.
+    """Log field, bodies, curves and drawings.
 
     Raises:
         FileNotFoundError: The collision meshes are not installed.
@@ -62,3 +64,5 @@ def log_recording(stream: rr.RecordingStream, recording: Recording) -> None:
     for car in range(recording.state.layout.cars):
         log_car(stream, recording, times, car)
     log_curves(stream, recording, times)
+    if isinstance(recording, MatchRecording):
+        log_drawings(stream, recording, times)

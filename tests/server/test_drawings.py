@@ -148,7 +148,7 @@ def test_a_bot_draws_once_it_is_switched_on(looker):
 
 
 @pytest.mark.protocol("drawings.status-told")
-def test_a_switching_is_told_to_its_agent_and_those_without_one(looker):
+def test_a_switching_is_told_to_its_agent_and_observers(looker):
     first, second = connect(looker.lobby, agent("ball")), connect(looker.lobby, agent("other"))
     script, observer = connect(looker.lobby, agent("script")), connect(looker.lobby)
     draw(looker, first, flat.RenderingStatus(0, False, False), flat.RenderingStatus(1, True, True))

@@ -129,6 +129,29 @@ class Reader(Bot):
         return at_ball(packet, self.index)
 
 
+class Artist(Bot):
+    """Draws one of each kind, about itself and the ball; the words go and come back every two seconds."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        draw, car = self.renderer, flat.CarAnchor(self.index, flat.Vector3(z=150.0))
+        frame = packet.match_info.frame_num
+        if self.renderer.can_render:
+            draw.begin_rendering("plan")
+            draw.draw_line_3d(flat.CarAnchor(self.index), flat.BallAnchor(0), draw.lime)
+            path = [flat.Vector3(400.0 * x, 300.0 * (x % 3) - 2000.0, 50.0) for x in range(-6, 7)]
+            draw.draw_polyline_3d(path, draw.yellow)
+            draw.draw_rect_3d(flat.BallAnchor(0, flat.Vector3(z=200.0)), 0.02, 0.02, draw.cyan)
+            draw.end_rendering()
+            draw.begin_rendering("words")
+            draw.draw_string_3d("to the ball", car, 1.0, draw.white)
+            draw.draw_string_2d(f"boost {packet.players[self.index].boost:.0f}", 0.15, 0.1, 1.0, draw.red)
+            draw.draw_rect_2d(0.05, 0.05, 0.1, 0.1, draw.create_color(0, 90, 255))
+            draw.end_rendering()
+            if frame % 240 == 239:
+                draw.clear_render_group("words")
+        return at_ball(packet, self.index)
+
+
 class Hive(Hivemind):
     def get_outputs(self, packet: flat.GamePacket) -> dict[int, flat.ControllerState]:
         return {index: at_ball(packet, index) for index in self.indices}
@@ -137,7 +160,7 @@ class Hive(Hivemind):
 KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
     "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
-    "reader": Reader, "dominus": Dominus,
+    "reader": Reader, "dominus": Dominus, "artist": Artist,
 }  # fmt: skip
 
 if __name__ == "__main__":

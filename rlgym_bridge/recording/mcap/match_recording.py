@@ -18,6 +18,7 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.recording.mcap.agent_track import SECOND, AgentTrack, InputTrack, read_agent, read_inputs
 from rlgym_bridge.recording.mcap.channels import (
     AGENTS,
+    DRAWINGS,
     FIELD_INFO,
     INPUTS,
     MATCH_CONFIGURATION,
@@ -46,12 +47,16 @@ class MatchRecording(Recording):
         arrived: `(rows,)` float64, when the packet came or was made, in seconds since 1970.
         inputs_taken: What the server took; empty where it did not record.
         agents: What each agent recorded, by agent id.
+        drawn: What clients drew, as `channels.DRAWN` describes it.
+        rows_of: Rows in the state of the cars, by their index in packets.
     """
 
     about: dict[str, Any] = field(default_factory=dict)
     arrived: np.ndarray = field(default_factory=lambda: np.empty(0))
     inputs_taken: InputTrack | None = None
     agents: dict[str, AgentTrack] = field(default_factory=dict)
+    drawn: list[Message] = field(default_factory=list)
+    rows_of: dict[int, int] = field(default_factory=dict)
 
     @property
     def played_ticks(self) -> int:
@@ -117,6 +122,7 @@ def read_match(path: str | Path, shadow: bool | None = None) -> MatchRecording:
         notes=contents.notes + notes, about=contents.about,
         arrived=np.array([one.time for one in kept]) * SECOND,
         inputs_taken=read_inputs(contents.topics.get(INPUTS, []), rows_of),
+        drawn=contents.topics.get(DRAWINGS, []), rows_of=rows_of,
         mode=_mode(heads[1]), rules=str(contents.about.get("rules", "")),
     )  # fmt: skip
     for agent in sorted(

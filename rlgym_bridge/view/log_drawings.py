@@ -1,0 +1,151 @@
+"""Log what bots have drawn.
+
+entity                          what
+/match/drawings/<bot>/<group>   below it `lines`, `labels` and `dots`, in the game's coordinates
+/camera/drawings/<bot>/<group>  below it `labels` and `boxes` on the screen, in the camera's image
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import rerun as rr
+
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.recording.mcap.match_recording import MatchRecording
+from rlgym_bridge.view.drawn_groups import DrawnGroups, Key, Places, Shapes
+from rlgym_bridge.view.times import Times, drawn
+
+PER_SECOND: Final = 30
+"""Times a second at which drawings are looked at."""
+
+_LINE: Final = rr.Radius.ui_points(1.2)
+_LABEL: Final = rr.Radius.ui_points(1.0)
+
+Row = tuple[int, list[Any]]
+"""A row, and what a group shows there of one kind."""
+
+
+class _Kind:
+    """A kind of shape: where it is logged, how it looks, and its columns."""
+
+    def __init__(
+        self, below: str, of: str, look: Any, columns: Callable[[list[Any]], rr.ComponentColumnList]
+    ) -> None:
+        self.below, self.of, self.look, self.columns = below, of, look, columns
+
+
+def _table(items: list[Any], width: int) -> np.ndarray:
+    """Return the places of shapes, `(n, width)` uu or pixels."""
+    return np.array([one[0] for one in items], np.float32).reshape(-1, width)
+
+
+def _colors(items: list[Any]) -> np.ndarray:
+    """Return the colours of shapes, `(n,)` uint32 values RRGGBBAA."""
+    return np.array([one[-1] for one in items], np.uint32)
+
+
+_KINDS: Final = (
+    _Kind("/match/drawings/{}/lines", "lines", rr.LineStrips3D.from_fields(radii=_LINE),
+          lambda all: rr.LineStrips3D.columns(
+              strips=[one[0] for one in all], colors=_colors(all))),
+    _Kind("/match/drawings/{}/labels", "labels", rr.Points3D.from_fields(radii=_LABEL, show_labels=True),
+          lambda all: rr.Points3D.columns(
+              positions=_table(all, 3), labels=[one[1] for one in all], colors=_colors(all))),
+    _Kind("/match/drawings/{}/dots", "dots", None,
+          lambda all: rr.Points3D.columns(
+              positions=_table(all, 3), radii=[-one[1] for one in all], colors=_colors(all))),
+    _Kind("/camera/drawings/{}/labels", "screen_labels",
+          rr.Points2D.from_fields(radii=_LABEL, show_labels=True),
+          lambda all: rr.Points2D.columns(
+              positions=_table(all, 2), labels=[one[1] for one in all], colors=_colors(all))),
+    _Kind("/camera/drawings/{}/boxes", "screen_boxes", None,
+          lambda all: rr.Boxes2D.columns(
+              half_sizes=(_table(all, 4)[:, 2:] - _table(all, 4)[:, :2]) / 2,
+              centers=(_table(all, 4)[:, 2:] + _table(all, 4)[:, :2]) / 2, colors=_colors(all))),
+)  # fmt: skip
+
+
+def log_drawings(stream: rr.RecordingStream, recording: MatchRecording, times: Times) -> None:
+    """Log the drawings of a recording, as they stand 30 times a second."""
+    if not recording.drawn:
+        return
+    groups = DrawnGroups()
+    log = DrawingsLog(stream, groups, lambda car: _name(recording, car))
+    waiting = iter(recording.drawn)
+    following = next(waiting, None)
+    rows: dict[Key, list[tuple[int, Shapes]]] = defaultdict(list)
+    slot = recording.tick * PER_SECOND // TICKS_PER_SECOND
+    places = _Bodies(recording)
+    for row in np.flatnonzero(np.append(slot[1:] != slot[:-1], True)).tolist():
+        while following is not None and following.frame <= recording.tick[row]:
+            groups.take(following.content)
+            following = next(waiting, None)
+        if groups.changed or groups.moving:
+            here = places.at(row)
+            for key in groups.changed | groups.moving:
+                rows[key].append((row, groups.shapes(key, here)))
+            groups.changed.clear()
+    for key, found in rows.items():
+        log.put(key, times.at(np.array([row for row, _ in found])), [shapes for _, shapes in found])
+
+
+class DrawingsLog:
+    """Puts groups into a stream.
+
+    Args:
+        stream: Where to.
+        groups: Says whose they are.
+        name: Returns the name of a car by its index in packets.
+    """
+
+    def __init__(
+        self, stream: rr.RecordingStream, groups: DrawnGroups, name: Callable[[int], str | None]
+    ) -> None:
+        self._stream, self._groups, self._name = stream, groups, name
+        self._begun: set[str] = set()
+
+    def put(self, key: Key, times: list[rr.TimeColumn], shapes: Sequence[Shapes]) -> None:
+        """Log a group as it stood at some times; a kind of shape that it never had costs nothing."""
+        who = self._name(self._groups.cars.get(key[0], -1)) or f"client-{key[0]}"
+        for kind in _KINDS:
+            path = kind.below.format(f"{who}/{key[1]}")
+            each = [getattr(one, kind.of) for one in shapes]
+            if path not in self._begun:
+                if not any(each):
+                    continue
+                self._begun.add(path)
+                if kind.look is not None:
+                    self._stream.log(path, kind.look, static=True)
+            columns = kind.columns([item for one in each for item in one])
+            self._stream.send_columns(path, times, columns.partition([len(one) for one in each]))
+
+
+def _name(recording: MatchRecording, car: int) -> str | None:
+    row = recording.rows_of.get(car)
+    return None if row is None else recording.state.agents[row]
+
+
+class _Bodies:
+    """Ball and cars of a recording, row by row."""
+
+    def __init__(self, recording: MatchRecording) -> None:
+        state = self._state = recording.state
+        self._rows_of = recording.rows_of
+        self._ball = drawn(recording, recording.ball_shown)
+        self._cars = [
+            drawn(recording, recording.car_shown[:, car], state.car_is_demoed[:, car] > 0)
+            for car in range(state.layout.cars)
+        ]
+
+    def at(self, row: int) -> Places:
+        state = self._state
+        return Places(
+            (state.ball_position[row], state.ball_rotation[row]) if self._ball[row] else None,
+            {
+                index: (state.car_position[row, car], state.car_rotation[row, car])
+                for index, car in self._rows_of.items()
+                if car < len(self._cars) and self._cars[car][row]
+            },
+        )
