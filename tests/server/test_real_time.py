@@ -93,6 +93,18 @@ def test_a_server_that_is_behind_reports_all_the_same():
     assert happened.count("report") == 1
 
 
+def test_a_server_that_is_behind_hears_the_answers_that_have_come():
+    lobby, happened = scripted_lobby(answers_after=0)
+    pace = RealTime()
+    pace.wait(lobby, time.perf_counter())
+    time.sleep(0.04)
+    for _ in range(3):  # of five ticks to catch up with
+        happened.clear()
+        lobby.awaited = 1
+        pace.wait(lobby, time.perf_counter())
+        assert happened == ["answers"]
+
+
 def test_in_lockstep_the_report_is_made_while_bots_decide():
     lobby, happened = scripted_lobby(answers_after=0)
     Lockstep().wait(lobby, time.perf_counter(), lambda: happened.append("report"))
