@@ -7,7 +7,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server import ConfigError, read_match_file
-from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
 from tests.support.stepped_match import match_of, player
 
@@ -103,6 +103,13 @@ def test_both_forms_of_match_files_describe_the_same_match(folder, text, name):
 def test_a_car_that_is_not_started_automatically_has_no_command(folder):
     blue, orange = seat_players(read(folder, TOML)).cars
     assert (blue.run_command, orange.run_command, orange.name) == ("python one.py", "", "Other")
+
+
+def test_different_bots_with_one_agent_id_are_named(caplog):
+    warn_of_shared_ids(seat_players(match_of(player(0), player(0), player(1))))
+    assert not caplog.records  # one bot with several cars
+    warn_of_shared_ids(seat_players(match_of(player(0), player(1, root_dir="/elsewhere"))))
+    assert "'Bot' (agent_id 'test/ball', blue) and 'Bot (2)'" in caplog.text
 
 
 def test_the_names_of_v4_maps_become_files(folder):

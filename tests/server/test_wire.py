@@ -191,6 +191,23 @@ def test_an_input_for_somebody_elses_car_is_dropped(lobby, caplog):
     assert caplog.text.count("sent an input for car 1, which is not its own") == 1
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.protocol("inputs.foreign-car-state-setting")
+def test_with_state_setting_every_client_drives_every_car(lobby, caplog, allowed):
+    lobby.open_match(seat_players(match_of(player(0), player(1), enable_state_setting=allowed)))
+    driven, by = [], []
+    lobby.take_input = lambda *_: True
+    lobby.orders.take_input = lambda car, controls: car < 2 and not driven.append((car, controls.throttle))
+    lobby.orders.on_state = by.append
+    client = connect(lobby, agent(), flat.InitComplete())
+    lobby.send_packet(b"")
+    client.send(flat.PlayerInput(1, flat.ControllerState(throttle=0.5)), flat.PlayerInput(7))
+    settle(lobby)
+    assert driven == ([(1, 0.5)] if allowed else []) and len(by) == len(driven)
+    assert lobby.accounts[0].pending  # it has not answered for its own car
+    assert f"an input for car {7 if allowed else 1}, which is not its own" in caplog.text
+
+
 @pytest.mark.protocol("handshake.inputs-need-one")
 def test_a_client_without_a_seat_is_named_once_in_the_log(lobby, caplog):
     lobby.open_match(seat_players(match_of(player(0))))
@@ -245,11 +262,12 @@ def test_a_message_that_fails_costs_its_client_the_connection(lobby, caplog):
 
 
 @pytest.mark.protocol("ping.answer", "transport.unknown-ignored", "handshake.orders-need-none")
-def test_a_ping_is_answered_and_unknown_messages_ignored(lobby):
-    client = connect(lobby, flat.ConsoleCommand(command="x"), flat.RemoveRenderGroup(3))
+def test_a_ping_is_answered_and_unknown_messages_ignored(lobby, caplog):
+    client = connect(lobby, *[flat.ConsoleCommand(command="x")] * 2, flat.RemoveRenderGroup(3))
     client.send(flat.PingRequest(cookie=77))
     settle(lobby)
     assert client.receive().cookie == 77
+    assert caplog.text.count("sends console commands (x): ignored, there is no game") == 1
 
 
 @pytest.mark.parametrize("takes", [True, False])

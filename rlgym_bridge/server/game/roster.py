@@ -1,5 +1,6 @@
 """Assign seats, names and ids to the bots and scripts of a match configuration."""
 
+import logging
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from rlbot import flat
 from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY, MOST_TEAM_SIZE
 from rlgym_bridge.server.game.referee import TEAM_NAMES
 from rlgym_bridge.server.server_errors import ConfigError
+
+_log = logging.getLogger(__name__)
 
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
 
@@ -131,6 +134,18 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
             f"the match has no {'bots' if cars else 'cars'}, expected at least one bot of type rlbot"
         )
     return Roster(cars, _seat_scripts(configuration, taken, cars), configuration)
+
+
+def warn_of_shared_ids(roster: Roster) -> None:
+    """Log which different bots share an agent id: each connection takes the first free car of its id."""
+    first: dict[str, AgentSeat] = {}
+    for seat in roster.agents:
+        other = first.setdefault(seat.agent_id, seat)
+        if (seat.run_command, seat.root_dir) != (other.run_command, other.root_dir):
+            _log.warning(
+                "%s and %s are different bots with one agent_id: who connects first gets the first car",
+                other.label, seat.label,
+            )  # fmt: skip
 
 
 def _idle_seat(

@@ -92,6 +92,11 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
                 f"mutator {name} is {name_of(value)}, which has no effect in RocketSim; expected "
                 f"{name_of(getattr(standard, name))}, the default: take it out of the match"
             )
+    behaviour = configuration.existing_match_behavior
+    if behaviour != flat.ExistingMatchBehavior.Restart:
+        _log.warning(
+            "existing_match_behavior %s is played as Restart: a match begins anew", name_of(behaviour)
+        )
     if configuration.instant_start:
         _log.warning("start_without_countdown has no effect here: every kickoff has its countdown")
     if configuration.freeplay:

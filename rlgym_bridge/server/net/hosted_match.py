@@ -14,7 +14,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.framing import framed
-from rlgym_bridge.server.game.roster import AgentSeat, seat_players
+from rlgym_bridge.server.game.roster import AgentSeat, seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.bot_outcome import bot_result
@@ -62,6 +62,7 @@ class HostedMatch:
         """
         check_rules(configuration)
         self._roster = seat_players(configuration, settings.allow_idle)
+        warn_of_shared_ids(self._roster)
         self._lobby = lobby
         self._settings = settings
         self._address = address
@@ -92,6 +93,7 @@ class HostedMatch:
         )
         lobby.clients.handlers.update(Loadouts(self._roster, self._match.set_hitbox).handlers)
         lobby.orders.take_state = self._match.set_state
+        lobby.orders.take_input = partial(self._hold_other, lobby.take_input)
         lobby.orders.on_state = self._note_state
         self._repeatability = Repeatability(lambda: self._match.tick)
         for account in lobby.accounts:
@@ -219,6 +221,11 @@ class HostedMatch:
                 match.advance()
                 if not forever and not any(account.ready for account in lobby.accounts):
                     referee.end("no bots left")
+
+    def _hold_other(
+        self, hold: Callable[[int, flat.ControllerState], bool], car: int, controls: flat.ControllerState
+    ) -> bool:
+        return car < len(self._roster.cars) and hold(car, controls)
 
     def _note_state(self, client: Client) -> None:
         awaited = any(self._lobby.accounts[car].pending for car in client.cars)

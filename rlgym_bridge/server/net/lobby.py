@@ -97,7 +97,7 @@ class Lobby:
         """Take the seats away and send those home who do not stay between matches."""
         self._roster = self._lines = None
         self._free = FreeSeats()
-        self.take_input = self.release = self.orders.take_state = None
+        self.take_input = self.release = self.orders.take_state = self.orders.take_input = None
         self.comms.close()
         self.drawings.close()
         for client in self.clients.everyone:
@@ -197,7 +197,8 @@ class Lobby:
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
         if index not in client.cars:
-            client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
+            if not self.orders.drive(client, message):
+                client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
             return
         account = self.accounts[index]
         if account.ready and not account.answered:

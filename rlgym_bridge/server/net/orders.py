@@ -8,6 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.connected_client import Client, Handler
+from rlgym_bridge.user_input.arguments import shorten_text
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ class Orders:
             or OSError that says why it cannot be played. None where clients may not start matches.
         sets_states: Whether the match lets clients set its state.
         take_state: Called with a state that a client sets; returns False for an invalid one.
-        on_state: Called with the client whose state was taken.
+        take_input: Called with the index of a car and controls; returns False where they cannot be taken.
+        on_state: Called with the client whose state, or input for a car of others, was taken.
     """
 
     def __init__(self, admission: Admission) -> None:
@@ -44,6 +46,7 @@ class Orders:
         self.read_match: Callable[[flat.MatchConfiguration | str], flat.MatchConfiguration] | None = None
         self.sets_states = False
         self.take_state: Callable[[flat.DesiredGameState], bool] | None = None
+        self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
         self.on_state: Callable[[Client], None] | None = None
 
     @property
@@ -54,6 +57,7 @@ class Orders:
             flat.MatchConfiguration: self._on_configuration,
             flat.StopCommand: self._on_stop,
             flat.DesiredGameState: self._on_state,
+            flat.ConsoleCommand: self._on_console_command,
         }
 
     def _on_start(self, client: Client, message: flat.StartCommand) -> None:
@@ -77,6 +81,27 @@ class Orders:
     def _on_stop(self, client: Client, message: flat.StopCommand) -> None:
         if self._admission.takes_order(client, "stops the match", lambda: self._on_stop(client, message)):
             self.latest = Order(shut_down=message.shutdown_server)
+
+    def _on_console_command(self, client: Client, message: flat.ConsoleCommand) -> None:
+        client.warn_once(
+            "%s sends console commands (%s): ignored, there is no game", shorten_text(message.command)
+        )
+
+    def drive(self, client: Client, message: flat.PlayerInput) -> bool:
+        """Take an input for a car that is not the client's own: as RLBot's core does with state setting on.
+
+        Returns:
+            Whether it was taken. It answers no packet.
+        """
+        if self.take_input is None or not self.sets_states:
+            return False
+        if not client.seats and not self._admission.takes_order(client, "drives cars", lambda: None):
+            return False
+        if not self.take_input(message.player_index, message.controller_state):
+            return False
+        if self.on_state is not None:
+            self.on_state(client)
+        return True
 
     def _on_state(self, client: Client, message: flat.DesiredGameState) -> None:
         if self.take_state is None:
