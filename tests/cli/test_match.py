@@ -271,9 +271,9 @@ def test_a_stopped_match_tells_its_score_and_ends_its_bots(number: signal.Signal
     assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
 
 
-def test_an_unwritable_output_is_refused_before_the_match(here: Here) -> None:
-    done = here("match", "rlbot.cfg", "--json", "/nonexistent/x.json")
-    assert done.returncode == 2 and "/nonexistent/x.json" in done.stderr
+def test_an_unwritable_output_is_refused_before_the_match(tmp_path: Path, here: Here) -> None:
+    done = here("match", "rlbot.cfg", "--json", tmp_path / "none" / "x.json")
+    assert done.returncode == 2 and str(tmp_path / "none" / "x.json") in done.stderr
     assert "started" not in done.stderr
 
 
