@@ -49,6 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_command(name, words[1:], f"rlgym-bridge {name}")
 
 
+def serve() -> int:
+    """Run `rlgym-server`: `rlgym-bridge server` under a name by which rlbot's `MatchManager` finds it."""
+    return run_command("server", program="rlgym-server")
+
+
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Run one command.
 
