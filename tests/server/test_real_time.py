@@ -93,7 +93,7 @@ def test_a_server_that_is_behind_reports_all_the_same():
     assert happened.count("report") == 1
 
 
-def test_a_server_that_is_behind_hears_the_answers_that_have_come():
+def test_a_server_that_is_behind_hears_what_has_come():
     lobby, happened = scripted_lobby(answers_after=0)
     pace = RealTime()
     pace.wait(lobby, time.perf_counter())
