@@ -81,7 +81,7 @@ ROOMS = {
     "compare": {"recording", "sim"},
     "parity": {"compare", "components", "packets", "policy", "server", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
-    "view": {"compare", "recording", "sim"},
+    "view": {"compare", "packets", "recording", "sim"},
     "cli": {
         "client", "compare", "components", "live", "parity", "policy", "probe", "recording", "server", "sim",
         "view",

@@ -32,6 +32,7 @@ from rlgym_bridge.cli.outcome import (
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.cli.shipped import MATCH_FILE, read_shipped_match
+from rlgym_bridge.cli.watching_match import add_watch_options, watched
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
@@ -96,6 +97,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="record packets, inputs and decisions to FILE (.mcap), for the commands inspect, compare "
         "and view",
     )  # fmt: skip
+    add_watch_options(parser)
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--deterministic", dest="selection", action="store_const", const="argmax",
@@ -169,6 +171,10 @@ def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) 
         raise ConfigError(
             "--physics and --rules change the simulated match, expected neither with --server rlbot: the "
             "real game has its own physics"
+        )
+    if options.watch:
+        raise ConfigError(
+            "--watch shows simulated matches, expected none with --server rlbot: the game shows it"
         )
     if options.seconds is not None or (options.max_overtime, options.max_hang) != (300.0, 60.0):
         raise ConfigError(
@@ -251,6 +257,7 @@ def _play(
             print(_line(status), flush=True)
 
     with (
+        watched(options) as watch,
         MatchServer(
             pace=options.pace,
             seed=options.seed,
@@ -260,6 +267,7 @@ def _play(
             allow_idle=options.allow_idle,
             on_progress=show,
             recorder=recorder,
+            watch=watch,
             log_dir=log_dir / str(os.getpid()),
             impairments=impairments,
             dialect=dialect,

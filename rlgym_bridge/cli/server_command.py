@@ -3,7 +3,9 @@
 import argparse
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli.watching_match import add_watch_options, watched
 from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.view.watch import Watch
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_match_options(parser)
     shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
+    add_watch_options(parser)
     shared.add_output_options(parser, json=False)
 
 
@@ -34,6 +37,12 @@ def run(options: argparse.Namespace) -> int:
     """Serve until a client asks to shut down."""
     if not options.host:  # an unset variable must not open the port to all networks
         raise ConfigError("--host is '', expected an address; 0.0.0.0 listens on all of this machine's")
+    with watched(options) as watch:
+        _serve(options, watch)
+    return 0
+
+
+def _serve(options: argparse.Namespace, watch: Watch | None) -> None:
     server = MatchServer(
         options.host,
         options.port,
@@ -47,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         dialect=shared.dialect_of(options),
         constants=shared.physics_of(options),
         rules=shared.rules_of(options),
+        watch=watch,
     )
     with server, shared.stopped_by_signals(server.stop):
         if not options.quiet:
@@ -54,4 +64,3 @@ def run(options: argparse.Namespace) -> int:
                 f"listening on {server.host}:{server.port} at {options.pace} pace; Ctrl-C ends it", flush=True
             )
         server.serve_forever()
-    return 0

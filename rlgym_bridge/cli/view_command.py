@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.watching_match import add_viewer_options
 from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.sim.game_rules import parse_rules
@@ -49,9 +50,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.rrd",
         help="write a file for Rerun and show nothing, unless --web or --window is given",
     )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--web", action="store_true", help="open it in the browser")
-    where.add_argument("--window", action="store_true", help="open it in Rerun's own window")
+    add_viewer_options(parser)
     shared.add_output_options(parser, json=False)
 
 

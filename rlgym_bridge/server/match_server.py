@@ -19,6 +19,7 @@ from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.impairments import Impairments
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.net.orders import Order
 from rlgym_bridge.server.net.wire import is_this_machine, listen
 from rlgym_bridge.server.result import MatchResult, MatchStatus
@@ -61,6 +62,7 @@ class MatchServer:
         on_packet: Called with the payload of every GamePacket, a packed `flat.CorePacket`, even
             of those that `impairments` loses, but not of frames that it does not render.
         recorder: Writes down every packet that is made and every input that is taken.
+        watch: Shows the matches while they are played; bots may draw then, unless the match says AlwaysOff.
         log_dir: Folder for the bots' logs. When None, a new temporary one for each match, which is kept where
             a bot was in trouble (`BotResult.troubles`) or the match was called off.
         impairments: Latency, jitter and loss to simulate; none when None.
@@ -100,6 +102,7 @@ class MatchServer:
         on_kickoff: OnKickoff | None = None,
         on_packet: Callable[[bytes], None] | None = None,
         recorder: Recorder | None = None,
+        watch: Sink | None = None,
         log_dir: Path | None = None,
         impairments: Impairments | None = None,
         dialect: Dialect | None = None,
@@ -121,6 +124,7 @@ class MatchServer:
             on_kickoff=on_kickoff,
             on_packet=on_packet,
             recorder=recorder,
+            watch=watch,
             log_dir=log_dir,
             impairments=Impairments() if impairments is None else impairments,
             dialect=Dialect() if dialect is None else dialect,

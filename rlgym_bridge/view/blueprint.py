@@ -10,8 +10,8 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Inputs, Recording
 
-_TRAIL_TICKS: Final = TICKS_PER_SECOND
-_TRAIL_NANOS: Final = 1_000_000_000
+_TRAIL_SECONDS: Final = 1
+_LIVE_SECONDS: Final = 30  # of a match that goes on
 _FAST: Final = 4000.0  # uu/s, of most balls
 _BACKGROUND: Final = (14, 17, 20)
 
@@ -24,19 +24,6 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
         compare: Whether there are ghosts, and distances to them.
     """
     agents = recording.state.agents
-    trail = rrb.VisibleTimeRanges([
-        rrb.VisibleTimeRange("tick", start=_relative(-_TRAIL_TICKS), end=_relative(0)),
-        rrb.VisibleTimeRange("game time", start=_relative(-_TRAIL_NANOS), end=_relative(0)),
-    ])  # fmt: skip
-    overrides: dict[EntityPathLike, Any] = {"/match/trail": trail}
-    space = rrb.Spatial3DView(
-        origin="/", contents=["/match/**"], name="Field", background=_BACKGROUND, overrides=overrides,
-        line_grid=rrb.archetypes.LineGrid3D(visible=False),
-    )  # fmt: skip
-    stand = rrb.Spatial2DView(
-        origin="/camera", contents=["/match/**", "/camera/drawings/**"], name="From behind blue's goal",
-        background=_BACKGROUND, overrides=overrides,
-    )  # fmt: skip
     views: list[rrb.View | rrb.Container] = [
         rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s", axis_y=_axis(0, _FAST)),
     ]
@@ -58,18 +45,55 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
             if any(np.isfinite(one.rewards).any() for one in decided):
                 chosen.append(rrb.TimeSeriesView(origin="/reward", name="Rewards"))
             views.append(rrb.Tabs(*chosen))
-        words = [
-            rrb.TextDocumentView(origin="/scoreboard", name="Score"),
-            rrb.TextLogView(origin="/events", name="Events"),
-        ]
-    field = rrb.Tabs(space, stand, name="Field")
+        words = _words()
+    return _layout(_field(), words, views)
+
+
+def live_blueprint() -> rrb.Blueprint:
+    """Return the layout for a match while it is played: curves show its last 30 s."""
+    curves: list[rrb.View | rrb.Container] = [
+        rrb.TimeSeriesView(origin=origin, name=name, axis_y=_axis(0, high), time_ranges=_last(_LIVE_SECONDS))
+        for origin, name, high in (("/speed", "Speed, uu/s", _FAST), ("/boost", "Boost", 100))
+    ]
+    return _layout(_field(), _words(), curves)
+
+
+def _field() -> rrb.Tabs:
+    overrides: dict[EntityPathLike, Any] = {"/match/trail": rrb.VisibleTimeRanges(_last(_TRAIL_SECONDS))}
+    space = rrb.Spatial3DView(
+        origin="/", contents=["/match/**"], name="Field", background=_BACKGROUND, overrides=overrides,
+        line_grid=rrb.archetypes.LineGrid3D(visible=False),
+    )  # fmt: skip
+    stand = rrb.Spatial2DView(
+        origin="/camera", contents=["/match/**", "/camera/drawings/**"], name="From behind blue's goal",
+        background=_BACKGROUND, overrides=overrides,
+    )  # fmt: skip
+    return rrb.Tabs(space, stand, name="Field")
+
+
+def _last(seconds: int) -> list[rrb.VisibleTimeRange]:
+    """Return the time before the one that is looked at."""
+    return [
+        rrb.VisibleTimeRange("tick", start=_relative(-seconds * TICKS_PER_SECOND), end=_relative(0)),
+        rrb.VisibleTimeRange("game time", start=_relative(-seconds * 1_000_000_000), end=_relative(0)),
+    ]
+
+
+def _words() -> list[rrb.View]:
+    return [
+        rrb.TextDocumentView(origin="/scoreboard", name="Score"),
+        rrb.TextLogView(origin="/events", name="Events"),
+    ]
+
+
+def _layout(field: rrb.Tabs, words: list[rrb.View], curves: list[rrb.View | rrb.Container]) -> rrb.Blueprint:
     top = (
         rrb.Horizontal(field, rrb.Vertical(*words, row_shares=[1, 2]), column_shares=[4, 1])
         if words
         else field
     )
     return rrb.Blueprint(
-        rrb.Vertical(top, rrb.Horizontal(*views), row_shares=[3, 1]),
+        rrb.Vertical(top, rrb.Horizontal(*curves), row_shares=[3, 1]),
         rrb.BlueprintPanel(state="collapsed"),
         rrb.SelectionPanel(state="collapsed"),
         rrb.TimePanel(state="collapsed"),

@@ -26,6 +26,7 @@ from rlgym_bridge.game import (
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.recording.rotations import to_quaternions
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.view.camera import MIRROR, log_camera
 from rlgym_bridge.view.field import floor_lines, goal_lines, mesh_edges, outline
 from rlgym_bridge.view.times import Times, drawn, updates
@@ -81,8 +82,7 @@ def log_ball(stream: rr.RecordingStream, recording: Recording, times: Times) -> 
     rows, here = updates(recording.ball_shown, there)
     if not len(rows):
         return
-    stream.log("/match/ball", rr.Points3D.from_fields(radii=BALL_RADIUS, colors=BALL_COLOR), static=True)
-    stream.log("/match/trail", rr.Points3D.from_fields(radii=_TRAIL_RADIUS, colors=BALL_COLOR), static=True)
+    log_still_ball(stream)
     positions = recording.state.ball_position[rows]
     columns = rr.Points3D.columns(positions=positions[here]).partition(here.astype(int))
     stream.send_columns("/match/ball", times.at(rows), columns)
@@ -90,20 +90,30 @@ def log_ball(stream: rr.RecordingStream, recording: Recording, times: Times) -> 
     stream.send_columns("/match/trail", times.at(rows[some]), rr.Points3D.columns(positions=positions[some]))
 
 
+def log_still_ball(stream: rr.RecordingStream) -> None:
+    """Log what does not change of the ball and its trail."""
+    stream.log("/match/ball", rr.Points3D.from_fields(radii=BALL_RADIUS, colors=BALL_COLOR), static=True)
+    stream.log("/match/trail", rr.Points3D.from_fields(radii=_TRAIL_RADIUS, colors=BALL_COLOR), static=True)
+
+
+def car_shape(state: MatchState, car: int) -> rr.Boxes3D:
+    """Return what does not change of a car's body: all but its half sizes."""
+    team = int(state.car_team[0, car])
+    return rr.Boxes3D.from_fields(
+        centers=boxes(int(state.car_hitbox[0, car]))[1], colors=[TEAM_COLORS[team], _NOSE_COLORS[team]],
+        fill_mode="solid", labels=state.agents[car], show_labels=False,
+    )  # fmt: skip
+
+
 def log_car(stream: rr.RecordingStream, recording: Recording, times: Times, car: int) -> None:
     """Log a car: its frame wherever it moves, its box when it comes and goes."""
     state = recording.state
     shown = recording.car_shown[:, car]
     there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
-    team = int(state.car_team[0, car])
-    sizes, centers = boxes(int(state.car_hitbox[0, car]))
-    shape = rr.Boxes3D.from_fields(
-        centers=centers, colors=[TEAM_COLORS[team], _NOSE_COLORS[team]], fill_mode="solid",
-        labels=state.agents[car], show_labels=False,
-    )  # fmt: skip
+    sizes, _ = boxes(int(state.car_hitbox[0, car]))
     log_moving(
         stream, f"/match/cars/{state.agents[car]}", times, updates(shown, there),
-        state.car_position[:, car], state.car_rotation[:, car], shape, sizes,
+        state.car_position[:, car], state.car_rotation[:, car], car_shape(state, car), sizes,
     )  # fmt: skip
 
 
@@ -151,15 +161,26 @@ def boxes(hitbox: int) -> tuple[np.ndarray, np.ndarray]:
 
 def log_pads(stream: rr.RecordingStream, recording: Recording, times: Times) -> None:
     """Log the boost pads: bright while they can be taken, dark while not, grey where nobody recorded it."""
-    big = np.array([pad in BIG_PADS for pad in range(PAD_COUNT)])
-    positions = np.column_stack([np.array(PAD_POSITIONS), np.where(big, BIG_PAD_Z, SMALL_PAD_Z)])
-    still = rr.Points3D.from_fields(positions=positions, radii=np.where(big, *_PAD_RADII))
-    stream.log("/match/pads", still, static=True)
+    log_still_pads(stream)
     taken = recording.state.pad_timer > 0
     if not taken.any() and not isinstance(recording, MatchRecording):
         stream.log("/match/pads", rr.Points3D.from_fields(colors=_PAD_UNKNOWN), static=True)
         return
     rows = np.flatnonzero(np.concatenate([[True], (taken[1:] != taken[:-1]).any(1)]))
-    colors = np.where(taken[rows, :, None], _PAD_EMPTY, _PAD_FULL).astype(np.uint8).reshape(-1, 3)
-    columns = rr.Points3D.columns(colors=colors).partition(np.full(len(rows), PAD_COUNT))
+    columns = rr.Points3D.columns(colors=pad_colors(taken[rows]).reshape(-1, 3)).partition(
+        np.full(len(rows), PAD_COUNT)
+    )
     stream.send_columns("/match/pads", times.at(rows), columns)
+
+
+def log_still_pads(stream: rr.RecordingStream) -> None:
+    """Log what does not change of the boost pads."""
+    big = np.array([pad in BIG_PADS for pad in range(PAD_COUNT)])
+    positions = np.column_stack([np.array(PAD_POSITIONS), np.where(big, BIG_PAD_Z, SMALL_PAD_Z)])
+    still = rr.Points3D.from_fields(positions=positions, radii=np.where(big, *_PAD_RADII))
+    stream.log("/match/pads", still, static=True)
+
+
+def pad_colors(taken: np.ndarray) -> np.ndarray:
+    """Return colours `(..., pads, 3)` uint8, 0 to 255, of pads that are taken or not, `(..., pads)` bool."""
+    return np.where(taken[..., None], _PAD_EMPTY, _PAD_FULL).astype(np.uint8)

@@ -68,7 +68,12 @@ def log_curves(stream: rr.RecordingStream, recording: Recording, times: Times) -
 
 def car_color(recording: Recording, car: int) -> tuple[int, ...]:
     """Return a car's colour: its team's, lighter or darker than those of its team mates."""
-    teams = recording.state.car_team[0].astype(int)
+    return shaded(recording.state.car_team[0], car)
+
+
+def shaded(teams: np.ndarray, car: int) -> tuple[int, ...]:
+    """Return the colour of a car among others, whose teams are `(cars,)`, 0 or 1."""
+    teams = teams.astype(int)
     place = int((teams[:car] == teams[car]).sum())
     shade = _SHADES[place % len(_SHADES)]
     return tuple(min(255, round(one * shade)) for one in TEAM_COLORS[teams[car]])
@@ -166,12 +171,12 @@ def _log_words(stream: rr.RecordingStream, recording: MatchRecording, times: Tim
     seconds = np.ceil(np.nan_to_num(state.clock).clip(-_MOST_SECONDS, _MOST_SECONDS)).astype(int)
     board = np.column_stack([state.score, state.phase, state.overtime, seconds])
     rows = np.flatnonzero(np.concatenate([[True], (board[1:] != board[:-1]).any(1)]))
-    texts = [_scoreboard(*row) for row in board[rows].astype(int).tolist()]
+    texts = [words_of_score(*row) for row in board[rows].astype(int).tolist()]
     stream.log("/scoreboard", rr.TextDocument.from_fields(media_type="text/markdown"), static=True)
     stream.send_columns("/scoreboard", times.at(rows), rr.TextDocument.columns(text=texts))
     events: list[tuple[int, str]] = []
     for row in np.flatnonzero(np.diff(state.phase, prepend=-1)).tolist():
-        events.append((row, _PHASES.get(int(state.phase[row]), "unknown phase")))
+        events.append((row, words_of_phase(int(state.phase[row]))))
     for team, name in enumerate(("blue", "orange")):
         for row in (np.flatnonzero(np.diff(state.score[:, team]) > 0) + 1).tolist():
             events.append((row, f"goal for {name}: {state.score[row, 0]:.0f} : {state.score[row, 1]:.0f}"))
@@ -183,6 +188,12 @@ def _log_words(stream: rr.RecordingStream, recording: MatchRecording, times: Tim
     stream.send_columns("/events", times.at(rows), rr.TextLog.columns(text=[text for _, text in events]))
 
 
-def _scoreboard(blue: int, orange: int, phase: int, overtime: int, seconds: int) -> str:
+def words_of_score(blue: int, orange: int, phase: int, overtime: int, seconds: int) -> str:
+    """Return the scoreboard as Markdown."""
     clock = f"{'+' if overtime else ''}{seconds // 60}:{seconds % 60:02}"
     return f"# blue {blue} : {orange} orange\n\n**{clock}** {_PHASES.get(phase, '')}"
+
+
+def words_of_phase(phase: int) -> str:
+    """Return the name of a phase."""
+    return _PHASES.get(phase, "unknown phase")

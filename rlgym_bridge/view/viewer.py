@@ -22,6 +22,7 @@ import rerun_cli
 LOOPBACK: Final = "127.0.0.1"
 _START_SECONDS: Final = 20.0
 _ASK_SECONDS: Final = 0.05
+_LIVE: Final = ("--memory-limit", "1GB", "--server-memory-limit", "256MB")  # else a match may take them all
 
 
 class ViewerError(ChildProcessError):
@@ -71,6 +72,44 @@ def browser_page(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     ):  # fmt: skip
         _wait_for(page, process)
         yield f"{origin}/?url={quote(file, safe=':/%')}", process
+
+
+@contextmanager
+def live_window() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Show in Rerun's window what is sent to it until the block ends.
+
+    Yields:
+        The address to send to, and the viewer's process, which ends when the window is closed.
+
+    Raises:
+        ViewerError: The viewer does not start.
+    """
+    (port,) = _free_ports(1)
+    with _running(
+        "--bind", LOOPBACK, "--port", str(port), *_LIVE, "--hide-welcome-screen", "--expect-data-soon"
+    ) as process:  # fmt: skip
+        _wait_for(port, process)
+        yield f"rerun+http://{LOOPBACK}:{port}/proxy", process
+
+
+@contextmanager
+def live_page() -> Iterator[tuple[str, str, subprocess.Popen[bytes]]]:
+    """Show to browsers on this machine what is sent to the viewer until the block ends.
+
+    Yields:
+        The address of the page, that to send to, and the viewer's process.
+
+    Raises:
+        ViewerError: The viewer does not start.
+    """
+    page, port = _free_ports(2)
+    with _running(
+        "--bind", LOOPBACK, "--port", str(port), "--web-viewer-port", str(page), "--serve-web", *_LIVE
+    ) as process:  # fmt: skip
+        _wait_for(page, process)
+        _wait_for(port, process)
+        proxy = f"rerun+http://{LOOPBACK}:{port}/proxy"
+        yield f"http://{LOOPBACK}:{page}/?url={quote(proxy, safe=':/')}", proxy, process
 
 
 class _OneFile(http.server.SimpleHTTPRequestHandler):

@@ -14,9 +14,7 @@ from rlgym_bridge.view.ghosts import log_ghosts
 from rlgym_bridge.view.log_drawings import log_drawings
 from rlgym_bridge.view.scene import log_ball, log_car, log_field, log_pads
 from rlgym_bridge.view.time_series import log_curves
-from rlgym_bridge.view.times import Times, rising
-
-APPLICATION = "rlgym_bridge"
+from rlgym_bridge.view.times import APPLICATION, Times, rising
 
 
 def write_rrd(recording: Recording, path: Path, compare: bool = False, rules: str = AUTO) -> None:

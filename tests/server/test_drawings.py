@@ -39,7 +39,7 @@ class Looker:
         match = match_of(player(0, "ball"), player(1, "other"), script_configurations=[script])
         match.enable_rendering = rule
         self.lobby.open_match(seat_players(match))
-        self.lobby.drawings.open(match, self._next_tick, self._take if looks else None)
+        self.lobby.drawings.open(match, self._next_tick, [self._take] if looks else [])
 
     def _next_tick(self) -> int:
         self.tick += self.step

@@ -74,7 +74,7 @@ class Drawings:
     def __init__(self, everyone: Callable[[], Sequence[Client]]) -> None:
         self._everyone = everyone
         self._rule = flat.DebugRendering.AlwaysOff
-        self._look: Callable[[bytes], None] | None = None
+        self._looks: tuple[Callable[[bytes], None], ...] = ()
         self._tick: Callable[[], int] = int
         self._drawers: dict[Client, _Drawer] = {}
         self._drawn = 0  # clients that have drawn in this match
@@ -94,23 +94,23 @@ class Drawings:
         self,
         match: flat.MatchConfiguration,
         tick: Callable[[], int],
-        look: Callable[[bytes], None] | None = None,
+        looks: Sequence[Callable[[bytes], None]] = (),
     ) -> None:
         """Begin a match; what was drawn before is gone.
 
         Args:
             match: Says who may draw.
             tick: Returns the tick that is played.
-            look: Called with each group, each removal, and each client whose groups are gone: what `DRAWN`
-                describes. None where nobody looks.
+            looks: Called with each group, each removal, and each client whose groups are gone: what `DRAWN`
+                describes.
         """
         self.close()
-        self._rule, self._tick, self._look = match.enable_rendering, tick, look
+        self._rule, self._tick, self._looks = match.enable_rendering, tick, tuple(looks)
         self._all = _Allowance(TICK_BYTES * _CLIENTS_TOGETHER, tick())
 
     def close(self) -> None:
         """Drop drawings until the next match."""
-        self._rule, self._look, self._tick = flat.DebugRendering.AlwaysOff, None, int
+        self._rule, self._looks, self._tick = flat.DebugRendering.AlwaysOff, (), int
         self._drawers.clear()
         self._switched.clear()
         self._drawn = 0
@@ -124,7 +124,7 @@ class Drawings:
         return self._switched.get(client, self._rule == flat.DebugRendering.OnByDefault)
 
     def _on_group(self, client: Client, payload: bytes) -> None:
-        if self._look is None or not self._may_draw(client):
+        if not self._looks or not self._may_draw(client):
             return
         try:
             group, count = group_of(payload)
@@ -184,5 +184,6 @@ class Drawings:
             self._show(client, drawer, b"")
 
     def _show(self, client: Client, drawer: _Drawer, payload: bytes) -> None:
-        if self._look is not None:
-            self._look(DRAWN.pack(drawer.number, min(client.cars, default=-1)) + payload)
+        content = DRAWN.pack(drawer.number, min(client.cars, default=-1)) + payload
+        for look in self._looks:
+            look(content)

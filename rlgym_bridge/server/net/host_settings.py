@@ -11,6 +11,7 @@ from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.server.game.simulation import OnKickoff
 from rlgym_bridge.server.net.impairments import Impairments
+from rlgym_bridge.server.net.match_recorder import Sink
 from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.user_input.arguments import check_number, check_whole, show_value
@@ -37,6 +38,7 @@ class HostSettings:
     on_kickoff: OnKickoff | None
     on_packet: Callable[[bytes], None] | None
     recorder: Recorder | None
+    watch: Sink | None
     log_dir: Path | None
     impairments: Impairments
     dialect: Dialect

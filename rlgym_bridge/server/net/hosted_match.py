@@ -61,6 +61,8 @@ class HostedMatch:
             ConfigError: The match cannot be played here.
         """
         check_rules(configuration)
+        if settings.watch is not None and configuration.enable_rendering == flat.DebugRendering.OffByDefault:
+            configuration.enable_rendering = flat.DebugRendering.OnByDefault  # somebody looks
         self._roster = seat_players(configuration, settings.allow_idle)
         warn_of_shared_ids(self._roster)
         self._lobby = lobby
@@ -86,11 +88,11 @@ class HostedMatch:
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
         lobby.release = inputs.release
-        lobby.drawings.open(
-            configuration,
-            lambda: self._match.frame,
-            None if self._recorder is None else self._recorder.drawing,
-        )
+        self._watch = None if settings.watch is None else MatchRecorder(settings.watch, self._match)
+        if self._watch is not None:
+            self._watch.begin(configuration)
+        looks = [one.drawing for one in (self._recorder, self._watch) if one is not None]
+        lobby.drawings.open(configuration, lambda: self._match.frame, looks)
         lobby.clients.handlers.update(Loadouts(self._roster, self._match.set_hitbox).handlers)
         lobby.orders.take_state = self._match.set_state
         lobby.orders.take_input = partial(self._hold_other, lobby.take_input)
@@ -191,6 +193,7 @@ class HostedMatch:
         match, lobby, pace = self._match, self._lobby, self._pace
         referee, on_packet = match.referee, self._settings.on_packet
         impairments, slow_inputs = self._settings.impairments, self._slow_inputs
+        watch = self._watch
         ended_pace = RealTime()
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
@@ -210,6 +213,8 @@ class HostedMatch:
                 sent_at = lobby.send_packet(data, prediction)
                 if data and self._recorder is not None:
                     self._recorder.packet(data[2:])
+                if data and watch is not None:
+                    watch.packet(data[2:])
                 ended = referee.phase == Phase.ENDED
                 report = self._report if sent_at >= self._next_status[0] else None
                 (ended_pace if ended and forever else pace).wait(lobby, sent_at, report)

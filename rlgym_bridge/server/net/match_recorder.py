@@ -1,7 +1,8 @@
 """Record a hosted match: its configuration, packets and accepted inputs."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from rlbot import flat
 
@@ -15,7 +16,6 @@ from rlgym_bridge.recording.mcap.channels import (
     PACKETS,
     UNREPEATABLE,
 )
-from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
@@ -23,15 +23,25 @@ from rlgym_bridge.server.game.simulated_match import Match
 TakeInput = Callable[[int, flat.ControllerState], bool]
 
 
+class Sink(Protocol):
+    """Takes the messages of matches: a `Recorder`, or a `Watch`."""
+
+    def put(self, topic: str, frame: int, content: bytes, head: bool = False) -> None:
+        """Take a message; see `Recorder.put`."""
+
+    def tell(self, name: str, values: Mapping[str, str]) -> None:
+        """Take metadata."""
+
+
 class MatchRecorder:
-    """Writes a match into a recording.
+    """Writes a match into a recording, or shows it to those who watch.
 
     Args:
         recorder: Writes the file.
         match: The match to record.
     """
 
-    def __init__(self, recorder: Recorder, match: Match) -> None:
+    def __init__(self, recorder: Sink, match: Match) -> None:
         self._put, self._tell = recorder.put, recorder.tell
         self._match = match
 

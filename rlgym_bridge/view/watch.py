@@ -1,0 +1,168 @@
+"""Hand a match over, while it is played, to a process that shows it; the match waits for nothing.
+
+    tick thread -> bounded queue -> sender thread -> pipe -> `watching`, a process of its own -> Rerun
+
+Rerun is not imported here: it takes a second and 100 MB.
+"""
+
+import logging
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any, Final
+
+from rlgym_bridge.recording.mcap.channels import DRAWINGS, FIELD_INFO, MATCH_CONFIGURATION, PACKETS
+from rlgym_bridge.user_input.extras import explain_install
+
+FRAMES_PER_SECOND: Final = 60
+"""Packets that are handed over in a second of wall time; what is between them is not shown."""
+
+HEAD: Final = struct.Struct("<BqI")
+"""Of a message in the pipe: its topic's place in `TOPICS`, the game's frame, and the bytes that follow."""
+
+TOPICS: Final = (FIELD_INFO, MATCH_CONFIGURATION, PACKETS, DRAWINGS)
+
+READY: Final = "ready "
+"""The process says this and the address of the page, if any, once the viewer is there; else why it is not."""
+
+_PROGRAM: Final = ("-P", "-m", "rlgym_bridge.view.watching")
+_QUEUED: Final = 256  # packets and drawings: 2 s and more
+_QUEUED_BYTES: Final = 1 << 22
+_LOOK_SECONDS: Final = 0.008  # between two looks at the queue
+_FRAME_SECONDS: Final = 0.9 / FRAMES_PER_SECOND  # a tick is due a little earlier now and then
+_END_SECONDS: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class WatchError(ChildProcessError):
+    """The process that shows a match does not start."""
+
+
+class Watch:
+    """A window or page that shows the matches of a server.
+
+    Args:
+        where: "window" for Rerun's own, "web" for a page that this machine's browsers may open, "" for the
+            window where there is a display.
+
+    Attributes:
+        address: Of the page; empty for a window.
+        dropped: Messages that found the queue full.
+        ended: The window was closed, or its process ended otherwise: nothing is handed over any more.
+
+    Raises:
+        ImportError: Rerun is not installed.
+        WatchError: The viewer does not start.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        if find_spec("rerun") is None:
+            raise ImportError(f"watching a match needs Rerun: {explain_install('view')}")
+        self.dropped = 0
+        self.ended = False
+        self._queue: deque[tuple[int, int, bytes]] = deque()
+        self._bytes = 0  # put into the queue so far
+        self._sent = 0  # of these
+        self._next_frame = 0.0
+        self._closed = threading.Event()
+        self._process = _start(where)
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline().decode(errors="replace").strip("\n")
+        if not said.startswith(READY):
+            self._close_pipe()
+            self._end_process()
+            raise WatchError(said or "the process that shows the match ended, it said why above")
+        self.address = said.removeprefix(READY)
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._thread.start()
+
+    def put(self, topic: str, frame: int, content: bytes, head: bool = False) -> None:
+        """Hand over a message of a match, or drop it; this takes microseconds.
+
+        Args:
+            topic: See `channels`; what is not shown is passed over.
+            frame: The game's.
+            content: Of the message.
+            head: It begins a match.
+        """
+        if self.ended or topic not in TOPICS:
+            return
+        if topic == PACKETS:
+            now = time.perf_counter()
+            if now < self._next_frame:
+                return
+            self._next_frame = now + _FRAME_SECONDS
+        full = len(self._queue) >= _QUEUED or self._bytes - self._sent > _QUEUED_BYTES
+        if full and not head:
+            self.dropped += 1
+            return
+        self._bytes += len(content)
+        self._queue.append((TOPICS.index(topic), frame, content))  # nobody is woken, that would cost more
+
+    def tell(self, name: str, values: Mapping[str, str]) -> None:
+        """Take metadata of a recording, which are not shown."""
+
+    def close(self) -> None:
+        """End the viewer."""
+        self._closed.set()  # the thread closes the pipe, and the process ends by itself then
+        self._end_process()
+        self._thread.join(_END_SECONDS)
+
+    def _end_process(self) -> None:
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _close_pipe(self) -> None:
+        with suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+    # --- in the sender thread --------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        while not self._closed.wait(_LOOK_SECONDS):
+            parts = []
+            while self._queue:
+                topic, frame, content = self._queue.popleft()
+                parts += [HEAD.pack(topic, frame, len(content)), content]
+                self._sent += len(content)
+            try:
+                if parts:
+                    pipe.write(b"".join(parts))
+                    pipe.flush()
+            except OSError:
+                break
+            if self._process.poll() is not None:
+                break
+        self.ended = True
+        self._queue.clear()
+        self._close_pipe()
+        if not self._closed.is_set():
+            _log.info("the viewer was closed; the match goes on")
+
+
+def _start(where: str) -> "subprocess.Popen[bytes]":
+    """Start the process that shows matches, apart from this one: Ctrl-C in a terminal is not for it."""
+    windows = sys.platform == "win32"
+    flags = ("CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
+    apart: dict[str, Any] = (
+        {"creationflags": sum(getattr(subprocess, flag, 0) for flag in flags)}
+        if windows
+        else {"start_new_session": True}
+    )
+    return subprocess.Popen(
+        [sys.executable, *_PROGRAM, *([where] if where else [])],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, **apart,
+    )  # fmt: skip
