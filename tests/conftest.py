@@ -10,6 +10,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: two workers share two cores
 
 from tests.support.processes import guard
+from tests.support.short_waits import lengthen_answer_wait
 from tests.support.watched_matches import watching
 
 
@@ -40,6 +41,18 @@ def logs_have_the_level_of_commands() -> None:
     """Begin each test with the level of a command without `-q`, whatever the tests before it set."""
     for name in ("rlgym_bridge", "training"):
         logging.getLogger(name).setLevel(logging.INFO)
+
+
+@pytest.fixture(autouse=True)
+def bots_may_be_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give bots in lockstep more time than a user's match does."""
+    lengthen_answer_wait(monkeypatch)
+
+
+@pytest.fixture
+def usual_answer_wait(bots_may_be_held_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give bots in lockstep the time that a user's match gives them."""
+    monkeypatch.undo()
 
 
 @pytest.fixture(autouse=True)

@@ -129,6 +129,7 @@ def test_a_bot_that_cannot_start_is_named_with_what_it_said(tmp_path: Path, here
     assert "no brain" in done.stderr
 
 
+@pytest.mark.usefixtures("usual_answer_wait")
 def test_a_bot_of_others_that_fails_at_most_packets_is_named(tmp_path: Path, here: Here) -> None:
     script = ROOT / "tests" / "support" / "simple_bots.py"
     (tmp_path / "skip.bot.toml").write_text(

@@ -41,6 +41,7 @@ def test_answers_that_did_not_come_are_counted_from_the_first() -> None:
     assert repeatability.sentences == ("lockstep went on without 3 answers of Bot, the first at tick 812",)
 
 
+@pytest.mark.usefixtures("usual_answer_wait")
 def test_lockstep_waits_longer_for_the_first_answer_of_a_bot() -> None:
     account, _ = account_at([0])
     account.sent(0.0)
@@ -50,6 +51,7 @@ def test_lockstep_waits_longer_for_the_first_answer_of_a_bot() -> None:
     assert (first, account.patience) == (10.0, 1.0)
 
 
+@pytest.mark.usefixtures("usual_answer_wait")
 def test_a_bot_that_never_answers_is_waited_for_long_once() -> None:
     account, _ = account_at([0])
     account.sent(0.0)
@@ -110,6 +112,7 @@ def test_a_bot_that_skips_answers_is_hardly_waited_for() -> None:
     assert (account.skips, account.patience) == (True, pytest.approx(0.02))
 
 
+@pytest.mark.usefixtures("usual_answer_wait")
 def test_few_answers_that_did_not_come_leave_lockstep_patient() -> None:
     account, _ = account_at([0])
     for number in range(2000):

@@ -136,6 +136,7 @@ def test_a_bot_that_crashes_is_reported_and_the_match_goes_on():
     assert result.ended_by != "no bots left"
 
 
+@pytest.mark.usefixtures("usual_answer_wait")
 def test_what_a_bot_left_unanswered_and_raised_is_counted():
     with lockstep(seconds=3.0, max_overtime=0.1) as server:
         result = server.play(match_of(player(0, "skip", "Skipper"), player(1)))

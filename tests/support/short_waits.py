@@ -1,4 +1,4 @@
-"""Shorter waits of the match server, for tests that would only wait."""
+"""Shorter and longer waits of the match server, for tests that would only wait, and for busy machines."""
 
 from typing import Final
 
@@ -29,3 +29,9 @@ def shorten_answer_wait(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pace, "ANSWER_SECONDS", 0.3)
     for name in ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"):
         patch.setattr(bot_account, name, 0.3)
+
+
+def lengthen_answer_wait(patch: pytest.MonkeyPatch) -> None:
+    """Let lockstep wait for every answer for 10 s: bots of a busy machine may be held up for a second."""
+    patch.setattr(pace, "ANSWER_SECONDS", 10.0)
+    patch.setattr(bot_account, "ANSWER_SECONDS", 10.0)
