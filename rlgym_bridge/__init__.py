@@ -12,6 +12,10 @@ from rlgym_bridge.user_input.current_folder import leave_out_current_folder
 
 leave_out_current_folder()  # before anything else is imported
 
+from rlgym_bridge.policy.matrix_kernels import choose_kernels  # noqa: E402
+
+choose_kernels()  # before numpy is
+
 from importlib import import_module  # noqa: E402
 from typing import TYPE_CHECKING, Any, Final  # noqa: E402
 
