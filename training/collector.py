@@ -243,9 +243,9 @@ class _Collector:
             rows["obs"][step] = obs
             clock.begin()
             # The policy decides for all cars: one matrix product is cheaper than picking its cars out.
-            actions = policy.act(obs[None])[0]
+            actions = policy.act(obs[:, None])[:, 0]
             if self._snapshot.any():
-                actions[self._snapshot] = snapshot.act(obs[self._snapshot][None])[0]
+                actions[self._snapshot] = snapshot.act(obs[self._snapshot][:, None])[:, 0]
             clock.end("inference")
             self._env.time_parts(parts if step in timed else None)
             obs, rewards, terminated, truncated, final_obs = self._env.step(actions)
