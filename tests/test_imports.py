@@ -82,9 +82,10 @@ ROOMS = {
     "parity": {"compare", "components", "packets", "policy", "server", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
     "view": {"compare", "packets", "recording", "sim"},
+    "project": {"components"},
     "cli": {
-        "client", "compare", "components", "live", "parity", "policy", "probe", "recording", "server", "sim",
-        "view",
+        "client", "compare", "components", "live", "parity", "policy", "probe", "project",
+        "recording", "server", "sim", "view",
     },
 }  # fmt: skip
 """Rooms from which each room may import, besides `user_input` and the modules at the package's root."""

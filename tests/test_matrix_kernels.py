@@ -1,7 +1,6 @@
 """Matrix products use the kernels of the processor, also where numpy's library does not know its model."""
 
 import os
-import subprocess
 import sys
 
 import numpy  # noqa: F401  (its library is asked for below)
@@ -9,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from rlgym_bridge.policy.matrix_kernels import VARIABLE, choose_kernels, kernels_for, processor_flags
+from tests.support.processes import run_to_end
 
 AVX2 = {"avx2", "fma"}
 AVX512 = {"avx512f", "avx512dq", "avx512bw", "avx512cd", "avx512vl"}
@@ -45,5 +45,5 @@ import rlgym_bridge, numpy
 from threadpoolctl import threadpool_info
 print(*(one["architecture"] for one in threadpool_info() if one["internal_api"] == "openblas"))
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.strip() in ("SkylakeX", "Haswell")
+    done = run_to_end([sys.executable, "-c", code])
+    assert done.stdout.strip() in ("SkylakeX", "Haswell"), done.stderr

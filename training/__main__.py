@@ -11,6 +11,7 @@ from typing import Any, Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.project.this_project import settings_file
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.settings import TrainingSettings
 from training.settings_file import load_settings, settings_as_toml
@@ -27,9 +28,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = "Train a bot by self-play in RocketSim (PPO). Ctrl-C saves a checkpoint and ends."
     parser.add_argument(
-        "config", nargs="*", type=Path, default=[_DEFAULTS], metavar="CONFIG",
-        help="settings in TOML; keys that are absent have their defaults (default: training/config.toml). "
-        "Where files disagree, the later one wins, such as one that `rlgym-bridge compare --fit` wrote",
+        "config", nargs="*", type=Path, metavar="CONFIG",
+        help="settings in TOML; keys that are absent have their defaults (default: train.toml here, else "
+        "training/config.toml). Where files disagree, the later one wins, such as one that `rlgym-bridge "
+        "compare --fit` wrote",
     )  # fmt: skip
     parser.add_argument(
         "--steps", type=int, metavar="N", help="agent steps to train (default: what the settings say)"
@@ -63,7 +65,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, and write how it ended where that is wanted."""
-    output_files.check_outputs(options.json, inputs=options.config)
+    files = options.config or [settings_file() or _DEFAULTS]
+    output_files.check_outputs(options.json, inputs=files)
     changes = {
         name: getattr(options, name)
         for name in ("steps", "out", "start_from")
@@ -77,12 +80,13 @@ def run(options: argparse.Namespace) -> int:
                 raise ValueError(f"--profile and {name} are given, expected one of them")
     if options.settings and options.json is not None:
         raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
-    settings = load_settings(*options.config, **changes)
+    settings = load_settings(*files, **changes)
     if options.settings:
         print(settings_as_toml(settings), end="")
         return 0
-    if options.config != [_DEFAULTS]:  # the user's settings may name modules
-        add_module_folders(Path.cwd(), *(file.parent for file in options.config))
+    if files != [_DEFAULTS]:  # the user's settings may name modules
+        add_module_folders(Path.cwd(), *(file.parent for file in files))
+        shared.printer(options)(f"settings: {', '.join(map(str, files))}")
     if options.profile is not None:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time

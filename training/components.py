@@ -1,7 +1,7 @@
 """Define what is trained: observation, actions, rewards, and how episodes begin and end.
 
-For a bot of one's own `components = "my_bot"` in its config.toml names a module that begins with
-`from training.components import *` and has one or more of these functions anew.
+For a bot of one's own `components = "my_bot"` in its settings names a module that has one or more of these
+functions anew.
 """
 
 from typing import Any

@@ -1,13 +1,13 @@
 """Make the matches of a run from the components that its settings name.
 
-`components` is a module with the functions that `FUNCTIONS` lists, as `training.components`: each may be
-one's own, the others taken by `from training.components import *`. `env` is a function that returns the
-`RLGym` of an existing bot; all of its components are taken but the engine.
+`components` is a module with one or more of the functions that `FUNCTIONS` lists; the others are those of
+`training.components`. `env` is a function that returns the `RLGym` of an existing bot; all of its components
+are taken but the engine.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -21,10 +21,11 @@ from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
+from training import components as standard
 from training.settings import SettingsError, TrainingSettings, hitbox_numbers
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
-"""Functions that a module needs; `make_env(settings, matches)` takes the place of the last three."""
+"""Functions that a module may have; `make_env(settings, matches)` takes the place of the last three."""
 
 
 class Task:
@@ -171,7 +172,8 @@ def _check_components(parts: Components, settings: TrainingSettings) -> None:
         mutator.apply_batch(blank_state(*settings.sizes[0], 1), np.random.default_rng(settings.seed))
 
 
-def _imported(name: str) -> ModuleType:
+def _imported(name: str) -> SimpleNamespace:
+    """Import a module of one's own, and return its functions; those that it lacks are the standard ones."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise SettingsError(f'components is "{name}", expected the name of a module, such as my_bot')
     try:
@@ -181,11 +183,15 @@ def _imported(name: str) -> ModuleType:
             f'components is "{name}", which cannot be imported: {describe_error(error)}. It is '
             "looked for beside the file of settings, in the current folder and on PYTHONPATH"
         ) from error
-    needed = FUNCTIONS[:2] if hasattr(module, "make_env") else FUNCTIONS
-    missing = [function for function in needed if not callable(getattr(module, function, None))]
-    if missing:
+    functions = (*FUNCTIONS, "make_env")
+    own = {one: getattr(module, one) for one in functions if callable(getattr(module, one, None))}
+    if not own:
         raise SettingsError(
-            f'components is "{name}", which has no function {", ".join(missing)}; expected a module with '
-            f"{', '.join(FUNCTIONS)}; `from training.components import *` gives those that are not its own"
+            f'components is "{name}", which has no function {", ".join(functions)}; expected a module with '
+            "one of these at least"
         )
-    return module
+    if "make_env" in own and not {"obs", "parser"} <= set(own):
+        raise SettingsError(
+            f'components is "{name}", whose make_env needs the functions obs and parser beside it'
+        )
+    return SimpleNamespace(**{one: getattr(standard, one) for one in FUNCTIONS} | own)

@@ -18,6 +18,8 @@ import numpy as np
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from training.play_options import add_options, how
 from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
@@ -204,9 +206,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "more goals; a draw counts half."
     )
     parser.add_argument(
-        "a", metavar="A", help="policy folder, training run (its newest checkpoint), or chaser"
+        "a", nargs="?", metavar="A",
+        help="policy folder, training run (its newest checkpoint), or chaser (default: the run of train.toml "
+        "in this folder)",
+    )  # fmt: skip
+    parser.add_argument(
+        "b", nargs="?", metavar="B", default=CHASER, help="its opponent, given the same way (default: chaser)"
     )
-    parser.add_argument("b", metavar="B", help="its opponent, given the same way")
     add_options(parser, 200, "half of them from each side")
     parser.add_argument(
         "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
@@ -232,7 +238,12 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
     output_files.check_outputs(options.json)
-    a, b = policy_path(options.a), policy_path(options.b)
+    first = options.a or run_folder()
+    if first is None:
+        raise ValueError(
+            "A is missing, expected a policy folder, a training run or chaser: there is no train.toml here"
+        )
+    a, b = policy_path(first), policy_path(options.b)
     found = evaluate(
         a,
         b,
@@ -240,7 +251,7 @@ def run(options: argparse.Namespace) -> int:
         team_size=options.team_size,
         selection=options.selection,
         action_delay=options.action_delay,
-        **how(options, options.a, options.b),
+        **how(options, first, options.b),
     )
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute

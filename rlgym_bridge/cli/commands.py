@@ -23,6 +23,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "view": Command("rlgym_bridge.cli.view_command", "show a recorded match in the Rerun viewer"),
     },
     "train": {
+        "init": Command(
+            "rlgym_bridge.cli.init_command", "begin a bot of your own: a folder with all it needs"
+        ),
         "train": Command("training.__main__", "train a bot by self-play in RocketSim"),
         "evaluate": Command(
             "training.evaluate", "let two policies play and say which is better, with an interval"
@@ -36,6 +39,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "import": Command(
             "rlgym_bridge.cli.import_command", "make a policy folder of a bot trained elsewhere"
         ),
+        "convert": Command(
+            "rlgym_bridge.cli.convert_command", "translate match, bot and loadout files of RLBot v4"
+        ),
     },
     "compare and check": {
         "inspect": Command("rlgym_bridge.cli.inspect_command", "show what a recording holds, or export it"),
@@ -48,6 +54,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
         "sim-vs-server": Command(
             "training.sim_vs_server", "check that a policy plays on the match server as it did in training"
+        ),
+        "doctor": Command(
+            "rlgym_bridge.cli.doctor_command",
+            "check whether this machine has what is needed, and say what to do",
         ),
         "timing": Command("rlgym_bridge.cli.timing_command", "measure input latency and packet loss"),
         "probe": Command(

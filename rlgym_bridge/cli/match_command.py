@@ -31,7 +31,7 @@ from rlgym_bridge.cli.outcome import (
 )  # fmt: skip
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
-from rlgym_bridge.cli.shipped import MATCH_FILE, read_shipped_match
+from rlgym_bridge.cli.shipped import read_shipped_match
 from rlgym_bridge.cli.watching_match import add_watch_options, watched
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import Phase
@@ -39,6 +39,7 @@ from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.project.this_project import match_file
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
 from rlgym_bridge.server import (
     ConfigError,
@@ -69,7 +70,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "config",
         nargs="?",
         type=Path,
-        help="match file, RLBot v5 .toml or v4 .cfg (default: rlbot.cfg in the "
+        help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the "
         "current folder, or else the shipped bot against Chaser)",
     )
     add_line_up_options(parser)
@@ -113,7 +114,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
     console = shared.console_of(options)
-    read = [options.config or Path(MATCH_FILE), options.physics, *_bot_files(options)]
+    read = [options.config or match_file(), options.physics, *_bot_files(options)]
     output_files.check_outputs(options.json, inputs=read)
     output_files.check_different(options.json, options.record)
     real_game = options.server == "rlbot"
@@ -206,8 +207,8 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
     if path is None:
         if _bot_files(options):
             return empty_match()
-        path = Path(MATCH_FILE)
-        if not path.is_file():
+        path = match_file()
+        if path is None:
             return read_shipped_match()
     if options.server == "rlbot" and path.suffix == ".toml":
         parsed(Source(path))

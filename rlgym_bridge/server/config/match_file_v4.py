@@ -25,11 +25,11 @@ _MATCH_KEYS: Final = (
 )  # fmt: skip
 
 # What the options of v4 [RLBot 1.68, match settings] are called in v5.
-_GAME_MODES: Final = {
+GAME_MODES: Final = {
     "soccer": "Soccar", "soccar": "Soccar", "hoops": "Hoops", "dropshot": "Dropshot",
     "hockey": "Snowday", "rumble": "Rumble", "heatseeker": "Heatseeker", "gridiron": "Gridiron",
 }  # fmt: skip
-_OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
+OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "match length": ("match_length", {
         "5 minutes": "FiveMinutes", "10 minutes": "TenMinutes", "20 minutes": "TwentyMinutes",
         "unlimited": "Unlimited"}),
@@ -110,7 +110,7 @@ class _Cfg:
         self._source.warn_unknown(_MATCH, self._parser[_MATCH], _MATCH_KEYS)
         game_map = self._text(_MATCH, "game_map", "DFHStadium")
         rendering = self._flag("enable_rendering")
-        mode = self._choice(_MATCH, "game_mode", _GAME_MODES, "soccer")
+        mode = self._choice(_MATCH, "game_mode", GAME_MODES, "soccer")
         return flat.MatchConfiguration(
             auto_start_agents=True,
             wait_for_agents=True,
@@ -155,9 +155,9 @@ class _Cfg:
     def _mutators(self) -> flat.MutatorSettings:
         if not self._parser.has_section(_MUTATORS):
             return flat.MutatorSettings()
-        self._source.warn_unknown(_MUTATORS, self._parser[_MUTATORS], _OPTIONS)
+        self._source.warn_unknown(_MUTATORS, self._parser[_MUTATORS], OPTIONS)
         settings = flat.MutatorSettings()
-        for option, (name, choices) in _OPTIONS.items():
+        for option, (name, choices) in OPTIONS.items():
             if self._parser.has_option(_MUTATORS, option):
                 value = self._choice(_MUTATORS, option, choices, next(iter(choices)))
                 setattr(settings, name, getattr(type(getattr(settings, name)), value))

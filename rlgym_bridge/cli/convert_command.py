@@ -1,0 +1,48 @@
+"""`rlgym-bridge convert`: translate files of RLBot v4."""
+
+import argparse
+from pathlib import Path
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.server import ConfigError
+from rlgym_bridge.server.config.convert_v4 import convert, toml_name
+from rlgym_bridge.server.config.toml_lines import Source
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Translate a match, bot or loadout file of RLBot v4 (.cfg) into v5's TOML. Every key is translated "
+        "or named with the reason why it has no counterpart. Code is not translated."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE.cfg", help="file of RLBot v4")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.toml",
+        help="file to write, beside FILE.cfg: paths in it are relative to it (default: FILE.toml, for a bot "
+        "FILE.bot.toml)",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Translate, and say what became of each key."""
+    source = Source(options.file)
+    found = convert(source)
+    out = options.out or options.file.with_name(toml_name(found.kind, options.file.stem))
+    output_files.check_outputs(options.json, out, inputs=[options.file])
+    if out.exists():
+        raise ConfigError(f"{out} is there already, expected a new file: give one with --out")
+    if not output_files.write(out, found.text):
+        return 2
+    say = shared.printer(options)
+    say(f"{options.file} is a {found.kind} file of RLBot v4, written to {out}")
+    for key, line in found.translated:
+        say(f"  {key}: {line}")
+    for key, why in found.left_out:
+        say(f"  {key}: left out, {why}")
+    result = {
+        "kind": found.kind, "file": str(out), "translated": dict(found.translated),
+        "left_out": dict(found.left_out),
+    }  # fmt: skip
+    return 0 if output_files.write_json(options.json, result) else 2

@@ -1,0 +1,36 @@
+"""`rlgym-bridge init`: begin a bot of one's own."""
+
+import argparse
+import shlex
+from pathlib import Path
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.project.new_project import new_project
+
+_NEXT = ("train", "evaluate", "match")
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Begin a bot of your own: a folder with settings, an observation and a reward of its own, the bot as "
+        "RLBot starts it, and a match. In that folder train, evaluate and match run without options."
+    )
+    parser.add_argument("folder", type=Path, metavar="NAME", help="folder to make; the bot has its name")
+    parser.add_argument("--author", default="", metavar="A", help="who made it, for RLBot's window")
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the project, and say what comes next."""
+    output_files.check_outputs(options.json)
+    files = new_project(options.folder, options.author)
+    say = shared.printer(options)
+    say(f"{options.folder}: {', '.join(file.name for file in files)}")
+    say("next:")
+    say(f"  cd {shlex.quote(str(options.folder))}")
+    for name in _NEXT:
+        say(f"  rlgym-bridge {name}")
+    result = {"folder": str(options.folder), "files": [file.name for file in files]}
+    return 0 if output_files.write_json(options.json, result) else 2

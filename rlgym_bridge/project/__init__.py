@@ -1,0 +1,1 @@
+"""Projects of bot makers: begin one."""

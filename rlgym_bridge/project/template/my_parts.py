@@ -1,0 +1,67 @@
+"""Define what the bot sees, and what it is rewarded for.
+
+`train.toml` names this module, and `bot.py` needs it in matches. It needs nothing but numpy and rlgym_bridge.
+"""
+
+import numpy as np
+
+from rlgym_bridge import ComponentSpec, RelativeObs
+from rlgym_bridge.components.rewards import (
+    BatchReward,
+    GoalReward,
+    TouchReward,
+    VelocityBallToGoalReward,
+    VelocityPlayerToBallReward,
+    WeightedSum,
+)
+
+
+class MyObs(RelativeObs):
+    """See what RelativeObs sees, and how fast the car is."""
+
+    reads = RelativeObs.reads  # fields of the state that cost extra time; this adds none
+
+    def build_batch(self, state, cars=None):
+        """Return `(matches, cars, numbers)` float32 of all matches at once; in a real match there is one."""
+        seen = super().build_batch(state, cars)
+        own = list(range(state.layout.cars) if cars is None else cars)
+        speed = np.linalg.norm(state.car_linear_velocity[:, own], axis=-1, keepdims=True)
+        return np.concatenate([seen, speed / 2300], axis=-1)
+
+    def get_obs_space(self, agent):
+        """Say how many numbers there are: one more."""
+        kind, size = super().get_obs_space(agent)
+        return kind, size + 1 if size > 0 else size  # it is not known before the first match
+
+    def names(self, blue, orange, car=0):
+        """Name the numbers, for `rlgym-bridge parity`."""
+        return (*super().names(blue, orange, car), "speed")
+
+
+class SpeedReward(BatchReward):
+    """The car's speed in each step, in 2300 uu/s."""
+
+    reads = ("car_linear_velocity",)
+
+    def reward_batch(self, before, after, terminated, truncated):
+        """Return `(matches, cars)` float32 for one step of all matches."""
+        return np.linalg.norm(after.car_linear_velocity, axis=-1) / np.float32(2300)
+
+
+def obs(settings):
+    """Return what training and matches make the observation of."""
+    return ComponentSpec.of(MyObs, zero_padding=None)
+
+
+def reward(settings):
+    """Return what is rewarded, each part times its weight in `train.toml`."""
+    return WeightedSum(
+        [
+            (GoalReward(), settings.goal),
+            (TouchReward(), settings.touch),
+            (TouchReward(strength=True), settings.touch_strength),
+            (VelocityPlayerToBallReward(), settings.velocity_to_ball),
+            (VelocityBallToGoalReward(), settings.velocity_ball_to_goal),
+            (SpeedReward(), settings.my["speed"]),
+        ]
+    )

@@ -1,0 +1,294 @@
+"""Translate RLBot v4's `.cfg` files into v5's `.toml`: matches, bots and loadouts.
+
+Every key is translated or named with the reason why it has no counterpart. The Python code of a bot is not.
+"""
+
+import configparser
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, Final
+
+from rlbot.utils.maps import GAME_MAP_TO_UPK
+
+from rlgym_bridge.server.config.match_file_v4 import GAME_MODES, OPTIONS
+from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.user_input.arguments import shorten_text
+from rlgym_bridge.user_input.toml_text import toml_line
+
+_MOST_PLAYERS: Final = 64
+_SKILLS: Final = ((0.25, "Beginner"), (0.6, "Rookie"), (0.8, "Pro"), (1.0, "AllStar"))
+"""Upper ends of v4's `participant_bot_skill`, 0 to 1. v4 says only that 0, 0.5 and 1 are beginner, pro and
+all-star, and v5 has one level more; where the others begin is a guess."""
+
+_LOADOUT: Final = (
+    "team_color_id", "custom_color_id", "car_id", "decal_id", "wheels_id", "boost_id", "antenna_id", "hat_id",
+    "paint_finish_id", "custom_finish_id", "engine_audio_id", "trails_id", "goal_explosion_id",
+)  # fmt: skip
+_PAINT: Final = (
+    "car_paint_id", "decal_paint_id", "wheels_paint_id", "boost_paint_id", "antenna_paint_id", "hat_paint_id",
+    "trails_paint_id", "goal_explosion_paint_id",
+)  # fmt: skip
+_LOADOUT_SECTIONS: Final = {
+    "Bot Loadout": ("blue_loadout", _LOADOUT), "Bot Loadout Orange": ("orange_loadout", _LOADOUT),
+    "Bot Paint Blue": ("blue_loadout.paint", _PAINT), "Bot Paint Orange": ("orange_loadout.paint", _PAINT),
+}  # fmt: skip
+_WHY_NOT: Final = {
+    "launcher_preference": "v5 has [rlbot] launcher, which RLBot's window sets",
+    "enable_lockstep": "v5 has no lockstep; --pace lockstep of rlgym-bridge match is one",
+    "python_file": "became run_command; code for v4's BaseAgent has to be written anew for v5's Bot",
+    "maximum_tick_rate_preference": "v5 sends every packet, 120 a second",
+    "use_virtual_environment": "run_command names the Python",
+    "requirements_file": "installing is not RLBot v5's affair",
+    "num_participants": "v5 counts [[cars]]",
+}
+
+
+@dataclass
+class Converted:
+    """A translated file.
+
+    Attributes:
+        kind: "match", "bot" or "loadout".
+        text: In TOML.
+        translated: Keys with what they became.
+        left_out: Keys with the reason why they have no counterpart.
+    """
+
+    kind: str
+    text: str
+    translated: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+
+def convert(source: Source) -> Converted:
+    """Translate a v4 file.
+
+    Args:
+        source: The file.
+
+    Raises:
+        ConfigError: It is no v4 file, or a value in it is none that v4 knows.
+    """
+    parser = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=("#", ";"))
+    try:
+        parser.read_string(source.text, source=str(source.path))
+    except configparser.Error as error:
+        raise ConfigError(f"{source.path}: no valid cfg file: {shorten_text(str(error), 300)}") from error
+    kinds: dict[str, Callable[[_Translation], str]] = {
+        "Participant Configuration": _match,
+        "Locations": _bot,
+        "Bot Loadout": _loadout,
+    }
+    for section, translate in kinds.items():
+        if parser.has_section(section):
+            translation = _Translation(source, parser)
+            kind = translate.__name__.strip("_")
+            text = translate(translation)
+            return Converted(kind, text, translation.translated, translation.rest())
+    raise ConfigError(
+        f"{source.path}: has none of the sections {', '.join(kinds)}, expected a match, bot or loadout file "
+        "of RLBot v4"
+    )
+
+
+class _Translation:
+    """The keys of a v4 file, each of which is taken once."""
+
+    def __init__(self, source: Source, parser: configparser.ConfigParser) -> None:
+        self.source, self._parser = source, parser
+        self.translated: list[tuple[str, str]] = []
+        self._left = {(section, key) for section in parser.sections() for key in parser[section]}
+        self._empty: set[tuple[str, str]] = set()
+
+    def take(self, section: str, key: str) -> str | None:
+        """Return a value, None where there is none; "None" stands for none in v4."""
+        if (section, key) not in self._left:
+            return None
+        text = self._parser.get(section, key).strip()
+        if text in ("", "None"):
+            self._empty.add((section, key))
+            return None
+        self._left.discard((section, key))
+        return text
+
+    def note(self, key: str, line: str) -> str:
+        """Keep what a key became; return the line."""
+        self.translated.append((key, line))
+        return line
+
+    def line(
+        self, section: str, key: str, name: str, value_of: Callable[[str], Any] = str
+    ) -> list[str]:  # fmt: skip
+        """Return the line that a key becomes, none where it is not there."""
+        text = self.take(section, key)
+        if text is None:
+            return []
+        try:
+            value = value_of(text)
+        except (ValueError, KeyError):
+            raise self.source.error(section, key, f"is {text!r}, which RLBot v4 does not know") from None
+        return [self.note(key, toml_line(name, value))]
+
+    def rest(self) -> list[tuple[str, str]]:
+        """Return the keys that nothing took, in the file's order, and why."""
+        return [
+            (key, "it is empty" if (section, key) in self._empty else _WHY_NOT.get(key, "v5 has no such key"))
+            for section in self._parser.sections()
+            for key in self._parser[section]
+            if (section, key) in self._left
+        ]
+
+
+def _flag(text: str) -> bool:
+    return {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }[text.lower()]
+
+
+def _slashes(text: str) -> str:
+    return PureWindowsPath(text).as_posix()
+
+
+def _toml_path(text: str, ending: str) -> str:
+    """Return the path of the file that a v4 file is translated to; TOML stays."""
+    path = PurePosixPath(_slashes(text))
+    if path.suffix != ".cfg":
+        return str(path)
+    return str(path.with_name(path.stem + ending))
+
+
+def toml_name(kind: str, stem: str) -> str:
+    """Return the name of a translated file: v5 wants bots to be `bot.toml` or `*.bot.toml`."""
+    if kind == "bot":
+        return "bot.toml" if stem == "bot" else f"{stem}.bot.toml"
+    return f"{stem}.toml"
+
+
+def _match(of: _Translation) -> str:
+    section = "Match Configuration"
+    lines = ["[match]"]
+    lines += of.line(section, "game_mode", "game_mode", partial(_choice, GAME_MODES))
+    lines += of.line(section, "game_map", "game_map_upk", lambda text: GAME_MAP_TO_UPK.get(text, text))
+    for key, name in (
+        ("skip_replays", "skip_replays"), ("start_without_countdown", "start_without_countdown"),
+        ("enable_rendering", "enable_rendering"), ("enable_state_setting", "enable_state_setting"),
+        ("auto_save_replay", "auto_save_replays"),
+    ):  # fmt: skip
+        lines += of.line(section, key, name, _flag)
+    behaviours = {
+        "restart": "Restart", "continue and spawn": "ContinueAndSpawn",
+        "restart if different": "RestartIfDifferent",
+    }  # fmt: skip
+    lines += of.line(
+        section, "existing_match_behavior", "existing_match_behavior",
+        lambda text: behaviours[text.lower().replace("_", " ")],
+    )  # fmt: skip
+    mutators = []
+    for option, (name, choices) in OPTIONS.items():
+        mutators += of.line("Mutator Configuration", option, name, partial(_choice, choices))
+    if mutators:
+        lines += ["", "[mutators]", *mutators]
+    count = of.take(section, "num_participants") or "0"
+    if not count.isdecimal() or int(count) > _MOST_PLAYERS:
+        problem = f"is {count!r}, expected a whole number from 0 to {_MOST_PLAYERS}"
+        raise of.source.error(section, "num_participants", problem)
+    for number in range(int(count)):
+        lines += ["", "[[cars]]", *_car(of, number)]
+    of.translated.append(("num_participants", f"{count} [[cars]]"))
+    for key in _scripts(of):
+        lines += [
+            "",
+            "[[scripts]]",
+            *of.line("Scripts", key, "config_file", lambda text: _toml_path(text, ".toml")),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _scripts(of: _Translation) -> list[str]:
+    keys = {key for name, key in of._left if name == "Scripts" and re.fullmatch(r"script_config_\d+", key)}
+    return sorted(key for key in keys if of._parser.get("Scripts", key).strip() not in ("", "None"))
+
+
+def _car(of: _Translation, number: int) -> list[str]:
+    section = "Participant Configuration"
+    given = of.take(section, f"participant_type_{number}")
+    kind = (given or "rlbot").lower()
+    if kind == "party_member_bot":
+        kind = "psyonix"
+    if kind not in ("rlbot", "human", "psyonix"):
+        problem = f"is {kind!r}, expected rlbot, human or psyonix"
+        raise of.source.error(section, f"participant_type_{number}", problem)
+    lines = [toml_line("type", kind)]
+    if given is not None:
+        of.note(f"participant_type_{number}", lines[0])
+    lines += of.line(section, f"participant_team_{number}", "team", lambda text: {"0": 0, "1": 1}[text])
+    bot = kind == "rlbot"
+    if bot:
+        lines += of.line(
+            section, f"participant_config_{number}", "config_file", lambda text: _toml_path(text, ".bot.toml")
+        )
+        lines += of.line(
+            section, f"participant_loadout_config_{number}", "loadout_file",
+            lambda text: _toml_path(text, ".toml"),
+        )  # fmt: skip
+    if kind == "psyonix":
+        lines += of.line(section, f"participant_bot_skill_{number}", "skill", _skill)
+    return lines
+
+
+def _choice(choices: Mapping[str, str], text: str) -> str:
+    return choices[text.lower()]
+
+
+def _skill(text: str) -> str:
+    value = float(text)
+    return next((name for most, name in _SKILLS if value <= most), "AllStar")
+
+
+def _bot(of: _Translation) -> str:
+    lines = ["[settings]"]
+    name = of.take("Locations", "name") or of.source.path.stem
+    developer = of.take("Details", "developer") or ""
+    agent_id = "/".join(
+        re.sub(r"[^a-z0-9]+", "-", one.lower()).strip("-") or "bot" for one in (developer, name)
+    )
+    lines += [toml_line("agent_id", agent_id), of.note("name", toml_line("name", name))]
+    lines += of.line("Locations", "looks_config", "loadout_file", lambda text: _toml_path(text, ".toml"))
+    lines += of.line("Locations", "logo_file", "logo_file", _slashes)
+    file = of.take("Locations", "python_file")
+    if file is not None:
+        command = f"python {_slashes(file)}"
+        lines.append(of.note("python_file", toml_line("run_command", command)))
+        lines.append(toml_line("run_command_linux", command.replace("python", "python3", 1)))
+    details = []
+    if developer:
+        details.append(of.note("developer", toml_line("developer", developer)))
+    for key, ours in (
+        ("description", "description"), ("fun_fact", "fun_fact"), ("github", "source_link"),
+        ("language", "language"),
+    ):  # fmt: skip
+        details += of.line("Details", key, ours)
+    details += of.line(
+        "Details", "tags", "tags", lambda text: [one.strip() for one in text.split(",") if one.strip()]
+    )
+    return "\n".join([*lines, "", "[details]", *details]) + "\n"
+
+
+def _loadout(of: _Translation) -> str:
+    lines: list[str] = []
+    for section, (table, keys) in _LOADOUT_SECTIONS.items():
+        found = [line for key in keys for line in of.line(section, key, key, int)]
+        if found:
+            lines += ["", f"[{table}]", *found]
+    return "\n".join(lines[1:]) + "\n"

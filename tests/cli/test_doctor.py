@@ -1,0 +1,80 @@
+"""`doctor` says what is wrong with a machine, and runs on one where much is."""
+
+import json
+import socket
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgym_bridge.cli import machine_checks, main
+from rlgym_bridge.cli.machine_checks import Check, check_machine
+
+
+def checks() -> dict[str, Check]:
+    return {one.name: one for one in check_machine()}
+
+
+def with_versions(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
+    real = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: versions.get(name) or real(name))
+
+
+def test_this_machine_can_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json", str(tmp_path / "out.json")]) == 0
+    said = capsys.readouterr().out
+    found: list[dict[str, Any]] = json.loads((tmp_path / "out.json").read_text())["checks"]
+    assert {"Python", "rlbot", "numpy", "RocketSim", "RLBotServer"} <= {one["name"] for one in found}
+    assert all(one["name"] in said for one in found)
+
+
+@pytest.mark.parametrize(
+    ("versions", "name", "advice"),
+    [
+        ({"rlbot": "1.68.0"}, "rlbot", 'plain "rlbot" is v4'),
+        ({"numpy": "2.1.0"}, "numpy", "numpy>=1.26,<2"),
+        ({"pyarrow": "26.0.0"}, "numpy", "pyarrow<26"),
+    ],
+    ids=["rlbot v4", "numpy 2", "pyarrow for numpy 2"],
+)
+def test_versions_that_do_not_fit_are_wrong(
+    versions: dict[str, str], name: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_versions(monkeypatch, **versions)
+    found = checks()[name]
+    assert found.state == "wrong" and advice in found.advice
+    assert main(["doctor", "-q"]) == 1
+
+
+def test_parts_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "rerun", "ray", "subtr_actor"):
+        monkeypatch.setitem(sys.modules, name, None)
+    real = machine_checks.find_spec
+    hidden = {"torch", "rerun", "ray", "subtr_actor", "psutil"}
+    monkeypatch.setattr(machine_checks, "find_spec", lambda name: None if name in hidden else real(name))
+    found = checks()
+    for extra in ("train", "view", "replay", "rllib"):
+        assert found[f"extra {extra}"].state == "missing" and "pip install" in found[f"extra {extra}"].advice
+    assert not any(one.state == "wrong" for one in found.values())
+
+
+def test_a_simulator_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rlgym_bridge.sim.arena", None)
+    found = checks()["simulator"]
+    assert found.state == "wrong" and "rlgym_bridge.sim.arena" in found.found
+
+
+def test_a_server_that_listens_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("RLBOT_SERVER_PORT", str(listener.getsockname()[1]))
+        found = checks()["RLBotServer"]
+    assert found.state == "fine" and "something listens on 127.0.0.1" in found.found
+
+
+@pytest.mark.parametrize("port", ["abc", "-1", "99999999"])
+def test_a_port_that_is_none_is_named(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLBOT_SERVER_PORT", port)
+    found = checks()["RLBotServer"]
+    assert found.state == "wrong" and f"RLBOT_SERVER_PORT is {port!r}" in found.found

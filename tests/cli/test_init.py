@@ -1,0 +1,100 @@
+"""A new project trains, evaluates and plays without options, whatever it is called."""
+
+import ast
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from rlbot.config import load_match_config
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.project.new_project import TEMPLATE
+from rlgym_bridge.server import read_match_file
+from tests.support.documentation_folders import FEW, run_command
+
+FILES = {
+    ".gitignore", "README.md", "bot.py", "bot.toml", "chaser.bot.toml", "match.toml", "my_parts.py",
+    "train.toml",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["mybot", "Ace Bot", """it's "quoted" \\ bot""", "Çelik №1"])
+def test_every_name_makes_files_that_can_be_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", name, "--author", """O'Neill "Jo" \\"""]) == 0
+    folder = tmp_path / name
+    assert {file.name for file in folder.iterdir()} == FILES
+    bot = tomllib.loads((folder / "bot.toml").read_text("utf-8"))
+    assert (bot["settings"]["name"], bot["details"]["developer"]) == (name, """O'Neill "Jo" \\""")
+    assert re.fullmatch(r"o-neill-jo/[a-z0-9-]+", bot["settings"]["agent_id"])
+    assert shlex.split(bot["settings"]["run_command_linux"]) == [sys.executable, "bot.py"]
+    for file in folder.glob("*.py"):
+        ast.parse(file.read_text("utf-8"))
+    assert f'agent_id="{bot["settings"]["agent_id"]}"' in (folder / "bot.py").read_text("utf-8")
+    for match in (read_match_file(folder / "match.toml"), load_match_config(folder / "match.toml")):
+        assert [player.variety.name for player in match.player_configurations] == [name, "Chaser"]
+
+
+@pytest.mark.parametrize("there", ["folder", "file"])
+def test_nothing_that_is_there_is_replaced(there: str, tmp_path: Path, capsys) -> None:
+    mine = tmp_path / "mine"
+    if there == "folder":
+        mine.mkdir()
+        (mine / "thesis.txt").write_text("years of work")
+    else:
+        mine.write_text("years of work")
+    assert main(["init", str(mine)]) == 2
+    assert f"{mine} is there already, expected a new or empty folder" in capsys.readouterr().err
+    assert len(list(tmp_path.rglob("*"))) == (2 if there == "folder" else 1)
+
+
+@pytest.mark.parametrize("name", ["new\nline", "\x1b[31mred", "x" * 33, "/"])
+def test_names_that_no_game_can_show_are_refused(name: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", name]) == 2
+    said = capsys.readouterr().err
+    assert "expected 1 to 32 characters that can be shown" in said and "\x1b" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_named(capsys) -> None:
+    assert main(["init", "/proc/mybot"]) == 2
+    assert "/proc/mybot" in capsys.readouterr().err
+
+
+def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
+    from training.settings_file import load_settings
+
+    assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
+
+
+def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
+    assert "rlgym-bridge train" in run_command(tmp_path, "init mybot")
+    folder = tmp_path / "mybot"
+    with (folder / "train.toml").open("r+", encoding="utf-8") as file:
+        text = file.read()
+        file.seek(0)
+        file.write(FEW + text.replace("steps = 4_000_000", "# steps"))
+    said = run_command(folder, "train")
+    assert "settings: train.toml" in said and "1v1 of my_parts: 114 numbers" in said
+    said = run_command(folder, "evaluate --matches 2 --seconds 5 --processes 1")
+    assert "runs/mine" in said and "against chaser, 2 matches" in said
+    said = run_command(folder, "match --pace lockstep --seconds 2 --max-overtime 0")
+    assert "mybot" in said and "Chaser" in said
+    assert "all equal" in run_command(folder, "parity --policy runs/mine --ticks 300")
+
+
+def test_evaluate_elsewhere_says_what_is_missing(tmp_path: Path) -> None:
+    assert "A is missing, expected a policy folder" in run_command(tmp_path, "evaluate", code=2)
+
+
+def test_the_run_of_settings_without_out_is_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "train.toml").write_text("steps = 100\n")
+    assert 'expected the folder of the run, such as out = "runs/mine"' in run_command(
+        tmp_path, "evaluate", code=2
+    )

@@ -1,0 +1,153 @@
+"""Files of RLBot v4 become files that RLBot v5 reads, and every key is accounted for."""
+
+import configparser
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rlbot.config import load_match_config, load_player_config, load_player_loadout
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.server import ConfigError, read_match_file
+from rlgym_bridge.server.config.convert_v4 import Converted, convert
+from rlgym_bridge.server.config.toml_lines import Source
+
+ROOT = Path(__file__).parents[2]
+MATCH = """
+[RLBot Configuration]
+launcher_preference = epic
+[Match Configuration]
+num_participants = 3
+game_mode = Hockey
+game_map = Mannfield
+enable_lockstep = False
+existing_match_behavior = Continue And Spawn
+[Mutator Configuration]
+Match Length = Unlimited
+Boost Amount = Recharge (slow)
+[Participant Configuration]
+participant_config_0 = ..\\bots\\Ace\\ace.cfg
+participant_loadout_config_0 = looks.cfg
+participant_type_1 = human
+participant_team_1 = 1
+participant_type_2 = psyonix
+participant_bot_skill_2 = 1.0
+participant_config_7 = left/over.cfg
+[Scripts]
+script_config_0 = drill.cfg
+"""
+BOT = """
+[Locations]
+looks_config = ./ace_looks.cfg
+python_file = src\\ace.py
+name = Ace "the" Bot
+supports_early_start = True
+[Details]
+developer = Jo
+description = flies
+ and dribbles
+github = https://example.org/ace
+tags = 1v1, teamplay
+[Bot Parameters]
+aggression = 0.5
+"""
+LOOKS = """
+[Bot Loadout]
+car_id = 23
+decal_id = 6083
+primary_color_lookup = None
+[Bot Loadout Orange]
+car_id = 403
+[Bot Paint Blue]
+car_paint_id = 12
+"""
+
+
+def converted(folder: Path, text: str, name: str = "old.cfg") -> Converted:
+    (folder / name).write_text(text, encoding="utf-8")
+    return convert(Source(folder / name))
+
+
+def keys_of(text: str) -> set[str]:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return {key for section in parser.sections() for key in parser[section]}
+
+
+@pytest.mark.parametrize("text", [MATCH, BOT, LOOKS], ids=["match", "bot", "loadout"])
+def test_every_key_is_translated_or_named(text: str, tmp_path: Path) -> None:
+    found = converted(tmp_path, text)
+    translated, left = dict(found.translated), dict(found.left_out)
+    assert set(translated) | set(left) == keys_of(text)
+    assert not set(translated) & set(left)
+    assert all(left.values())
+    tomllib.loads(found.text)
+
+
+def test_a_match_keeps_its_players_rules_and_map(tmp_path: Path) -> None:
+    match: Any = tomllib.loads(converted(tmp_path, MATCH).text)
+    assert match["match"] == {
+        "game_mode": "Snowday", "game_map_upk": "EuroStadium_P",
+        "existing_match_behavior": "ContinueAndSpawn",
+    }  # fmt: skip
+    assert match["mutators"] == {"match_length": "Unlimited", "boost_amount": "SlowRecharge"}
+    assert match["cars"] == [
+        {"type": "rlbot", "config_file": "../bots/Ace/ace.bot.toml", "loadout_file": "looks.toml"},
+        {"type": "human", "team": 1},
+        {"type": "psyonix", "skill": "AllStar"},
+    ]
+    assert match["scripts"] == [{"config_file": "drill.toml"}]
+
+
+def test_the_shipped_match_reads_alike_before_and_after(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "bot", tmp_path / "bot")
+    shutil.copy(ROOT / "rlbot.cfg", tmp_path)
+    assert main(["convert", str(tmp_path / "rlbot.cfg"), "-q"]) == 0
+    before, after = (read_match_file(tmp_path / f"rlbot.{kind}") for kind in ("cfg", "toml"))
+    theirs = load_match_config(tmp_path / "rlbot.toml")  # RLBot's own reader
+    for ours in (after, theirs):
+        assert (ours.game_map_upk, ours.game_mode) == (before.game_map_upk, before.game_mode)
+        assert ours.mutators.pack() == before.mutators.pack()
+        assert [(one.team, one.variety.agent_id) for one in ours.player_configurations] == [
+            (one.team, one.variety.agent_id) for one in before.player_configurations
+        ]
+
+
+def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path: Path) -> None:
+    for name, text in (("ace.cfg", BOT), ("ace_looks.cfg", LOOKS)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert main(["convert", str(tmp_path / name), "-q"]) == 0
+    player = load_player_config(tmp_path / "ace.bot.toml", 1)
+    assert isinstance(player.variety.name, str) and player.variety.name == 'Ace "the" Bot'
+    assert player.variety.agent_id == "jo/ace-the-bot"
+    assert player.variety.loadout.car_id == 403
+    blue = load_player_loadout(tmp_path / "ace_looks.toml", 0)
+    assert (blue.car_id, blue.decal_id, blue.loadout_paint.car_paint_id) == (23, 6083, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[Wheels]\na = 1\n", "has none of the sections"),
+        ("no section", "no valid cfg file"),
+        ("[Bot Loadout]\ncar_id = fennec\n", "which RLBot v4 does not know"),
+        (MATCH.replace("Hockey", "Chess"), "'Chess', which RLBot v4 does not know"),
+        (MATCH.replace("num_participants = 3", "num_participants = 1000000"), "from 0 to 64"),
+        (MATCH.replace("human", "alien"), "expected rlbot, human or psyonix"),
+    ],
+    ids=["other", "broken", "number", "mode", "crowd", "kind"],
+)
+def test_what_cannot_be_translated_is_named(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        converted(tmp_path, text)
+    assert said in str(error.value) and "old.cfg" in str(error.value)
+
+
+def test_no_file_that_is_there_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "looks.cfg").write_text(LOOKS)
+    (tmp_path / "looks.toml").write_text("mine")
+    assert main(["convert", str(tmp_path / "looks.cfg")]) == 2
+    assert "is there already, expected a new file" in capsys.readouterr().err
+    assert (tmp_path / "looks.toml").read_text() == "mine"
