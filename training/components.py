@@ -7,6 +7,7 @@ functions anew.
 from typing import Any
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.beginnings import mix_beginnings
 from rlgym_bridge.components.conditions import (
     AnyCondition,
     GoalCondition,
@@ -80,6 +81,8 @@ def conditions(settings: TrainingSettings) -> tuple[Any, Any]:
 
 def mutator(settings: TrainingSettings) -> Any:
     """Return what begins an episode: an RLGym state mutator."""
+    if settings.beginnings:
+        return mix_beginnings(settings.beginnings)
     return WeightedMutator(
         [(KickoffMutator(), settings.kickoff_share), (RandomStateMutator(), 1 - settings.kickoff_share)]
     )

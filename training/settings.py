@@ -10,14 +10,13 @@ from msgspec import Meta
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
-from rlgym_bridge.sim.state_noise import parse_noise
 from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
 from training.network_limits import Layers, check_layers
-from training.settings_tables import check_own, check_physics
-from training.team_sizes import count_matches, parse_team_sizes
+from training.settings_tables import PARSERS, check_own
+from training.team_sizes import count_matches
 
 MOST_NUMBER = 1e30
 _ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
@@ -178,6 +177,10 @@ class TrainingSettings:
         dict[str, float],
         about("standard deviations of noise that is added to what is observed, in training alone"),
     ] = dataclasses.field(default_factory=dict)
+    beginnings: Annotated[
+        dict[str, float],
+        about("shares of episodes by how they begin, which make 1, in place of kickoff_share"),
+    ] = dataclasses.field(default_factory=dict)
     my: Annotated[
         dict[str, Own | list[Own]],
         about("for your own components, which read settings.my: numbers, texts, lists of them"),
@@ -269,7 +272,8 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
         if isinstance(value, dict):
             raise SettingsError(
                 f"[{shorten_text(name)}] is a table{hint}; settings stand outside of tables, your own in "
-                "[my], constants of the physics in [physics], noise in [obs_noise]"
+                "[my], constants of the physics in [physics], noise in [obs_noise], shares of episodes in "
+                "[beginnings]"
             )
         raise SettingsError(
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
@@ -277,12 +281,9 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
         )
     given = dict(values)
     try:
-        if "physics" in given:
-            given["physics"] = check_physics(given["physics"])
-        if "obs_noise" in given:
-            given["obs_noise"] = parse_noise(given["obs_noise"])
-        if "team_sizes" in given:
-            given["team_sizes"] = parse_team_sizes(given["team_sizes"])
+        for name, parse in PARSERS.items():
+            if name in given:
+                given[name] = parse(given[name])
         if isinstance(given.get("my"), dict):
             check_own(given["my"])
         if given.get("hitboxes") == "all":

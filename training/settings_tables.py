@@ -1,12 +1,15 @@
-"""Check the tables of settings: `[physics]`, and `[my]`, which is the user's own."""
+"""Check the settings that are tables; `[my]` among them is the user's own."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from rlgym_bridge.components.beginnings import parse_beginnings
 from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
+from rlgym_bridge.sim.state_noise import parse_noise
 from rlgym_bridge.user_input.arguments import shorten_text
+from training.team_sizes import parse_team_sizes
 
 
 def check_physics(table: object) -> dict[str, Any]:
@@ -38,3 +41,10 @@ def check_own(table: Mapping[str, Any]) -> None:
 def _is_finite(value: Any) -> bool:
     """Tell whether a value is a number that JSON can hold."""
     return isinstance(value, float) and math.isfinite(value)
+
+
+PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "physics": check_physics, "obs_noise": parse_noise, "beginnings": parse_beginnings,
+    "team_sizes": parse_team_sizes,
+}  # fmt: skip
+"""Readers of the settings that are more than a number, a text or a list of them."""

@@ -6,12 +6,21 @@ Every class is an RLGym `StateMutator` that works on cars made before it, by RLG
 """
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
 import numpy as np
 
 from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator, blank_state, rest_ball
+from rlgym_bridge.components.state_draws import (
+    TURN,
+    draw_directions,
+    draw_places,
+    draw_rotations,
+    level_directions,
+    make_rotations,
+)
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
     BALL_REST_Z,
@@ -26,7 +35,7 @@ from rlgym_bridge.game import (
     Phase,
 )
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_input.arguments import check_number
+from rlgym_bridge.user_input.arguments import check_number, show_value
 
 __all__ = [
     "SETTLED", "BatchMutator", "KickoffMutator", "RandomStateMutator", "WeightedMutator", "blank_state",
@@ -49,14 +58,7 @@ and facings, which differ by 0.002 uu in the shift (float32 far from the centre)
 2e-7 rad. The cars stand from tick 120 on, slower than 1e-4 uu/s, on all four wheels. A test measures again.
 """
 
-_TURN: Final = np.array([-1.0, -1.0, 1.0])  # of x, y, z, where the field is turned by 180 degrees about z
 _FULL_BOOST: Final = 100.0
-
-_REACH_X, _REACH_Y, _REACH_CORNER = 3800.0, 4800.0, 7600.0
-"""Limits of |x|, |y| and |x| + |y| of random centres, uu; ramps begin 40 further out, walls stand 296."""
-_FLAT_X, _FLAT_Y, _FLAT_CORNER = 3700.0, 4700.0, 7400.0  # uu; for cars on their wheels, 100 uu further in
-_AIR_LOWEST, _AIR_HIGHEST = 150.0, 1800.0  # uu; a car's corners reach 95 uu from its centre
-_APART: Final = 250.0  # uu between centres: two cars reach 190, a car and the ball 187
 
 
 class KickoffMutator(BatchMutator):
@@ -68,20 +70,35 @@ class KickoffMutator(BatchMutator):
 
     Args:
         seed: Of the generator that RLGym's form draws from.
+        spots: Numbers in `game.KICKOFF_SPAWNS` of which each team's first car has one; all when None.
+
+    Raises:
+        ValueError: `spots` is empty, or a spot does not exist.
     """
+
+    def __init__(self, seed: int | None = None, spots: Sequence[int] | None = None) -> None:
+        super().__init__(seed)
+        known = range(len(KICKOFF_SPAWNS))
+        if spots is not None and (not spots or not all(spot in known for spot in spots)):
+            raise ValueError(f"spots is {show_value(spots)}, expected numbers 0..{known[-1]}, one at least")
+        self._spots = None if spots is None else np.array(spots)
 
     def apply_batch(self, state: MatchState, rng: np.random.Generator) -> None:
         """Fill all matches of `state`; the phase is Kickoff."""
         blue, orange = state.layout.blue, state.layout.orange
         spots = np.broadcast_to(np.arange(len(KICKOFF_SPAWNS)), (state.matches, len(KICKOFF_SPAWNS)))
         spots = rng.permuted(spots, axis=1)
+        if self._spots is not None:  # the first car takes one of them, and who had it takes the first car's
+            first = rng.choice(self._spots, state.matches)[:, None]
+            spots = np.where(spots == first, spots[:, :1], spots)
+            spots[:, :1] = first
         spots = np.concatenate((spots[:, :blue], spots[:, :orange]), axis=1)  # of each car
         positions, rotations = _kickoff_places()
         hitboxes = state.car_hitbox.astype(np.intp)
         state.car_position[:] = positions[hitboxes, spots]
         state.car_rotation[:] = rotations[hitboxes, spots]
-        state.car_position[:, blue:] *= _TURN
-        state.car_rotation[:, blue:] *= _TURN[:, None]
+        state.car_position[:, blue:] *= TURN
+        state.car_rotation[:, blue:] *= TURN[:, None]
         state.car_linear_velocity[:] = state.car_angular_velocity[:] = 0
         state.car_wheels_with_contact[:] = 1
         state.car_boost_amount[:] = KICKOFF_BOOST
@@ -129,7 +146,7 @@ class RandomStateMutator(BatchMutator):
         shape = (state.matches, state.layout.cars)
         ball_rolls = rng.random(state.matches) < self.ground_share
         stands = rng.random(shape) < self.ground_share
-        places = _places(np.column_stack((ball_rolls, stands)), rng)
+        places = draw_places(np.column_stack((ball_rolls, stands)), rng)
         self._fill_ball(state, ball_rolls, places[:, 0], rng)
         self._fill_cars(state, stands, places[:, 1:], rng)
         state.phase[:] = Phase.ACTIVE
@@ -141,8 +158,8 @@ class RandomStateMutator(BatchMutator):
         rest_ball(state)
         state.ball_position[:] = places
         state.ball_position[rolls, 2] = BALL_REST_Z
-        direction = _directions(rolls.shape, rng)
-        direction[rolls] = _level(direction[rolls])
+        direction = draw_directions(rolls.shape, rng)
+        direction[rolls] = level_directions(direction[rolls])
         state.ball_linear_velocity[:] = direction * rng.uniform(0, self.ball_speed, (*rolls.shape, 1))
 
     def _fill_cars(
@@ -153,14 +170,14 @@ class RandomStateMutator(BatchMutator):
         state.car_position[:] = places
         state.car_position[stands, 2] = height
         yaw = rng.uniform(-math.pi, math.pi, shape)
-        state.car_rotation[:] = _random_rotations(shape, rng)
-        state.car_rotation[stands] = _rotation(pitch, yaw[stands])
-        direction = _directions(shape, rng)
-        direction[stands] = _level(state.car_rotation[stands][:, :, 0])
+        state.car_rotation[:] = draw_rotations(shape, rng)
+        state.car_rotation[stands] = make_rotations(pitch, yaw[stands])
+        direction = draw_directions(shape, rng)
+        direction[stands] = level_directions(state.car_rotation[stands][:, :, 0])
         speed = rng.uniform(0, self.car_speed, shape)
         state.car_linear_velocity[:] = direction * speed[..., None]
         spin = rng.uniform(0, CAR_MAX_ANGULAR_SPEED, shape) * flies
-        state.car_angular_velocity[:] = _directions(shape, rng) * spin[..., None]
+        state.car_angular_velocity[:] = draw_directions(shape, rng) * spin[..., None]
         state.car_supersonic_time[:] = (speed >= SUPERSONIC_START_SPEED) * TICK_SECONDS
         state.car_boost_amount[:] = rng.uniform(0, _FULL_BOOST, shape)
         state.car_wheels_with_contact[:] = stands[..., None]
@@ -180,59 +197,4 @@ def _kickoff_places() -> tuple[np.ndarray, np.ndarray]:
     height, shift, pitch = SETTLED.T[:, :, None]
     yaw = np.broadcast_to(half_turns * math.pi, (len(HITBOXES), len(KICKOFF_SPAWNS)))
     positions = np.stack((x + shift * np.cos(yaw), y + shift * np.sin(yaw), height + 0 * yaw), -1)
-    return positions, _rotation(np.broadcast_to(pitch, yaw.shape), yaw)
-
-
-def _rotation(pitch: np.ndarray, yaw: np.ndarray) -> np.ndarray:
-    """Return the matrices `(..., 3, 3)` of cars without roll; angles in rad, nose up is positive."""
-    sp, cp, sy, cy, zero = np.sin(pitch), np.cos(pitch), np.sin(yaw), np.cos(yaw), np.zeros_like(yaw)
-    rows = ((cp * cy, -sy, -sp * cy), (cp * sy, cy, -sp * sy), (sp, zero, cp))
-    return np.stack([np.stack(row, -1) for row in rows], -2)
-
-
-def _random_rotations(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Return rotations, evenly spread over all: `(*shape, 3, 3)`."""
-    forward, other = _directions(shape, rng), _directions(shape, rng)
-    right = np.cross(other, forward)
-    right /= np.linalg.norm(right, axis=-1, keepdims=True)
-    return np.stack((forward, right, np.cross(forward, right)), -1)
-
-
-def _directions(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Return unit vectors, evenly spread over all directions: `(*shape, 3)`."""
-    vectors = rng.normal(size=(*shape, 3))
-    directions: np.ndarray = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return directions
-
-
-def _level(directions: np.ndarray) -> np.ndarray:
-    """Return unit vectors with the same bearing and no z."""
-    flat = directions * (1, 1, 0)
-    level: np.ndarray = flat / np.linalg.norm(flat, axis=-1, keepdims=True)
-    return level
-
-
-def _places(grounded: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return random centres that are clear of the field's walls and of each other.
-
-    Args:
-        grounded: `(N, things)` bool: on the ground, its height 0 here.
-        rng: Where they are drawn from.
-
-    Returns:
-        `(N, things, 3)` uu.
-    """
-    places = np.empty((*grounded.shape, 3))
-    for thing in range(grounded.shape[1]):
-        missing = np.arange(len(grounded))
-        while len(missing):  # one in ten on the ground, in the air one in thirty, is drawn again
-            low = grounded[missing, thing]
-            place = rng.uniform(-1, 1, (len(missing), 3)) * (_REACH_X, _REACH_Y, 0)
-            place[:, 2] = np.where(low, 0, rng.uniform(_AIR_LOWEST, _AIR_HIGHEST, len(missing)))
-            places[missing, thing] = place
-            x, y = np.abs(place[:, :2]).T
-            corner = np.where(low, _FLAT_CORNER, _REACH_CORNER)
-            outside = (x + y > corner) | (low & ((x > _FLAT_X) | (y > _FLAT_Y)))
-            gaps = np.linalg.norm(places[missing, :thing] - place[:, None], axis=-1)
-            missing = missing[outside | (gaps < _APART).any(1)]
-    return places
+    return positions, make_rotations(np.broadcast_to(pitch, yaw.shape), yaw)

@@ -1,0 +1,77 @@
+"""Beginnings of episodes by name, and a mix of them by shares: the table `[beginnings]` of settings."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rlgym_bridge.components.mutator_base import BatchMutator, WeightedMutator
+from rlgym_bridge.components.mutators import KickoffMutator, RandomStateMutator
+from rlgym_bridge.components.skill_mutators import (
+    AerialMutator,
+    CollisionMutator,
+    DribbleMutator,
+    RecoveryMutator,
+    SaveMutator,
+    ShotMutator,
+    WallMutator,
+)
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
+from rlgym_bridge.user_input.nearest_key import nearest_key
+
+BEGINNINGS: Final[Mapping[str, BatchMutator]] = {
+    "kickoff": KickoffMutator(),
+    "anywhere": RandomStateMutator(),
+    "ground": RandomStateMutator(ground_share=1.0),
+    "wall": WallMutator(),
+    "aerial": AerialMutator(),
+    "dribble": DribbleMutator(),
+    "save": SaveMutator(),
+    "shot": ShotMutator(),
+    "recovery": RecoveryMutator(),
+    "collision": CollisionMutator(),
+}
+"""All beginnings that a share can be given to."""
+
+_SUM_REACH: Final = 1e-6  # of shares that make 1 together
+_ALIKE: Final = 0.6  # similarity of spelling from which on a name is suggested for an unknown one
+
+
+def parse_beginnings(table: object) -> dict[str, float]:
+    """Return shares of beginnings from a table as TOML gives it; empty where it is empty.
+
+    Raises:
+        ValueError: It is no table; a name is unknown, a share is no number of 0 to 1, or they do not make 1.
+    """
+    names = ", ".join(BEGINNINGS)
+    if not isinstance(table, Mapping):
+        raise ValueError(f"beginnings is {show_value(table)}, expected a table [beginnings] of {names}")
+    shares: dict[str, float] = {}
+    for name, share in table.items():
+        if name not in BEGINNINGS:
+            near = nearest_key(str(name), BEGINNINGS, _ALIKE)
+            hint = "" if near is None else f"; the nearest is {near}"
+            raise ValueError(
+                f"{shorten_text(str(name))} in [beginnings] is unknown{hint}; expected one of {names}"
+            )
+        if type(share) not in (int, float) or not 0 <= share <= 1:
+            raise ValueError(f"{name} in [beginnings] is {show_value(share)}, expected a share, 0 to 1")
+        shares[name] = float(share)
+    total = math.fsum(shares.values())
+    if shares and abs(total - 1) > _SUM_REACH:
+        raise ValueError(f"the shares in [beginnings] are {total:g} together, expected 1")
+    return shares
+
+
+def mix_beginnings(shares: Mapping[str, Any], seed: int | None = None) -> WeightedMutator:
+    """Return a mutator that draws each episode's beginning by shares.
+
+    Args:
+        shares: By the names of `BEGINNINGS`; they make 1 together.
+        seed: Of the generator that RLGym's form draws from.
+
+    Raises:
+        ValueError: As `parse_beginnings`, or there is no share.
+    """
+    return WeightedMutator(
+        [(BEGINNINGS[name], share) for name, share in parse_beginnings(shares).items()], seed
+    )

@@ -1,0 +1,267 @@
+"""Mutators that begin episodes with a task: a save, a shot, an aerial ball, a dribble, a wall, a recovery.
+
+Each is described for a team whose own goal lies at -y, and mirrored for the other one.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.components.mutators import SETTLED
+from rlgym_bridge.components.skill_base import At, SkillMutator, bearing, draw_bearings, heading, stand_cars
+from rlgym_bridge.components.state_draws import (
+    FLAT_CORNER,
+    FLAT_X,
+    FLAT_Y,
+    draw_directions,
+    draw_rotations,
+)
+from rlgym_bridge.game import (
+    BACK_WALL_Y,
+    BALL_RADIUS,
+    BALL_REST_Z,
+    CAR_MAX_ANGULAR_SPEED,
+    GOAL_THRESHOLD_Y,
+    GRAVITY,
+    HITBOXES,
+    JUMP_MAX_SECONDS,
+    SIDE_WALL_X,
+    TICK_SECONDS,
+)
+from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import check_number
+
+_BALL_DECAY: Final = -math.log(1 - 0.03)  # 1/s: the ball loses 3 % of its velocity in a second [RS]
+_FULL_BOOST: Final = 100.0
+_BOX_MARGIN: Final = 3.0  # uu above the game's box, of which RocketSim's reaches 1.25
+_ROOFS: Final = np.array([(box.offset_x, box.offset_z + box.height / 2) for box in HITBOXES])
+_MOST_AERIAL: Final = 1100.0  # uu: a ball that begins 450 above it and rises by 377 stays below the ceiling
+
+
+class SaveMutator(SkillMutator):
+    """A shot flies into the acting car's goal, which it reaches in 1.2 to 2 s without a bounce.
+
+    The ball begins 2500 to 5000 uu before the goal line. The car is 420 to 1320 uu before the line and 450 to
+    900 uu beside the ball's path. It faces the ball within 1 rad, and drives at up to 500 uu/s. Others are
+    behind the ball.
+    """
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+        count = len(at[0])
+        gap, seconds = rng.uniform(2500, 5000, count), rng.uniform(1.2, 2.0, count)
+        end = np.column_stack(
+            (rng.uniform(-600, 600, count), np.full(count, -GOAL_THRESHOLD_Y), rng.uniform(110, 400, count))
+        )
+        start = np.column_stack(
+            (end[:, 0] + gap * rng.uniform(-0.5, 0.5, count), gap - BACK_WALL_Y, rng.uniform(100, 700, count))
+        )
+        state.ball_position[:] = start
+        state.ball_linear_velocity[:] = _aim(start, end, seconds)
+        y = -rng.uniform(3800, 4700, count)
+        path = end[:, 0] + (start - end)[:, 0] * (y - end[:, 1]) / (start - end)[:, 1]
+        place = np.column_stack((path + _signs(count, rng) * rng.uniform(450, 900, count), y))
+        yaw = bearing(place, start) + rng.uniform(-1, 1, count)
+        stand_cars(state, at, place, yaw, rng.uniform(0, 500, count), rng.uniform(20, _FULL_BOOST, count))
+        return np.array((start[:, 1] + 300, np.full(count, FLAT_Y)))
+
+
+class ShotMutator(SkillMutator):
+    """The ball lies before the opponents' open goal, the acting car behind it.
+
+    The ball is 1200 to 3000 uu before the goal line and rolls at up to 200 uu/s. The car is 600 to 1500 uu
+    behind it, within 0.6 rad of the line to the goal, and faces it within 0.4 rad. Others are at least 2500
+    uu farther back than the ball.
+    """
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+        count = len(at[0])
+        x, gap = rng.uniform(-1500, 1500, count), rng.uniform(1200, 3000, count)
+        ball = np.column_stack((x, BACK_WALL_Y - gap))
+        state.ball_position[:, :2] = ball
+        state.ball_linear_velocity[:] = _roll(200.0, count, rng)
+        goal = np.broadcast_to((0.0, BACK_WALL_Y), ball.shape)
+        away = bearing(goal, ball) + rng.uniform(-0.6, 0.6, count)
+        place = ball + heading(away)[:, :2] * rng.uniform(600, 1500, (count, 1))
+        yaw = away + math.pi + rng.uniform(-0.4, 0.4, count)
+        stand_cars(state, at, place, yaw, rng.uniform(0, 500, count), rng.uniform(20, _FULL_BOOST, count))
+        return np.array((np.full(count, -FLAT_Y), ball[:, 1] - 2500))
+
+
+class AerialMutator(SkillMutator):
+    """The ball rises above the acting car, which is on the ground, has boost, and faces it.
+
+    The ball begins 250 to 450 uu above a height, rises at 400 to 700 uu/s, and stays above that height for
+    1.7 to 2.8 s. The car is 300 to 1000 uu from it, seen from above. It drives at up to 1000 uu/s, and has
+    60 to 100 boost.
+
+    Args:
+        lowest: Least height, uu.
+        highest: Largest height, uu.
+        seed: Of the generator that RLGym's form draws from.
+
+    Raises:
+        ValueError: A height is not within 100 to 1100 uu, or the least is above the largest.
+    """
+
+    def __init__(self, lowest: float = 300.0, highest: float = 1000.0, seed: int | None = None) -> None:
+        super().__init__(seed)
+        check_number("lowest", lowest, 100.0, _MOST_AERIAL, unit="uu")
+        check_number("highest", highest, lowest, _MOST_AERIAL, unit="uu")
+        self.lowest, self.highest = lowest, highest
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+        count = len(at[0])
+        ball = rng.uniform(-1, 1, (count, 2)) * (2200, 3200)
+        height = rng.uniform(self.lowest, self.highest, count) + rng.uniform(250, 450, count)
+        state.ball_position[:] = np.column_stack((ball, height))
+        state.ball_linear_velocity[:] = _roll(400.0, count, rng)
+        state.ball_linear_velocity[:, 2] = rng.uniform(400, 700, count)
+        away = draw_bearings(count, rng)
+        place = ball + heading(away)[:, :2] * rng.uniform(300, 1000, (count, 1))
+        yaw = away + math.pi + rng.uniform(-0.3, 0.3, count)
+        stand_cars(state, at, place, yaw, rng.uniform(0, 1000, count), rng.uniform(60, _FULL_BOOST, count))
+        return _everywhere(count)
+
+
+class DribbleMutator(SkillMutator):
+    """The ball lies on the acting car's roof, and both move at 300 to 1400 uu/s."""
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+        count = len(at[0])
+        place, yaw = rng.uniform(-1, 1, (count, 2)) * (2500, 3500), draw_bearings(count, rng)
+        speed = rng.uniform(300, 1400, count)
+        stand_cars(state, at, place, yaw, speed, rng.uniform(20, _FULL_BOOST, count))
+        hitbox = state.car_hitbox[at].astype(np.intp)
+        offset, roof = _ROOFS[hitbox].T
+        above = np.column_stack((offset + rng.uniform(-15, 15, count), rng.uniform(-8, 8, count),
+                                 roof + BALL_RADIUS + _BOX_MARGIN))  # fmt: skip
+        carried = np.einsum("nij,nj->ni", state.car_rotation[at], above)
+        state.ball_position[:] = state.car_position[at] + carried
+        state.ball_linear_velocity[:] = state.car_linear_velocity[at]
+        return _everywhere(count)
+
+
+class WallMutator(SkillMutator):
+    """The acting car drives on a side wall, and the ball rolls up or along the same wall near it."""
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+        count = len(at[0])
+        side, turn = _signs(count, rng), draw_bearings(count, rng)
+        zero = np.zeros(count)
+        height, _, pitch = SETTLED[state.car_hitbox[at].astype(np.intp)].T[:, :, None]
+        along, up = np.column_stack((zero, np.cos(turn), np.sin(turn))), np.column_stack((-side, zero, zero))
+        nose, roof = along * np.cos(pitch) + up * np.sin(pitch), up * np.cos(pitch) - along * np.sin(pitch)
+        y, z = rng.uniform(-2000, 2000, count), rng.uniform(400, 1500, count)
+        state.car_position[at] = np.column_stack((side * SIDE_WALL_X, y, z)) + up * height
+        state.car_rotation[at] = np.stack((nose, np.cross(roof, nose), roof), -1)
+        state.car_linear_velocity[at] = along * rng.uniform(600, 1800, (count, 1))
+        state.car_wheels_with_contact[at] = 1
+        state.car_boost_amount[at] = rng.uniform(20, _FULL_BOOST, count)
+        ball_y = y + _signs(count, rng) * rng.uniform(300, 1200, count)
+        state.ball_position[:] = np.column_stack(
+            (side * (SIDE_WALL_X - BALL_REST_Z), ball_y, rng.uniform(400, 1500, count))
+        )
+        state.ball_linear_velocity[:] = np.column_stack(
+            (zero, rng.uniform(-1000, 1000, count), rng.uniform(-300, 1000, count))
+        )
+        return _everywhere(count)
+
+
+class RecoveryMutator(SkillMutator):
+    """The acting car is thrown into the air: turned in any direction, and spinning at 1 to 5.5 rad/s.
+
+    It is 200 to 700 uu high and moves at up to 800 uu/s over the ground. Half of the cars have no dodge left.
+    The ball lies 1000 to 2500 uu away.
+    """
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
+        count = len(at[0])
+        place = rng.uniform(-1, 1, (count, 2)) * (2200, 3000)
+        state.car_position[at] = np.column_stack((place, rng.uniform(200, 700, count)))
+        state.car_rotation[at] = draw_rotations((count,), rng)
+        velocity = _roll(800.0, count, rng)
+        velocity[:, 2] = rng.uniform(-300, 600, count)
+        state.car_linear_velocity[at] = velocity
+        spin = rng.uniform(1, CAR_MAX_ANGULAR_SPEED, (count, 1))
+        state.car_angular_velocity[at] = draw_directions((count,), rng) * spin
+        state.car_wheels_with_contact[at] = 0
+        state.car_boost_amount[at] = rng.uniform(0, _FULL_BOOST, count)
+        spent = rng.random(count) < 0.5
+        state.car_has_jumped[at] = state.car_has_double_jumped[at] = spent
+        state.car_jump_time[at] = spent * JUMP_MAX_SECONDS
+        state.car_air_time_since_jump[at] = spent * rng.uniform(TICK_SECONDS, 1.0, count)
+        ball = place + heading(draw_bearings(count, rng))[:, :2] * rng.uniform(1000, 2500, (count, 1))
+        state.ball_position[:, :2] = np.clip(ball, (-3200, -4000), (3200, 4000))
+        return _everywhere(count)
+
+
+class CollisionMutator(SkillMutator):
+    """An opponent drives at the acting car at 2250 uu/s, from 2000 to 3500 uu away.
+
+    It is the first car of the other team, and has full boost. The acting car faces anywhere and drives at up
+    to 500 uu/s. Without opponents nobody comes.
+    """
+
+    def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Set ball, acting cars and those that drive at them; see `SkillMutator.fill` for the shapes."""
+        rows, acting = at
+        count = len(rows)
+        place = rng.uniform(-1, 1, (count, 2)) * (1200, 2000)
+        stand_cars(
+            state, at, place, draw_bearings(count, rng), rng.uniform(0, 500, count),
+            rng.uniform(0, _FULL_BOOST, count),
+        )  # fmt: skip
+        away, sign = draw_bearings(count, rng), _signs(count, rng)
+        ball = heading(away + sign * math.pi / 2)[:, :2] * rng.uniform(1200, 1800, (count, 1))
+        state.ball_position[:, :2] = place + ball
+        layout = state.layout
+        first = np.where(acting < layout.blue, layout.blue, 0)
+        there = np.where(acting < layout.blue, layout.orange, layout.blue) > 0
+        missing = np.flatnonzero(there)
+        while len(missing):
+            come = place[missing] + heading(away[missing])[:, :2] * rng.uniform(2000, 3500, (len(missing), 1))
+            x, y = np.abs(come).T
+            good = (x <= FLAT_X) & (y <= FLAT_Y) & (x + y <= FLAT_CORNER)
+            some = missing[good]
+            stand_cars(
+                state, (some, first[some]), come[good], away[some] + math.pi, np.full(len(some), 2250.0),
+                np.full(len(some), _FULL_BOOST),
+            )  # fmt: skip
+            placed[some, first[some]] = True
+            missing = missing[~good]
+        return _everywhere(count)
+
+
+def _aim(start: np.ndarray, end: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return velocities `(n, 3)` that take a ball from places to others, `(n, 3)`, in a time, `(n,)`.
+
+    Gravity and the ball's loss of speed are in it, bounces are not.
+    """
+    reach = (1 - np.exp(-_BALL_DECAY * seconds)) / _BALL_DECAY  # uu for each uu/s
+    fall = np.zeros_like(start)
+    fall[:, 2] = GRAVITY * (seconds - reach) / _BALL_DECAY
+    velocities: np.ndarray = (end - start + fall) / reach[:, None]
+    return velocities
+
+
+def _roll(most: float, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return level velocities `(count, 3)` in any direction, of up to `most` uu/s."""
+    velocities: np.ndarray = heading(draw_bearings(count, rng)) * rng.uniform(0, most, (count, 1))
+    return velocities
+
+
+def _signs(count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return -1 or 1, equally likely, `(count,)`."""
+    return rng.choice((-1.0, 1.0), count)
+
+
+def _everywhere(count: int) -> np.ndarray:
+    """Return bounds of y for cars that may be everywhere, `(2, count)`."""
+    return np.repeat([[-FLAT_Y], [FLAT_Y]], count, axis=1)
