@@ -13,6 +13,7 @@ from rlgym_bridge.recording.recording import Inputs, Recording
 _TRAIL_SECONDS: Final = 1
 _LIVE_SECONDS: Final = 30  # of a match that goes on
 _FAST: Final = 4000.0  # uu/s, of most balls
+_NO_LEGEND: Final = rrb.PlotLegend(visible=False)
 _BACKGROUND: Final = (14, 17, 20)
 
 
@@ -25,25 +26,22 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
     """
     agents = recording.state.agents
     views: list[rrb.View | rrb.Container] = [
-        rrb.TimeSeriesView(origin="/speed", name="Speed, uu/s", axis_y=_axis(0, _FAST)),
+        _curves("/speed", "Speed, uu/s", _axis(0, _FAST)),
     ]
     if recording.state.car_boost_amount.any():
-        views.append(rrb.TimeSeriesView(origin="/boost", name="Boost", axis_y=_axis(0, 100)))
+        views.append(_curves("/boost", "Boost", _axis(0, 100)))
     if compare:
-        views.insert(0, rrb.TimeSeriesView(origin="/distance", name="Distance to RocketSim, uu"))
+        views.insert(0, _curves("/distance", "Distance to RocketSim, uu"))
     if agents and recording.inputs is not Inputs.NONE:
-        controls = [
-            rrb.TimeSeriesView(origin=f"/controls/{one}", name=f"Controls, {one}", axis_y=_axis(-1, 1))
-            for one in agents
-        ]
+        controls = [_curves(f"/controls/{one}", f"Controls, {one}", _axis(-1, 1)) for one in agents]
         views.append(rrb.Tabs(*controls, name="Controls"))
     words: list[rrb.View] = []
     if isinstance(recording, MatchRecording):
         decided = [one for agent in recording.agents.values() for one in agent.decisions]
         if decided:
-            chosen: list[rrb.View] = [rrb.TimeSeriesView(origin="/action", name="Actions")]
+            chosen: list[rrb.View] = [_curves("/action", "Actions")]
             if any(np.isfinite(one.rewards).any() for one in decided):
-                chosen.append(rrb.TimeSeriesView(origin="/reward", name="Rewards"))
+                chosen.append(_curves("/reward", "Rewards"))
             views.append(rrb.Tabs(*chosen))
         words = _words()
     return _layout(_field(), words, views)
@@ -52,7 +50,7 @@ def blueprint(recording: Recording, compare: bool = False) -> rrb.Blueprint:
 def live_blueprint() -> rrb.Blueprint:
     """Return the layout for a match while it is played: curves show its last 30 s."""
     curves: list[rrb.View | rrb.Container] = [
-        rrb.TimeSeriesView(origin=origin, name=name, axis_y=_axis(0, high), time_ranges=_last(_LIVE_SECONDS))
+        _curves(origin, name, _axis(0, high), time_ranges=_last(_LIVE_SECONDS))
         for origin, name, high in (("/speed", "Speed, uu/s", _FAST), ("/boost", "Boost", 100))
     ]
     return _layout(_field(), _words(), curves)
@@ -68,7 +66,12 @@ def _field() -> rrb.Tabs:
         origin="/camera", contents=["/match/**", "/camera/drawings/**"], name="From behind blue's goal",
         background=_BACKGROUND, overrides=overrides,
     )  # fmt: skip
-    return rrb.Tabs(space, stand, name="Field")
+    return rrb.Tabs(space, stand, name="Field", active_tab=1)  # the camera's view is filled by the field
+
+
+def _curves(origin: str, name: str, axis: rrb.ScalarAxis | None = None, **more: Any) -> rrb.TimeSeriesView:
+    """Return a plot without a legend, which would hide curves: the pointer on a curve shows its name."""
+    return rrb.TimeSeriesView(origin=origin, name=name, axis_y=axis, plot_legend=_NO_LEGEND, **more)
 
 
 def _last(seconds: int) -> list[rrb.VisibleTimeRange]:
@@ -88,7 +91,7 @@ def _words() -> list[rrb.View]:
 
 def _layout(field: rrb.Tabs, words: list[rrb.View], curves: list[rrb.View | rrb.Container]) -> rrb.Blueprint:
     top = (
-        rrb.Horizontal(field, rrb.Vertical(*words, row_shares=[1, 2]), column_shares=[4, 1])
+        rrb.Horizontal(field, rrb.Vertical(*words, row_shares=[1, 2]), column_shares=[7, 2])
         if words
         else field
     )

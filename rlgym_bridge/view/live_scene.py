@@ -20,7 +20,9 @@ from rlgym_bridge.view.scene import (
     car_shape,
     log_field,
     log_still_ball,
+    log_still_name,
     log_still_pads,
+    name_place,
     pad_colors,
 )
 from rlgym_bridge.view.time_series import shaded, words_of_phase, words_of_score
@@ -96,6 +98,7 @@ class LiveScene:
             path = f"/match/cars/{name}"
             self._stream.log(path, rr.Transform3D.from_fields(axis_length=0.0), static=True)
             self._stream.log(f"{path}/body", car_shape(state, car), static=True)
+            log_still_name(self._stream, state, car)
             look = rr.SeriesLines(colors=[shaded(state.car_team[0], car)], names=[name])
             for curve in ("speed", "boost"):
                 self._stream.log(f"/{curve}/{name}", look, static=True)
@@ -111,6 +114,8 @@ class LiveScene:
                     translation=state.car_position[0, car], quaternion=turns[car]
                 )
                 stream.log(f"/match/cars/{name}", frame)
+            above = name_place(state.car_position[0, car : car + there])
+            stream.log(f"/match/names/{name}", rr.Points3D.from_fields(positions=above))
             if self._is_new(name, there):
                 halves = boxes(int(state.car_hitbox[0, car]))[0][: 2 * there]
                 stream.log(f"/match/cars/{name}/body", rr.Boxes3D.from_fields(half_sizes=halves))

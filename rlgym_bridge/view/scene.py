@@ -6,6 +6,7 @@
 /match/ball     a point of the ball's radius
 /match/trail    where it was
 /match/cars/*   a frame that moves; in it `body`: hitbox and nose
+/match/names/*  a dot above each car, of one size on the screen, with its name
 /camera         a stand behind blue's goal
 """
 
@@ -41,9 +42,11 @@ _LINE_COLOR: Final = (150, 160, 165)
 _MESH_COLOR: Final = (70, 82, 88)
 _FLOOR_COLOR: Final = (28, 36, 34)
 _FLOOR_BELOW: Final = 25.0  # uu, so that lines on the floor are seen
+_NAME_RADIUS: Final = rr.Radius.ui_points(4.0)
+_NAME_ABOVE: Final = (0.0, 0.0, 250.0)  # uu
 _LINE: Final = rr.Radius.ui_points(0.9)
 _THIN: Final = rr.Radius.ui_points(0.4)
-_PAD_RADII: Final = (90.0, 45.0)  # uu: big ones, small ones
+_PAD_RADII: Final = (60.0, 28.0)  # uu: big ones, small ones
 _NOSE: Final = (0.12, 0.5, 0.35)  # of the hitbox's half length, width and height
 _TRAIL_RADIUS: Final = 12.0  # uu
 _TRAIL_TICKS: Final = 6
@@ -105,16 +108,36 @@ def car_shape(state: MatchState, car: int) -> rr.Boxes3D:
     )  # fmt: skip
 
 
+def log_still_name(stream: rr.RecordingStream, state: MatchState, car: int) -> str:
+    """Log what does not change of the name above a car, and return its entity."""
+    path, color = f"/match/names/{state.agents[car]}", TEAM_COLORS[int(state.car_team[0, car])]
+    name = rr.Points3D.from_fields(
+        radii=_NAME_RADIUS, colors=color, labels=state.agents[car], show_labels=True
+    )
+    stream.log(path, name, static=True)
+    return path
+
+
+def name_place(positions: np.ndarray) -> np.ndarray:
+    """Return where the names of cars are, `(n, 3)` uu: above their positions, `(n, 3)` uu."""
+    return positions + np.array(_NAME_ABOVE, np.float32)
+
+
 def log_car(stream: rr.RecordingStream, recording: Recording, times: Times, car: int) -> None:
     """Log a car: its frame wherever it moves, its box when it comes and goes."""
     state = recording.state
     shown = recording.car_shown[:, car]
     there = drawn(recording, shown, state.car_is_demoed[:, car] > 0)
     sizes, _ = boxes(int(state.car_hitbox[0, car]))
+    rows, here = updates(shown, there)
     log_moving(
-        stream, f"/match/cars/{state.agents[car]}", times, updates(shown, there),
+        stream, f"/match/cars/{state.agents[car]}", times, (rows, here),
         state.car_position[:, car], state.car_rotation[:, car], car_shape(state, car), sizes,
     )  # fmt: skip
+    if len(rows):
+        path = log_still_name(stream, state, car)
+        columns = rr.Points3D.columns(positions=name_place(state.car_position[rows[here], car]))
+        stream.send_columns(path, times.at(rows), columns.partition(here.astype(int)))
 
 
 def log_moving(

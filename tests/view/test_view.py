@@ -88,6 +88,18 @@ def test_cars_are_turned_hitboxes_with_a_nose_in_front(written):
         np.testing.assert_allclose(turned, recording.state.car_rotation[:, car], atol=1e-6)
 
 
+def test_a_name_is_above_each_car_while_it_is_there(written):
+    recording = made_up()
+    recording.car_shown[10:30, 1] = False
+    recording.state.car_is_demoed[10:30, 1] = 1
+    file = written(recording)
+    for car, name in enumerate(("blue-0", "orange-0")):
+        assert file.static(f"/match/names/{name}", "Text") == [name]
+        ticks, places = file.column(f"/match/names/{name}", "Position3D")
+        assert places[0] == [pytest.approx(recording.state.car_position[0, car] + (0, 0, 250))]
+    assert places[ticks.tolist().index(10)] == [] and len(places[ticks.tolist().index(30)]) == 1
+
+
 def test_left_is_left_from_behind_blues_goal():
     """Look along +y, and the game's +x is on the left."""
     left, right = project(np.array([(1000.0, 0.0, 0.0), (-1000.0, 0.0, 0.0)]))
