@@ -3,19 +3,27 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-TRAIN := $(VENV)/.training
+TRAIN := $(VENV)/.train
+TESTS := $(VENV)/.training
 DOCS := $(VENV)/.docs
 
 .PHONY: install match train test test-slow fuzz bench parity docs check clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-$(TRAIN): $(STAMP)
+# torch and what else training needs; a torch that is there stays, such as the CPU build
+$(TRAIN): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[train]"
+	touch $@
+
+$(TESTS): $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,train,view,replay,rllib]"
 	touch $@
 
@@ -30,18 +38,18 @@ match: $(STAMP)
 train: $(TRAIN)
 	$(BIN)/python -m training
 
-test: $(TRAIN)
+test: $(TESTS)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-test-slow: $(TRAIN) $(DOCS)
+test-slow: $(TESTS) $(DOCS)
 	$(BIN)/python -m pytest -m slow
 
 # everything that reads what others have written: make fuzz SECONDS=3600
 SECONDS ?= 300
-fuzz: $(TRAIN)
+fuzz: $(TESTS)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
-bench: $(TRAIN)
+bench: $(TESTS)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench
 
 parity: $(STAMP)
@@ -50,7 +58,7 @@ parity: $(STAMP)
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-check: $(TRAIN)
+check: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
