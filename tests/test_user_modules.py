@@ -166,3 +166,19 @@ def test_an_error_says_that_a_policys_folder_has_no_modules(
     (tmp_path / "policy.json").touch()
     with pytest.raises(ValueError, match="in another current folder: this one is of a policy or a run"):
         component_factory(None, None, "not_there_at_all:f", None)
+
+
+def test_a_module_that_is_there_and_not_found_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_other_parts.py").write_text(PARTS)
+    Path("training").mkdir()
+    Path("training", "my_env.py").write_text(ENV)
+    with pytest.raises(ValueError, match=r"my_other_parts.py is there, but .* set PYTHONPATH to it"):
+        component_factory(None, None, "my_other_parts:build", allow=None)
+    with pytest.raises(ValueError, match=r"training is /.*, expected my_env in it; rename another training"):
+        component_factory(None, None, "training.my_env:build", allow=None)
+    Path("policy.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"my_other_parts.py is not used: .* of a policy or a run"):
+        component_factory(None, None, "my_other_parts:build", allow=None)

@@ -1,7 +1,6 @@
 """Play a match and print who won and how fast the bots answered: `rlgym-bridge match`."""
 
 import argparse
-import math
 import os
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from rlgym_bridge.cli.lineup import (
 from rlgym_bridge.cli.outcome import (
     find_refusal,
     print_result,
+    progress_line,
     read_bot_report,
     summarise,
     with_followed,
@@ -34,7 +34,6 @@ from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.cli.shipped import read_shipped_match
 from rlgym_bridge.cli.watching_match import add_watch_options, watched
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import Phase
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
@@ -53,11 +52,6 @@ from rlgym_bridge.server import (
 )  # fmt: skip
 from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
 from rlgym_bridge.server.config.toml_lines import Source
-
-_PHASES = {
-    Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
-    Phase.GOAL_SCORED: "goal", Phase.REPLAY: "replay", Phase.ENDED: "over",
-}  # fmt: skip
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -251,11 +245,11 @@ def _play(
         nonlocal said
         # A bare write: whatever takes milliseconds here makes the next tick late.
         if shown:
-            sys.stdout.write("\r" + _line(status).ljust(79))
+            sys.stdout.write("\r" + progress_line(status).ljust(79))
             sys.stdout.flush()
         elif not options.quiet and said != (news := (status.score, status.overtime)):
             said = news
-            print(_line(status), flush=True)
+            print(progress_line(status), flush=True)
 
     with (
         watched(options) as watch,
@@ -282,13 +276,3 @@ def _play(
     if shown:
         sys.stdout.write("\r" + " " * 79 + "\r")
     return result
-
-
-def _line(status: MatchStatus) -> str:
-    clock = math.ceil(status.clock)
-    sign = "+" if status.overtime else ""
-    replies = ", ".join("-" if math.isnan(ms) else f"{ms:.2f}" for ms in status.reply_p50_ms)
-    return (
-        f"{status.score[0]} : {status.score[1]}   {sign}{clock // 60}:{clock % 60:02d}   "
-        f"{_PHASES.get(status.phase, ''):9}   {status.ticks_per_second:,.0f} ticks/s   reply {replies} ms"
-    )

@@ -239,10 +239,9 @@ def add_columns_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output_options(parser: argparse.ArgumentParser, json: bool = True) -> None:
+def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how much is printed, and where to."""
-    if json:
-        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 

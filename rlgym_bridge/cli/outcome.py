@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import ValidationError, convert
 from rich.console import Console
@@ -12,9 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 from rlbot import flat
 
-from rlgym_bridge.server import BotResult, MatchResult
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
+
+_PHASES: Final = {
+    Phase.COUNTDOWN: "countdown", Phase.KICKOFF: "kickoff", Phase.ACTIVE: "play",
+    Phase.GOAL_SCORED: "goal", Phase.REPLAY: "replay", Phase.ENDED: "over",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,22 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
 
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 4)
+
+
+def progress_line(status: MatchStatus) -> str:
+    """Return the line that shows a match while it is played; of each team the slowest bot's reply time."""
+    clock = math.ceil(status.clock)
+    sign = "+" if status.overtime else ""
+    replies = []
+    for team, color in enumerate(("blue", "orange")):
+        times = [ms for one, ms in zip(status.teams, status.reply_p50_ms, strict=True) if one == team]
+        known = [ms for ms in times if not math.isnan(ms)]
+        replies += [f"{color} {max(known):.2f}"] if known else []
+    told = f"   reply ms: {', '.join(replies)}" if replies else ""
+    return (
+        f"{status.score[0]} : {status.score[1]}   {sign}{clock // 60}:{clock % 60:02d}   "
+        f"{_PHASES.get(status.phase, ''):9}   {status.ticks_per_second:,.0f} ticks/s{told}"
+    )
 
 
 def print_result(console: Console, result: MatchResult, told: list[BotReport]) -> None:

@@ -1,10 +1,13 @@
 """Run a match server that takes the place of RLBotServer, without the game: `rlgym-bridge server`."""
 
 import argparse
+from typing import Any
 
 from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.outcome import BotReport, summarise
 from rlgym_bridge.cli.watching_match import add_watch_options, watched
-from rlgym_bridge.server import ConfigError, MatchServer
+from rlgym_bridge.server import ConfigError, MatchResult, MatchServer
 from rlgym_bridge.view.watch import Watch
 
 
@@ -30,19 +33,26 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_physics_option(parser)
     shared.add_dialect_option(parser)
     add_watch_options(parser)
-    shared.add_output_options(parser, json=False)
+    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until a client asks to shut down."""
     if not options.host:  # an unset variable must not open the port to all networks
         raise ConfigError("--host is '', expected an address; 0.0.0.0 listens on all of this machine's")
+    output_files.check_outputs(options.json, inputs=[options.physics])
     with watched(options) as watch:
-        _serve(options, watch)
-    return 0
+        served = _serve(options, watch)
+    return 0 if output_files.write_json(options.json, served) else 2
 
 
-def _serve(options: argparse.Namespace, watch: Watch | None) -> None:
+def _serve(options: argparse.Namespace, watch: Watch | None) -> dict[str, Any]:
+    """Serve, and return where, and the results of all matches, as `match --json` has them."""
+    matches: list[dict[str, Any]] = []
+
+    def add(result: MatchResult) -> None:
+        matches.append(summarise(result, [BotReport()] * len(result.bots), None))
+
     server = MatchServer(
         options.host,
         options.port,
@@ -63,4 +73,5 @@ def _serve(options: argparse.Namespace, watch: Watch | None) -> None:
             print(
                 f"listening on {server.host}:{server.port} at {options.pace} pace; Ctrl-C ends it", flush=True
             )
-        server.serve_forever()
+        server.serve_forever(add)
+    return {"host": server.host, "port": server.port, "pace": options.pace, "matches": matches}

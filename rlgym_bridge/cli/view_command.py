@@ -16,6 +16,7 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.watching_match import add_viewer_options
 from rlgym_bridge.compare.findings.shown_rules import AUTO
 from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.user_input.extras import explain_install
 
@@ -51,7 +52,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="write a file for Rerun and show nothing, unless --web or --window is given",
     )
     add_viewer_options(parser)
-    shared.add_output_options(parser, json=False)
+    shared.add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -60,12 +61,14 @@ def run(options: argparse.Namespace) -> int:
     if options.rules != AUTO:
         parse_rules(options.rules)
     write_rrd = _writer()
-    output_files.check_outputs(options.save, inputs=[options.file, options.columns])
+    output_files.check_outputs(options.save, options.json, inputs=[options.file, options.columns])
     recording = open_recording(options.file, options.columns)
     for note in recording.notes:
         console.print(escape(note), soft_wrap=True)
     if options.save is not None:
         write_rrd(recording, options.save, options.compare, options.rules)
+        if not output_files.write_json(options.json, _summary(recording, options)):
+            return 2
         console.print(f"written to {escape(str(options.save))}", soft_wrap=True)
         if options.web or options.window:
             _show(options.save, options, console)
@@ -73,8 +76,22 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
         path = Path(folder) / f"{options.file.stem}.rrd"
         write_rrd(recording, path, options.compare, options.rules)
+        if not output_files.write_json(options.json, _summary(recording, options)):
+            return 2
         _show(path, options, console)
     return 0
+
+
+def _summary(recording: Recording, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what is shown, for `--json`; it is written before it is shown."""
+    return {
+        "source": recording.source,
+        "rows": len(recording.tick),
+        "cars": list(recording.state.agents),
+        "notes": list(recording.notes),
+        "compared": options.compare,
+        "saved": None if options.save is None else str(options.save),
+    }
 
 
 def _writer() -> Any:

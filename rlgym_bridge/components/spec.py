@@ -7,7 +7,6 @@ the package's public face, so that their modules may move.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -28,7 +27,7 @@ import rlgym_bridge
 from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.signatures import check_signatures
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.user_input.user_modules import import_user_module, names_no_modules
+from rlgym_bridge.user_input.user_modules import explain_not_found, import_user_module
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
 """Packages that a policy folder may always name components of."""
@@ -275,11 +274,8 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
-            where = "in the current folder or on PYTHONPATH"
-            if names_no_modules(Path.cwd()):
-                where = "on PYTHONPATH, or in another current folder: this one is of a policy or a run"
             raise ValueError(
-                f"{missing} (for {path}) cannot be imported: {error}; expected it {where}"
+                f"{missing} (for {path}) cannot be imported: {error}; {explain_not_found(missing)}"
             ) from error
         raise ValueError(
             f"{module_name} (for {path}) imports {missing}, which is not installed here; install it, or "

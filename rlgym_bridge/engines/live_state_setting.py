@@ -73,7 +73,10 @@ def shows(state: MatchState, asked: DesiredMatch) -> bool:
 
 
 class LeftOut:
-    """A log of what a match does not set, each field once."""
+    """A log of what a match does not set, each field once.
+
+    The part of a percent of boost that RLBot cuts off is not logged: no state that is set has it.
+    """
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
@@ -84,6 +87,8 @@ class LeftOut:
             if name in self._logged:
                 continue
             ours, theirs = getattr(asked, name), getattr(shown, name)
+            if name == "car_boost_amount":
+                ours = np.floor(ours)
             different = ~np.isclose(ours, theirs, atol=_TOLERANCES.get(name, 1e-2))
             if different.any():
                 self._logged.add(name)

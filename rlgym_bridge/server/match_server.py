@@ -172,8 +172,12 @@ class MatchServer:
             result = hosted.end()
         return result
 
-    def serve_forever(self) -> None:
-        """Play the matches that clients start, as RLBotServer does, until one sends a shutdown."""
+    def serve_forever(self, on_result: Callable[[MatchResult], None] | None = None) -> None:
+        """Play the matches that clients start, as RLBotServer does, until one sends a shutdown.
+
+        Args:
+            on_result: Called with the result of each match that was begun.
+        """
         lobby = self._lobby
         lobby.orders.read_match = self._read_match
         lobby.admission.is_guarded = False
@@ -189,7 +193,9 @@ class MatchServer:
             if order.shut_down:
                 return
             try:
-                self._serve(order)
+                result = self._serve(order)
+                if on_result is not None and result is not None:
+                    on_result(result)
             except Exception:  # a bug here costs a match, not the server: the traceback is logged
                 _log.exception("the match was called off by an unexpected error")
 
@@ -202,11 +208,11 @@ class MatchServer:
         seat_players(match, allow_idle)
         return match
 
-    def _serve(self, order: Order) -> None:
+    def _serve(self, order: Order) -> MatchResult | None:
         """Play the match of an order, if any; errors are logged but not sent to clients."""
         match = order.start
         if match is None:
-            return
+            return None
         try:
             if match.auto_start_agents and not self._runs_commands:
                 match.auto_start_agents = False
@@ -216,7 +222,7 @@ class MatchServer:
             hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
         except (ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
-            return
+            return None
         try:
             hosted.gather(patient=True)
             hosted.run(forever=True)
@@ -229,6 +235,7 @@ class MatchServer:
             if bot.troubles:
                 where = f"; its log is {bot.log_path}" if bot.log_path else ""
                 _log.warning("%s %s%s", bot.name, ", ".join(bot.troubles), where)
+        return result
 
     def stop(self) -> None:
         """End `play` or `serve_forever` at the next tick; may be called from a signal handler."""

@@ -120,7 +120,8 @@ class MatchStatus:
         overtime: Whether it is overtime.
         ticks: Packets sent so far.
         ticks_per_second: Packets sent per second of wall time since the last status.
-        reply_p50_ms: Median of each bot's latest 512 reply times, NaN without any.
+        teams: Team of each car, 0 blue, 1 orange, in packet order.
+        reply_p50_ms: Median of each bot's latest 512 reply times, NaN without any; as `teams`.
     """
 
     phase: int
@@ -129,4 +130,5 @@ class MatchStatus:
     overtime: bool
     ticks: int
     ticks_per_second: float
+    teams: tuple[int, ...]
     reply_p50_ms: tuple[float, ...]

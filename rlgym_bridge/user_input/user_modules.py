@@ -42,6 +42,28 @@ def add_module_folders(*folders: str | Path) -> None:
             importlib.invalidate_caches()
 
 
+def explain_not_found(name: str) -> str:
+    """Explain where a module was looked for, and why one in the current folder was not found.
+
+    Args:
+        name: Of the module or package that is missing, with dots.
+    """
+    here = Path.cwd()
+    first, _, rest = name.partition(".")
+    parent = sys.modules.get(first)
+    if rest and parent is not None:
+        place = next(iter(getattr(parent, "__path__", ())), None) or getattr(parent, "__file__", "")
+        return f"{first} is {place}, expected {rest} in it; rename another {first} that you mean"
+    own = here / first if (here / first).is_dir() else here / f"{first}.py"
+    if names_no_modules(here):
+        unused = f"{own} is not used: " if own.exists() else ""
+        where = "on PYTHONPATH, or in another current folder: this one is of a policy or a run"
+        return f"{unused}expected it {where}"
+    if own.exists():
+        return f"{own} is there, but this program does not search that folder: set PYTHONPATH to it"
+    return f"expected it in the current folder or on PYTHONPATH; the current folder is {here}"
+
+
 def names_no_modules(folder: Path) -> bool:
     """Tell whether a folder is one of a policy or a training run, in which no module is searched."""
     return any((folder / name).exists() for name in _FOREIGN)

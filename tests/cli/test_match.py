@@ -12,7 +12,10 @@ import psutil
 import pytest
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.cli.outcome import progress_line
 from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server import MatchStatus
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.servers import match_server
@@ -74,6 +77,12 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
     assert f"blue {result['score'][0]} : {result['score'][1]} orange" in done.stdout
     for heading in ("touches", "boost used", "reply p50", "late", "lost"):
         assert heading in done.stdout
+
+
+def test_the_line_of_a_running_match_tells_whose_reply_times_these_are() -> None:
+    times = (0.21, 0.23, float("nan"), 0.18)
+    status = MatchStatus(Phase.ACTIVE, (2, 1), 61.2, False, 900, 1234.5, (0, 0, 1, 1), times)
+    assert progress_line(status).endswith("1,234 ticks/s   reply ms: blue 0.23, orange 0.18")
 
 
 @pytest.mark.slow
@@ -155,7 +164,8 @@ def test_without_the_real_game_the_command_says_what_is_missing() -> None:
 
 
 def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path, here: Here) -> None:
-    with match_server("--seconds", "1", "--max-overtime", "0", "--pace", "lockstep") as port:
+    served = tmp_path / "served.json"
+    with match_server("--seconds", "1", "--max-overtime", "0", "--json", str(served)) as port:
         done = here(
             "match", ROOT / "rlbot.cfg", "--server", "rlbot", "--json", tmp_path / "out.json",
             cwd=tmp_path, RLBOT_SERVER_PORT=str(port),
@@ -163,6 +173,8 @@ def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path, here: Here
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["ticks"] > 480 + 120 and len(result["bots"]) == 2
+    server = json.loads(served.read_text())
+    assert server["port"] == port and server["matches"][0]["score"] == result["score"]
 
 
 @pytest.mark.slow

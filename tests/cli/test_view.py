@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -35,9 +36,11 @@ def test_save_writes_reruns_file_and_shows_nothing(
     match: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "x.rrd"
-    assert main(["view", str(match), "--save", str(out)]) == 0
+    assert main(["view", str(match), "--save", str(out), "--json", str(tmp_path / "x.json")]) == 0
     assert out.read_bytes()[:3] == b"RRF"
     assert f"written to {out}" in capsys.readouterr().out
+    told = json.loads((tmp_path / "x.json").read_text())
+    assert told["cars"] == ["blue-0", "orange-0"] and told["rows"] > 120 and told["saved"] == str(out)
 
 
 def test_compare_adds_ghosts(match: Path, tmp_path: Path) -> None:

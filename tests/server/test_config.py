@@ -116,6 +116,12 @@ def test_the_names_of_v4_maps_become_files(folder):
     assert read(folder, CFG, "rlbot.cfg").game_map_upk == "EuroStadium_P"
 
 
+@pytest.mark.parametrize(("field", "is_named"), [("Labs_Octagon_02_P", True), ("CS_P", False), ("", False)])
+def test_a_field_of_another_shape_is_named(folder, caplog, field, is_named):
+    read(folder, TOML.replace("Stadium_P", field))
+    assert ("is not known to have the standard field's shape" in caplog.text) == is_named
+
+
 def test_an_unknown_key_is_warned_of_with_the_nearest(folder, caplog):
     with caplog.at_level(logging.WARNING):
         read(folder, TOML.replace("skip_replays", "skip_replay"))

@@ -12,6 +12,7 @@ from typing import Final
 
 import RocketSim as rsim
 from rlbot import flat
+from rlbot.utils.maps import GAME_MAP_TO_UPK, STANDARD_MAPS
 
 from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.physics import Spread
@@ -47,6 +48,7 @@ _DEMOLISH: Final = {
     "FriendlyFire": (rsim.DemoMode.NORMAL, True), "OnContact": (rsim.DemoMode.ON_CONTACT, False),
     "OnContactFf": (rsim.DemoMode.ON_CONTACT, True),
 }  # fmt: skip
+_STANDARD_FIELDS: Final = frozenset(GAME_MAP_TO_UPK[name].lower() for name in STANDARD_MAPS)
 _BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost")
 
 _SUPPORTED: Final[dict[str, Collection[str]]] = {
@@ -92,6 +94,7 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
                 f"mutator {name} is {name_of(value)}, which has no effect in RocketSim; expected "
                 f"{name_of(getattr(standard, name))}, the default: take it out of the match"
             )
+    _warn_of_field(configuration.game_map_upk)
     behaviour = configuration.existing_match_behavior
     if behaviour != flat.ExistingMatchBehavior.Restart:
         _log.warning(
@@ -103,6 +106,15 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
         _log.warning("freeplay has no effect here: a match is played")
     if configuration.auto_save_replay:
         _log.warning("auto_save_replay has no effect here: there is no game to save a replay")
+
+
+def _warn_of_field(field: str) -> None:
+    """Log a field that may have another shape than the standard one, which is played on here."""
+    if field and field.lower() not in _STANDARD_FIELDS:
+        _log.warning(
+            "game_map_upk %s is not known to have the standard field's shape: the match is played on the "
+            "standard field", field,
+        )  # fmt: skip
 
 
 def course_of(

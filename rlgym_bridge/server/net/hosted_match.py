@@ -252,6 +252,7 @@ class HostedMatch:
                 overtime=referee.overtime,
                 ticks=ticks,
                 ticks_per_second=(ticks - ticks_before) / (now - before),
+                teams=tuple(one.seat.team for one in self._lobby.accounts),
                 reply_p50_ms=tuple(
                     one.reply_ms(50.0, latest=_STATUS_REPLIES)[0] for one in self._lobby.accounts
                 ),
