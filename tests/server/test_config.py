@@ -122,6 +122,13 @@ def test_a_field_of_another_shape_is_named(folder, caplog, field, is_named):
     assert ("is not known to have the standard field's shape" in caplog.text) == is_named
 
 
+def test_many_unknown_keys_are_counted(folder, caplog):
+    keys = "".join(f"key_{number} = 1\n" for number in range(3000))
+    read(folder, TOML.replace("[match]\n", f"[match]\n{keys}"))
+    assert caplog.text.count("is unknown, ignored") == 20
+    assert "match.toml: [match] 2980 more keys are unknown, ignored" in caplog.text
+
+
 def test_an_unknown_key_is_warned_of_with_the_nearest(folder, caplog):
     with caplog.at_level(logging.WARNING):
         read(folder, TOML.replace("skip_replays", "skip_replay"))

@@ -3,6 +3,7 @@
 import configparser
 import shutil
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +137,11 @@ def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path: Path) -> None:
         (MATCH.replace("Hockey", "Chess"), "'Chess', which RLBot v4 does not know"),
         (MATCH.replace("num_participants = 3", "num_participants = 1000000"), "from 0 to 64"),
         (MATCH.replace("human", "alien"), "expected rlbot, human or psyonix"),
+        (MATCH.replace("num_participants = 3", "num_participants = " + "9" * 900), "from 0 to 64"),
+        (MATCH.replace("skill_2 = 1.0", "skill_2 = nan"), "which RLBot v4 does not know"),
+        (LOOKS.replace("6083", "4294967296"), "which RLBot v4 does not know"),
     ],
-    ids=["other", "broken", "number", "mode", "crowd", "kind"],
+    ids=["other", "broken", "number", "mode", "crowd", "kind", "digits", "nan", "vast"],
 )
 def test_what_cannot_be_translated_is_named(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
@@ -151,3 +155,29 @@ def test_no_file_that_is_there_is_replaced(tmp_path: Path, capsys: pytest.Captur
     assert main(["convert", str(tmp_path / "looks.cfg")]) == 2
     assert "is there already, expected a new file" in capsys.readouterr().err
     assert (tmp_path / "looks.toml").read_text() == "mine"
+
+
+FIRST = "[Participant Configuration]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (FIRST + "a = 1\n" * 20_000, r"has 120,028 characters, expected .* of 65,536 at most"),
+        (FIRST + "a" + " " * 60_000 + "b\n", r"old.cfg:2: the line has 60,002 characters, expected 1,000"),
+    ],
+    ids=["file", "line"],
+)
+@pytest.mark.parametrize("read", [read_match_file, lambda path: convert(Source(path))])
+def test_what_would_take_minutes_to_read_is_refused(
+    read: Callable[[Path], Any], text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "old.cfg").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read(tmp_path / "old.cfg")
+
+
+def test_no_section_repeats_the_keys_of_another(tmp_path: Path) -> None:
+    keys = "".join(f"{key:x} = \n" for key in range(500))
+    sections = "".join(f"[{name:x}]\n" for name in range(450))
+    assert len(converted(tmp_path, f"{FIRST}[DEFAULT]\n{keys}{sections}").left_out) == 500

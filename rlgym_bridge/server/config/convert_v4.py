@@ -4,6 +4,7 @@ Every key is translated or named with the reason why it has no counterpart. The 
 """
 
 import configparser
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,11 @@ from typing import Any, Final
 
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
+from rlgym_bridge.server.config.cfg_text import parse_cfg
 from rlgym_bridge.server.config.match_file_v4 import GAME_MODES, OPTIONS
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.user_input.arguments import shorten_text
+from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.toml_text import toml_line
 
 _MOST_PLAYERS: Final = 64
@@ -73,11 +75,7 @@ def convert(source: Source) -> Converted:
     Raises:
         ConfigError: It is no v4 file, or a value in it is none that v4 knows.
     """
-    parser = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=("#", ";"))
-    try:
-        parser.read_string(source.text, source=str(source.path))
-    except configparser.Error as error:
-        raise ConfigError(f"{source.path}: no valid cfg file: {shorten_text(str(error), 300)}") from error
+    parser = parse_cfg(source)
     kinds: dict[str, Callable[[_Translation], str]] = {
         "Participant Configuration": _match,
         "Locations": _bot,
@@ -130,7 +128,8 @@ class _Translation:
         try:
             value = value_of(text)
         except (ValueError, KeyError):
-            raise self.source.error(section, key, f"is {text!r}, which RLBot v4 does not know") from None
+            problem = f"is {show_value(text)}, which RLBot v4 does not know"
+            raise self.source.error(section, key, problem) from None
         return [self.note(key, toml_line(name, value))]
 
     def rest(self) -> list[tuple[str, str]]:
@@ -144,16 +143,7 @@ class _Translation:
 
 
 def _flag(text: str) -> bool:
-    return {
-        "true": True,
-        "yes": True,
-        "on": True,
-        "1": True,
-        "false": False,
-        "no": False,
-        "off": False,
-        "0": False,
-    }[text.lower()]
+    return configparser.ConfigParser.BOOLEAN_STATES[text.lower()]
 
 
 def _slashes(text: str) -> str:
@@ -200,8 +190,8 @@ def _match(of: _Translation) -> str:
     if mutators:
         lines += ["", "[mutators]", *mutators]
     count = of.take(section, "num_participants") or "0"
-    if not count.isdecimal() or int(count) > _MOST_PLAYERS:
-        problem = f"is {count!r}, expected a whole number from 0 to {_MOST_PLAYERS}"
+    if not re.fullmatch(r"[0-9]{1,2}", count) or int(count) > _MOST_PLAYERS:
+        problem = f"is {show_value(count)}, expected a whole number from 0 to {_MOST_PLAYERS}"
         raise of.source.error(section, "num_participants", problem)
     for number in range(int(count)):
         lines += ["", "[[cars]]", *_car(of, number)]
@@ -253,7 +243,17 @@ def _choice(choices: Mapping[str, str], text: str) -> str:
 
 def _skill(text: str) -> str:
     value = float(text)
+    if math.isnan(value):
+        raise ValueError
     return next((name for most, name in _SKILLS if value <= most), "AllStar")
+
+
+def _number(text: str) -> int:
+    """Return a number of an item: v5 has 32 bits for it."""
+    value = int(text)
+    if not 0 <= value < 1 << 32:
+        raise ValueError
+    return value
 
 
 def _bot(of: _Translation) -> str:
@@ -288,7 +288,7 @@ def _bot(of: _Translation) -> str:
 def _loadout(of: _Translation) -> str:
     lines: list[str] = []
     for section, (table, keys) in _LOADOUT_SECTIONS.items():
-        found = [line for key in keys for line in of.line(section, key, key, int)]
+        found = [line for key in keys for line in of.line(section, key, key, _number)]
         if found:
             lines += ["", f"[{table}]", *found]
     return "\n".join(lines[1:]) + "\n"

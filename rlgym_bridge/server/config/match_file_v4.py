@@ -8,10 +8,10 @@ from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK
 
 from rlgym_bridge.server.config.bot_files import idle_player, read_bot, read_script
+from rlgym_bridge.server.config.cfg_text import parse_cfg
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.roster import ONLY_BOTS
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.user_input.arguments import shorten_text
 
 _MATCH: Final = "Match Configuration"
 _PARTICIPANTS: Final = "Participant Configuration"
@@ -88,11 +88,7 @@ def read_cfg(source: Source, allow_idle: bool = False) -> flat.MatchConfiguratio
     Raises:
         ConfigError: It is no v4 match file, or a value in it is unknown.
     """
-    parser = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=("#", ";"))
-    try:
-        parser.read_string(source.text, source=str(source.path))
-    except configparser.Error as error:
-        raise ConfigError(f"{source.path}: no valid cfg file: {shorten_text(str(error), 300)}") from error
+    parser = parse_cfg(source)
     for name in (_MATCH, _PARTICIPANTS):
         if not parser.has_section(name):
             raise ConfigError(f"{source.path}: no [{name}], expected an RLBot v4 match file")

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.arguments import shorten_text
@@ -11,6 +12,12 @@ from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import read_text
 
 _log = logging.getLogger(__name__)
+
+_MOST_CHARACTERS: Final = 1 << 16
+"""Longest file; those of matches and bots have a twentieth of this."""
+
+_MOST_UNKNOWN: Final = 20  # keys of a section that are named: each is looked for in the whole file
+_HEADER: Final = re.compile(r"\s*+\[++([^\]]++)\]")
 
 
 class Source:
@@ -34,6 +41,11 @@ class Source:
             raise ConfigError(f"{path}: no such file; expected a match, bot or loadout file") from None
         except (OSError, ValueError) as error:
             raise ConfigError(str(error)) from error
+        if len(self.text) > _MOST_CHARACTERS:
+            raise ConfigError(
+                f"{path} has {len(self.text):,} characters, expected a match, bot or loadout file of "
+                f"{_MOST_CHARACTERS:,} at most"
+            )
 
     def line(self, section: str, key: str, occurrence: int = 0) -> int | None:
         """Find a key, None where the file does not have it.
@@ -48,10 +60,10 @@ class Source:
         """
         here, seen = False, -1
         for number, line in enumerate(self.text.splitlines(), 1):
-            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-            if header:
-                seen += header.group(1) == section
-                here = header.group(1) == section and seen == occurrence
+            if header := _HEADER.match(line):
+                is_named = header.group(1).strip() == section
+                seen += is_named
+                here = is_named and seen == occurrence
             elif here and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=:]", line, re.IGNORECASE):
                 return number
         return None
@@ -65,13 +77,15 @@ class Source:
     ) -> None:
         """Warn of keys that nobody reads, most likely misspelt."""
         known = list(known)
-        for key in keys:
-            if key in known:
-                continue
+        unknown = [key for key in keys if key not in known]
+        for key in unknown[:_MOST_UNKNOWN]:
             near = nearest_key(key, known, 0.6)
             hint = f"; did you mean {near}?" if near else ""
             where, shown = self._place(section, key, occurrence), shorten_text(key)
             _log.warning("%s: [%s] %s is unknown, ignored%s", where, section, shown, hint)
+        if len(unknown) > _MOST_UNKNOWN:
+            more = len(unknown) - _MOST_UNKNOWN
+            _log.warning("%s: [%s] %d more keys are unknown, ignored", self.path, section, more)
 
     def _place(self, section: str, key: str, occurrence: int) -> str:
         """Return the file and, where the key has a line of its own, its number."""
