@@ -15,6 +15,7 @@ from rlgym_bridge.server.net import callers
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.callers import Caller, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.wire import listen
 from tests.support.processes import child
@@ -114,6 +115,30 @@ def test_orders_of_strangers_are_ignored_with_a_warning(
         assert (lobby.orders.latest is not None, len(states)) == (obeyed, int(obeyed))
     warned = [one.getMessage() for one in caplog.records if "ignored" in one.getMessage()]
     assert len(warned) == (0 if obeyed else 2)
+
+
+@pytest.mark.parametrize(("standing", "obeyed"), [(Standing.OWN, True), (Standing.SAME_USER, False)])
+def test_a_stranger_sets_no_loadout_in_play(
+    standing: Standing, obeyed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[tuple[int, int]] = []
+    roster = seat_players(match_of(player(0), enable_state_setting=True))
+    with guarded_lobby(monkeypatch, standing) as lobby:
+        lobby.open_match(roster)
+        loadouts = Loadouts(roster, lambda *call: calls.append(call), lobby.admission, int)
+        lobby.clients.handlers.update(loadouts.handlers)
+        dominus = flat.SetLoadout(0, flat.PlayerLoadout(car_id=403))
+        join(lobby, flat.ConnectionSettings(""), flat.InitComplete(), dominus)
+    assert calls == [(0, 1)] * obeyed
+    assert ("sets a loadout: ignored, expected that of a process" in caplog.text) is not obeyed
+
+
+def test_a_flood_of_orders_has_one_line_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with guarded_lobby(monkeypatch, Standing.STRANGER) as lobby:
+        join(lobby, *[flat.StartCommand("a.toml"), match_of(player(0))] * 20)
+    assert caplog.text.count("starts another match: ignored") == 1
 
 
 def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ from rlbot import flat
 
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.server import MatchServer
-from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.game.roster import Roster, seat_players
 from rlgym_bridge.server.net.loadouts import Loadouts
+from rlgym_bridge.server.net.lobby import Lobby
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import kicked_off, match_of, player
 
@@ -18,6 +19,14 @@ DOMINUS, MERC = 403, 30
 def shown(packet: flat.GamePacket) -> list[str]:
     lengths = {round(box.length, 3): box.name for box in HITBOXES}
     return [lengths[round(car.hitbox.length, 3)] for car in packet.players]
+
+
+def taken_loadouts(lobby: Lobby, roster: Roster) -> list[tuple[int, int]]:
+    """Have a lobby take loadouts; return where car and hitbox of each are put down."""
+    calls: list[tuple[int, int]] = []
+    loadouts = Loadouts(roster, lambda *call: calls.append(call), lobby.admission, int)
+    lobby.clients.handlers.update(loadouts.handlers)
+    return calls
 
 
 @pytest.mark.parametrize(
@@ -36,8 +45,7 @@ def shown(packet: flat.GamePacket) -> list[str]:
 def test_whose_loadout_may_be_set_when(lobby, ready, in_play, index, taken):
     roster = seat_players(match_of(player(0), player(1, "ram"), enable_state_setting=in_play))
     lobby.open_match(roster)
-    calls = []
-    lobby.clients.handlers.update(Loadouts(roster, lambda *call: calls.append(call)).handlers)
+    calls = taken_loadouts(lobby, roster)
     client = connect(lobby, agent(), *([flat.InitComplete()] if ready else []))
     client.send(flat.SetLoadout(index, flat.PlayerLoadout(car_id=DOMINUS)))
     settle(lobby)
@@ -47,7 +55,7 @@ def test_whose_loadout_may_be_set_when(lobby, ready, in_play, index, taken):
 def test_an_unknown_body_is_named_and_plays_as_an_octane(lobby, caplog):
     odd = player(0, agent_id="test/me", name="Odd", loadout=flat.PlayerLoadout(car_id=99_999))
     with caplog.at_level(logging.WARNING):
-        Loadouts(seat_players(match_of(odd)), lambda *_: None)
+        taken_loadouts(lobby, seat_players(match_of(odd)))
     assert "'Odd' (agent_id 'test/me', blue) has car_id 99999, whose hitbox is not known" in caplog.text
     assert {HITBOXES[number].name for number in HITBOX_OF_BODY.values()} == {box.name for box in HITBOXES}
 
@@ -79,3 +87,14 @@ def test_a_loadout_set_in_initialize_is_there_at_once(tmp_path):
         server.play(match_of(player(0, "dominus"), player(1, loadout=flat.PlayerLoadout(car_id=MERC))))
     for data in (packets[0], packets[-1]):
         assert shown(flat.CorePacket.unpack(data).message) == ["dominus", "merc"]
+
+
+def test_a_flood_of_loadouts_is_taken_slowly(lobby, caplog):
+    roster = seat_players(match_of(player(0), enable_state_setting=True))
+    lobby.open_match(roster)
+    calls = taken_loadouts(lobby, roster)
+    client = connect(lobby, agent(), flat.InitComplete())
+    client.send(*(flat.SetLoadout(0, flat.PlayerLoadout(car_id=body)) for body in [DOMINUS, MERC] * 50))
+    settle(lobby)
+    assert len(calls) == 16
+    assert caplog.text.count("more than a loadout in 4 ticks: some are ignored") == 1

@@ -6,6 +6,7 @@ from rlbot import flat
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net.lobby import Lobby
 from tests.support.raw_client import RawClient, connect, settle
+from tests.support.shared_messages import Fields, Words, packed
 from tests.support.stepped_match import match_of, player
 
 
@@ -102,3 +103,52 @@ def test_messages_are_recorded_and_shown_in_the_log(open_match, caplog):
     (message,) = (flat.CorePacket.unpack(payload).message for payload in recorded)
     assert isinstance(message, flat.MatchComm) and message.content == b"plan"
     assert "to all: gg" in caplog.text
+
+
+def test_a_client_that_floods_messages_is_heard_a_little_each_tick(open_match, caplog):
+    tick, recorded = [0], []
+    open_match.comms.open(recorded.append, lambda: tick[0])
+    caplog.set_level("INFO")
+    flooding, quiet = listener(open_match, "first"), listener(open_match, "third")
+    for _ in range(20):
+        flooding.send(flat.MatchComm(0, 0, False, "flood " * 500, bytes(20_000)))
+    settle(open_match)
+    before = sum(map(len, recorded))
+    assert 2 * 65_535 - 23_000 < before <= 2 * 65_535
+    assert caplog.text.count("more than 2048 bytes a tick: some are ignored") == 1
+    say(open_match, quiet, "hello")
+    assert b"hello" in recorded[-1]
+    tick[0] = 32
+    for _ in range(20):
+        flooding.send(flat.MatchComm(0, 0, False, "flood " * 500, bytes(20_000)))
+    settle(open_match)
+    assert sum(map(len, recorded)) - before < 2048 * 32 + 23_000
+    assert all(len(line) < 400 for line in caplog.text.splitlines())
+
+
+def test_a_message_without_quick_chat_is_passed_on(open_match):
+    first, second = listener(open_match, "first"), listener(open_match, "second")
+    first.send(flat.MatchComm(content=b"plan"))
+    settle(open_match)
+    second.send(flat.PingRequest(cookie=1))
+    settle(open_match)
+    message = second.receive()
+    assert isinstance(message, flat.MatchComm) and message.content == b"plan"
+
+
+def test_the_log_has_few_lines_of_quick_chat(open_match, caplog):
+    open_match.comms.open()
+    caplog.set_level("INFO")
+    say(open_match, listener(open_match, "first"), *["gg"] * 50)
+    assert 1 <= caplog.text.count("to all: gg") <= 6
+
+
+def test_a_message_that_grows_on_its_way_is_left_out(open_match, caplog):
+    text = Words("x" * 33_000)
+    grown = packed(Fields({0: 8, 1: Fields({3: text, 4: text})}))  # one text for display and content
+    assert isinstance(flat.InterfacePacket.unpack(grown).message, flat.MatchComm)
+    first, second = listener(open_match, "first"), listener(open_match, "second")
+    first.socket.sendall(len(grown).to_bytes(2, "big") + grown)
+    say(open_match, first, "hello")
+    assert heard(open_match, second) == [(0, 0, False, "hello")]
+    assert "a message of more than 65535 bytes: ignored" in caplog.text

@@ -297,6 +297,17 @@ def test_a_client_that_sets_nan_is_warned_of_once(lobby, caplog):
     assert caplog.text.count("a value that is not finite or beyond 1e6: nothing is set") == 1
 
 
+def test_of_a_flood_of_states_the_latest_are_set(caplog):
+    match = kicked_off()
+    states = [flat.DesiredGameState([ball_state(vector(z=100.0 + number))]) for number in range(500)]
+    first = flat.DesiredGameState([ball_state(vector(x=77.0))])
+    assert all(match.set_state(state) for state in (first, *states))
+    match.advance()
+    ball = match.packet().balls[0].physics.location
+    assert (ball.x, ball.z) == (0.0, pytest.approx(599.0))
+    assert caplog.text.count("more than 8 states are set in a tick: the latest ones count") == 1
+
+
 @pytest.mark.odd_packets("bodies are put elsewhere in the countdown")
 @pytest.mark.protocol("state.next-packet")
 def test_a_bot_process_sees_on_the_next_packet_what_it_has_set(monkeypatch, tmp_path):

@@ -18,6 +18,7 @@ from tests.support.raw_client import RawClient
 Make = Callable[[], object]
 
 _PIECE: Final = 1 << 18  # bytes handed to the system at once
+_CONTENT: Final = 60_000  # bytes that a bot tells the others at once
 _POINTS: Final = 5000  # of a line: 60 kB, near to the 64 kB that a message may have
 _TURN_SECONDS: Final = 0.0005
 
@@ -48,6 +49,15 @@ def _drawing() -> flat.RenderGroup:
     return flat.RenderGroup([flat.RenderMessage(line)], 1)
 
 
+def _comm() -> flat.MatchComm:
+    return flat.MatchComm(0, 0, False, "", b"\0" * _CONTENT)
+
+
+def _loadouts() -> list[object]:
+    """Return two loadouts by turns: each makes all cars of the match anew."""
+    return [flat.SetLoadout(0, flat.PlayerLoadout(car_id=car)) for car in (23, 4284)]
+
+
 LOADS: Final[dict[str, Load]] = {
     "nobody": Load(0),
     "200 silent": Load(200),
@@ -57,13 +67,19 @@ LOADS: Final[dict[str, Load]] = {
     "states of one": Load(1, lambda: flat.DesiredGameState()),
     "inputs of four": Load(4, lambda: flat.PlayerInput(0, flat.ControllerState())),
     "drawings of one": Load(1, _drawing),
+    "comms of one": Load(1, _comm, watches=True),
+    "short comms of one": Load(1, lambda: flat.MatchComm(0, 0, False, "all mine", b""), watches=True),
+    "loadouts of one": Load(1, _loadouts, watches=True),
+    "switched drawings of one": Load(1, lambda: flat.RenderingStatus(0, True, True)),
     "32 that send a byte a second": Load(32, lambda: flat.PingRequest(cookie=1), byte_seconds=1.0),
 }
 """By name; a client that watches has said that it is ready and gets all packets."""
 
 
 def framed_message(message: object) -> bytes:
-    """Return a client's message as it is sent, length first."""
+    """Return a client's message, or several, as they are sent, length first."""
+    if isinstance(message, list):
+        return b"".join(map(framed_message, message))
     payload = flat.InterfacePacket(message).pack()  # type: ignore[arg-type]
     return len(payload).to_bytes(2, "big") + payload
 

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import deque
 
 import RocketSim as rsim
 from rlbot import flat
@@ -22,6 +23,7 @@ _log = logging.getLogger(__name__)
 _NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
 
 _IDLE_PHASES = frozenset({Phase.REPLAY, Phase.PAUSED, Phase.ENDED})  # no physics, the picture stands still
+_MOST_STATES = 8  # set in a tick: one takes 0.3 ms in 4v4
 _KICKOFF_TICKS = 2 * TICKS_PER_SECOND  # [flatbuffers, `MatchPhase.Kickoff`]
 
 
@@ -76,9 +78,9 @@ class Match:
         self._packer = Packer(self.simulation, self.referee, self.scores, seats, dialect)
         self._inputs = [_NEUTRAL_INPUT] * len(seats)
         self._given = list(self._inputs)  # as they came, to see when the same one comes again
-        self._desired: list[flat.DesiredGameState] = []  # to be set after the next tick
+        self._desired: deque[flat.DesiredGameState] = deque()  # to be set after the next tick
         self._default_gravity = self.simulation.physics.gravity_z
-        self._warned_of_speed = False
+        self._warned_of_speed = self._warned_of_many = False
         self._prediction: BallPrediction | None = None  # where nobody wants it, it costs nothing
         self.simulation.line_up()
 
@@ -140,7 +142,7 @@ class Match:
         The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
         ball, the cars (see `edit_car`) and gravity can be set; gravity 0 means the match's own. A
         demolished car stays as it is: in the real game setting its state fails [RLBot pull request 394].
-        Any game speed but 1 is ignored.
+        Any game speed but 1 is ignored. Of more than 8 states in a tick, the latest 8 are set.
 
         Args:
             desired: The state, cars in packet order. Null parts and components keep their values.
@@ -150,6 +152,11 @@ class Match:
         """
         if not is_usable(desired):
             return False
+        if len(self._desired) >= _MOST_STATES:
+            self._desired.popleft()
+            if not self._warned_of_many:
+                self._warned_of_many = True
+                _log.warning("more than %d states are set in a tick: the latest ones count", _MOST_STATES)
         self._desired.append(desired)
         return True
 
@@ -209,10 +216,8 @@ class Match:
             if stands_still and self.referee.phase not in _IDLE_PHASES:
                 self.frame += 1  # the packet differs from the last one, so it has a new number
             self._phase_changed(self.referee.phase)
-        if self._desired:
-            for desired in self._desired:
-                self._set_desired(desired)
-            self._desired.clear()
+        while self._desired:
+            self._set_desired(self._desired.popleft())
 
     def _play(self) -> None:
         self.playing_ticks += 1

@@ -12,6 +12,7 @@ from rlbot import flat
 from rlgym_bridge.recording.mcap.channels import DRAWN
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM
+from rlgym_bridge.server.net.allowance import CLIENTS_TOGETHER, Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler
 from rlgym_bridge.user_input.message_limits import group_of
 
@@ -27,34 +28,13 @@ MOST_BYTES: Final = 1 << 20
 TICK_BYTES: Final = 1 << 14
 """Bytes that a client may draw in each tick: a line of 1,300 points, twice the ball's prediction."""
 
-_TICKS_TOGETHER: Final = 64  # a client that has drawn nothing for so long may draw as much at once
-_CLIENTS_TOGETHER: Final = 8  # all clients may draw as much as so many
-
-
-@dataclass
-class _Allowance:
-    """Bytes that may come, more with every tick."""
-
-    per_tick: int
-    tick: int
-    left: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.left = self.per_tick * _TICKS_TOGETHER
-
-    def has(self, size: int, tick: int) -> bool:
-        more = self.per_tick * max(0, tick - self.tick)
-        self.tick = tick
-        self.left = min(self.left + more, self.per_tick * _TICKS_TOGETHER)
-        return self.left >= size
-
 
 @dataclass
 class _Drawer:
     """A client that has drawn something: the sizes of its groups by their ids, and its number."""
 
     number: int
-    allowance: _Allowance
+    allowance: Allowance
     groups: dict[int, int] = field(default_factory=dict)
     size: int = 0
 
@@ -79,7 +59,7 @@ class Drawings:
         self._drawers: dict[Client, _Drawer] = {}
         self._drawn = 0  # clients that have drawn in this match
         self._switched: dict[Client, bool] = {}
-        self._all = _Allowance(TICK_BYTES * _CLIENTS_TOGETHER, 0)
+        self._all = Allowance(TICK_BYTES * CLIENTS_TOGETHER, 0)
 
     @property
     def handlers(self) -> dict[type, Handler]:
@@ -106,7 +86,7 @@ class Drawings:
         """
         self.close()
         self._rule, self._tick, self._looks = match.enable_rendering, tick, tuple(looks)
-        self._all = _Allowance(TICK_BYTES * _CLIENTS_TOGETHER, tick())
+        self._all = Allowance(TICK_BYTES * CLIENTS_TOGETHER, tick())
 
     def close(self) -> None:
         """Drop drawings until the next match."""
@@ -133,7 +113,7 @@ class Drawings:
             return
         drawer, tick = self._drawers.get(client), self._tick()
         if drawer is None:
-            drawer = self._drawers[client] = _Drawer(self._drawn, _Allowance(TICK_BYTES, tick))
+            drawer = self._drawers[client] = _Drawer(self._drawn, Allowance(TICK_BYTES, tick))
             self._drawn += 1
         before = drawer.groups.get(group)
         total = drawer.size - (before or 0) + len(payload)

@@ -93,7 +93,8 @@ class HostedMatch:
             self._watch.begin(configuration)
         looks = [one.drawing for one in (self._recorder, self._watch) if one is not None]
         lobby.drawings.open(configuration, lambda: self._match.frame, looks)
-        lobby.clients.handlers.update(Loadouts(self._roster, self._match.set_hitbox).handlers)
+        loadouts = Loadouts(self._roster, self._match.set_hitbox, lobby.admission, lambda: self._match.tick)
+        lobby.clients.handlers.update(loadouts.handlers)
         lobby.orders.take_state = self._match.set_state
         lobby.orders.take_input = partial(self._hold_other, lobby.take_input)
         lobby.orders.on_state = self._note_state
@@ -200,7 +201,8 @@ class HostedMatch:
         for account in lobby.accounts:
             if not account.ready and not account.seat.is_idle:
                 self._repeatability.note(account.seat.name, Deviation.ABSENT)
-        lobby.comms.open(None if self._recorder is None else self._recorder.comm)
+        on_comm = None if self._recorder is None else self._recorder.comm
+        lobby.comms.open(on_comm, lambda: self._match.tick)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         with fine_timer(), short_collections():

@@ -3,16 +3,24 @@
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from rlbot import flat
 
-from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.framing import MAX_PAYLOAD, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM
+from rlgym_bridge.server.net.allowance import CLIENTS_TOGETHER, Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler
+from rlgym_bridge.user_input.arguments import shorten_text
 
 _log = logging.getLogger(__name__)
 
+TICK_BYTES: Final = 1 << 11
+"""Bytes that a client may tell the others in each tick; two of the longest messages at once."""
+
 _NO_TEAM: Final = 3  # of a client that has no seat [RLBot core]
+_BESIDE_CONTENT: Final = 80  # bytes of a message, at most
+_TICK_LINES: Final = 1 / 12  # of the log, for all quick chat
 
 
 class MatchComms:
@@ -21,7 +29,7 @@ class MatchComms:
     A message goes to every client that gets packets and wants messages, but not back to its sender. With
     `team_only` it goes to the sender's team alone; scripts are a team of their own. The sender's team is
     filled in, its index stays as it was sent. Before the match's first packet messages are dropped
-    [RLBot core].
+    [RLBot core]. So are those beyond `TICK_BYTES`, or beyond eight times that of all clients.
 
     Args:
         audience: Returns the clients that get packets.
@@ -29,29 +37,51 @@ class MatchComms:
 
     def __init__(self, audience: Callable[[], Sequence[Client]]) -> None:
         self._audience = audience
-        self._is_open = False
-        self._on_message: Callable[[bytes], None] | None = None
+        self.close()
 
     @property
     def handlers(self) -> dict[type, Handler]:
         """Return what to do with each type of message."""
         return {flat.MatchComm: self._on_comm}
 
-    def open(self, on_message: Callable[[bytes], None] | None = None) -> None:
+    def close(self) -> None:
+        """Drop messages until the next match."""
+        self._is_open = False
+        self._on_message: Callable[[bytes], None] | None = None
+        self._tick: Callable[[], int] = int
+        self._each: WeakKeyDictionary[Client, Allowance] = WeakKeyDictionary()
+        self._all = Allowance(TICK_BYTES * CLIENTS_TOGETHER, 0)
+        self._lines = Allowance(_TICK_LINES, 0)
+
+    def open(self, on_message: Callable[[bytes], None] | None = None, tick: Callable[[], int] = int) -> None:
         """Pass messages on from now on: the match sends its first packet.
 
         Args:
             on_message: Called with the payload of each message that is passed on.
+            tick: Returns the tick that is played.
         """
-        self._is_open, self._on_message = True, on_message
+        self.close()
+        self._is_open, self._on_message, self._tick = True, on_message, tick
 
-    def close(self) -> None:
-        """Drop messages until the next match."""
-        self._is_open, self._on_message = False, None
+    def _may_tell(self, client: Client, message: flat.MatchComm) -> bool:
+        """Tell whether a client may send a message on; the log says once why not."""
+        size = len(message.content) + len((message.display or "").encode()) + _BESIDE_CONTENT
+        tick, its = self._tick(), self._each.setdefault(client, Allowance(TICK_BYTES, 0))
+        if size > MAX_PAYLOAD:
+            client.warn_once("%s sends others a message of more than %d bytes: ignored", MAX_PAYLOAD)
+            return False
+        if not (its.has(size, tick) and self._all.has(size, tick)):
+            client.warn_once("%s sends others more than %d bytes a tick: some are ignored", TICK_BYTES)
+            return False
+        its.left -= size
+        self._all.left -= size
+        return True
 
     def _on_comm(self, client: Client, message: flat.MatchComm) -> None:
         if not self._is_open:
             client.warn_once("%s sends a message to others before the first packet: ignored")
+            return
+        if not self._may_tell(client, message):
             return
         index, team, team_only = message.index, _NO_TEAM, False
         if client.seats:
@@ -59,15 +89,14 @@ class MatchComms:
         else:
             index = 0
         data = framed(flat.MatchComm(index, team, team_only, message.display, message.content))
-        if not data:  # too long, and said so
-            return
         for other in self._audience():
             if other is client or not other.wants_comms:
                 continue
             if not team_only or (other.seats and other.seats[0].team == team):
                 other.link.send(data)
-        if message.display:
+        if message.display and self._lines.has(1, self._tick()):
+            self._lines.left -= 1
             to = ("all", "scripts" if team == SCRIPT_TEAM else "its team")[team_only]
-            _log.info("%s to %s: %s", client.link.name, to, message.display)
+            _log.info("%s to %s: %s", client.link.name, to, shorten_text(message.display))
         if self._on_message is not None:
             self._on_message(data[2:])

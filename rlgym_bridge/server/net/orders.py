@@ -68,9 +68,8 @@ class Orders:
 
     def _take_match(self, client: Client, match: flat.MatchConfiguration | str) -> None:
         if self.read_match is None:
-            _log.warning(
-                "%s starts another match: ignored, this server plays only the match it was started with",
-                client.link.name,
+            client.warn_once(
+                "%s starts another match: ignored, this server plays only the match it was started with"
             )
             return
         try:
