@@ -1,6 +1,7 @@
 """Put the BOT arguments of the command line into a match."""
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -127,7 +128,7 @@ def first_of_process(match: flat.MatchConfiguration) -> list[int]:
 
 def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     path = Path(bot)
-    if bot == CHASER or (path / MANIFEST_FILE).is_file():
+    if bot == CHASER or os.path.lexists(path / MANIFEST_FILE):  # of whatever kind: the reader says
         return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team, allow_modules)
     if path.suffix == ".toml":
         return read_bot(path, team, "", None)

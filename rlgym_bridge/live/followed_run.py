@@ -57,17 +57,19 @@ class FollowedRun:
         before, self._in_countdown = self._in_countdown, packet.match_info.match_phase == Phase.COUNTDOWN
         if before or not self._in_countdown:
             return
-        newest = newest_checkpoint(self._run)
-        if newest is None or newest == self._tried:
-            return
-        self._tried = newest
+        newest: Path | None = None
         try:
+            newest = newest_checkpoint(self._run)
+            if newest is None or newest == self._tried:
+                return
+            self._tried = newest
             spec = self._load(newest)
             if (problem := misfit(spec, config)) is not None:
                 raise ValueError(f"it {problem}")
             player.take(spec)
         except Exception as error:  # an own component may raise anything
-            player.faults.add("checkpoint not taken", f"{newest}: {error}; the one before plays on", error)
+            what = f"{newest or self._run}: {error}; the one before plays on"
+            player.faults.add("checkpoint not taken", what, error)
             return
         self.spec = spec
         self.taken.append(newest.name)

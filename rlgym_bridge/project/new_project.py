@@ -113,7 +113,7 @@ def _check_name(name: str, what: str) -> None:
     Raises:
         ProjectError: It is empty, too long, or has characters that cannot be shown.
     """
-    if not name.strip() or not name.isprintable() or len(name) > _MOST_LETTERS:
+    if name == ".." or not name.strip() or not name.isprintable() or len(name) > _MOST_LETTERS:
         raise ProjectError(
             f"{what} is {shorten_text(name)!r}, expected 1 to {_MOST_LETTERS} characters that can be shown"
         )

@@ -62,6 +62,15 @@ def test_names_that_no_game_can_show_are_refused(name: str, tmp_path: Path, monk
     assert not list(tmp_path.iterdir())
 
 
+def test_the_folder_above_one_that_is_not_there_stays_as_it_is(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("README.md").write_text("years of work")
+    assert main(["init", "new/.."]) == 2
+    assert "the bot's name, which is the folder's, is '..'" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
+    assert Path("README.md").read_text() == "years of work"
+
+
 def test_a_folder_that_cannot_be_written_is_named(capsys) -> None:
     assert main(["init", "/proc/mybot"]) == 2
     assert "/proc/mybot" in capsys.readouterr().err

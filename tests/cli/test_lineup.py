@@ -1,5 +1,6 @@
 """BOT arguments put into a match."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +48,12 @@ def test_the_folder_of_a_run_stands_for_its_newest_checkpoint(tmp_path: Path) ->
     assert match.player_configurations[0].variety.name == f"{tmp_path.name} 90"
     with pytest.raises(ConfigError, match="expected a policy folder, a run"):
         with_line_up(empty_match(), [str(tmp_path / "checkpoints" / "none")], ["chaser"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_a_policys_manifest_is_named(tmp_path: Path) -> None:
+    save(tmp_path)
+    (tmp_path / "policy.json").unlink()
+    os.mkfifo(tmp_path / "policy.json")
+    with pytest.raises(ConfigError, match=r"policy\.json cannot be read: it is a named pipe"):
+        with_line_up(empty_match(), [str(tmp_path)], ["chaser"])

@@ -87,6 +87,24 @@ def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
     assert one.player.faults.counts == {"checkpoint not taken": 1}
 
 
+@pytest.mark.parametrize("kind", ["gone", "file", "unreachable"])
+def test_a_run_that_cannot_be_read_any_more_plays_on(kind: str, tmp_path: Path) -> None:
+    one = Followed(tmp_path / "run")
+    folder = tmp_path / "run" / "checkpoints"
+    folder.rename(tmp_path / "moved")
+    if kind == "file":
+        folder.write_text("no folder")
+    elif kind == "unreachable":
+        folder.symlink_to("x" * 300)  # the system says that this name is too long
+    one.throttle(Phase.COUNTDOWN)
+    assert one.throttle(Phase.ACTIVE) == -1.0
+    folder.unlink(missing_ok=True)
+    (tmp_path / "moved").rename(folder)
+    one.checkpoint(FORWARD)
+    one.throttle(Phase.COUNTDOWN)
+    assert one.throttle(Phase.ACTIVE) == 1.0
+
+
 def test_a_checkpoint_of_other_team_sizes_is_not_taken(tmp_path: Path) -> None:
     def load(folder: Path) -> PlayerSpec:
         return replace(spec_of(folder), team_sizes=((1, 1),) if folder.name == "0" else ((3, 3),))
