@@ -168,6 +168,9 @@ HITBOX_OF_BODY: Final = {body: number for number, bodies in enumerate(_BODIES) f
 """Hitbox number of the `car_id`s of a loadout that are known [HitboxPlugin of BakkesMod, `CarManager.cpp`,
 2021; 4284, the Fennec, from item lists]; any other body plays as an Octane here."""
 
+BODY_OF_HITBOX: Final = {name: bodies[0] for name, bodies in zip(HITBOX_NAMES, _BODIES, strict=True)}
+"""The `car_id` of a body of each hitbox, by the hitbox's name."""
+
 # --- boost pads ----------------------------------------------------------------------------
 
 PAD_COUNT: Final = 34

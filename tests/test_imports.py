@@ -82,7 +82,7 @@ ROOMS = {
     "parity": {"compare", "components", "packets", "policy", "server", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
     "view": {"compare", "packets", "recording", "sim"},
-    "project": {"components"},
+    "project": {"components", "policy"},
     "cli": {
         "client", "compare", "components", "live", "parity", "policy", "probe", "project",
         "recording", "server", "sim", "view",

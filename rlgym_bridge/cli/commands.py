@@ -43,6 +43,11 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "rlgym_bridge.cli.convert_command", "translate match, bot and loadout files of RLBot v4"
         ),
     },
+    "give away": {
+        "package": Command(
+            "rlgym_bridge.cli.package_command", "make a folder of a bot that RLBot and its botpack take"
+        ),
+    },
     "compare and check": {
         "inspect": Command("rlgym_bridge.cli.inspect_command", "show what a recording holds, or export it"),
         "compare": Command(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rlbot import flat
 
-from rlgym_bridge.game import BLUE, HITBOX_OF_BODY, HITBOXES, ORANGE
+from rlgym_bridge.game import BLUE, BODY_OF_HITBOX, HITBOXES, ORANGE
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files, run_of
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.policy.manifest import Manifest
@@ -192,8 +192,7 @@ def _car_of(policy: str) -> flat.PlayerLoadout | None:
     if policy == CHASER:
         return None
     hitbox = _manifest(policy).hitbox
-    bodies = {HITBOXES[number].name: body for body, number in reversed(HITBOX_OF_BODY.items())}
-    return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=bodies[hitbox])
+    return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=BODY_OF_HITBOX[hitbox])
 
 
 def _modules(bot: str) -> tuple[str, ...]:

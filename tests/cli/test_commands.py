@@ -23,7 +23,7 @@ MISSING = {
     "evaluate": ["nowhere", "chaser"], "ratings": ["nowhere"], "average": ["nowhere", "--out", "mean"],
     "curves": ["nowhere"], "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
     "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
-    "sim-vs-server": ["nowhere", "chaser"],
+    "sim-vs-server": ["nowhere", "chaser"], "package": ["nowhere", "--name", "a", "--author", "b"],
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file
 from tests.support.documentation_folders import FEW, run_command
 
+SHORT = "--pace lockstep --seconds 2 --max-overtime 0"
 FILES = {
     ".gitignore", "README.md", "bot.py", "bot.toml", "chaser.bot.toml", "match.toml", "my_parts.py",
     "train.toml",
@@ -93,9 +94,13 @@ def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
     assert "settings: train.toml" in said and "1v1 of my_parts: 114 numbers" in said
     said = run_command(folder, "evaluate --matches 2 --seconds 5 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
-    said = run_command(folder, "match --pace lockstep --seconds 2 --max-overtime 0")
+    said = run_command(folder, f"match {SHORT}")
     assert "mybot" in said and "Chaser" in said
     assert "all equal" in run_command(folder, "parity --policy runs/mine --ticks 300")
+    assert "your modules: my_parts" in run_command(folder, "package")
+    packaged = folder / "dist" / "mybot"
+    said = run_command(tmp_path, f"match --blue {packaged / 'bot.toml'} --orange chaser {SHORT}")
+    assert "mybot" in said and "Chaser" in said
 
 
 def test_evaluate_elsewhere_says_what_is_missing(tmp_path: Path) -> None:

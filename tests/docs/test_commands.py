@@ -15,7 +15,7 @@ from tests.support.documentation import PAGES, ROOT, Block, blocks, command_line
 COMMAND_BLOCKS = blocks("sh", "bat", "")
 ELSEWHERE = {
     "tensorboard", "export", "ray", "py -3.11 -m venv", "for seed in", "echo", "timeout", "done",
-    "script", "cd", ".venv\\Scripts\\activate",
+    "script", "cd", "pyinstaller", ".venv\\Scripts\\activate",
 }  # fmt: skip
 """Beginnings of lines for programs of others."""
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -1,0 +1,145 @@
+"""`rlgym-bridge package`: make a bot's folder for others."""
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
+from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
+from rlgym_bridge.project.bot_description import ProjectError, show_team_sizes, size_tags
+from rlgym_bridge.project.package_bot import (
+    BOT_FILE,
+    PROGRAM_FILE,
+    PackagePlan,
+    make_bot,
+    try_bot,
+    write_bot,
+)
+from rlgym_bridge.project.this_project import run_folder
+
+_POLICY: Final = Path("policy")
+_ROOM: Final = Path("dist")
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Package a policy as a bot for others: a folder that RLBot's window and its botpack take. It holds "
+        "the policy, your own modules, bot.toml with a unique agent id, loadout, logo, licence, requirements "
+        "without torch, and what PyInstaller and the botpack's builder need. The bot is started once to see "
+        "that it loads."
+    )
+    parser.add_argument(
+        "policy", nargs="?", metavar="POLICY",
+        help="policy folder, training run (its newest checkpoint) or checkpoint (default: the bot of the "
+        "current folder, its bot.toml and bot.py, with its folder policy or else the run of its train.toml)",
+    )  # fmt: skip
+    parser.add_argument("--name", metavar="N", help="name of the bot (default: the project's)")
+    parser.add_argument("--author", metavar="A", help="who made it (default: the project's)")
+    parser.add_argument(
+        "--hivemind", action="store_true", help="let one process drive all of the bot's cars of a team"
+    )
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="MODULE",
+        help="your modules that POLICY may import components from, besides those of a run; they are packaged",
+    )  # fmt: skip
+    parser.add_argument(
+        "--include", nargs="+", type=Path, default=[], metavar="FILE",
+        help="files of the current folder that your modules read; modules are found without it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=output_files.folder_name, metavar="DIR", help="folder to write (default: dist/NAME)"
+    )
+    parser.add_argument(
+        "--replace", action="store_true",
+        help="write over the files of a packaged bot in DIR; other files in it stay",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the bot, try it, write it, and say what comes next."""
+    plan = _plan(options)
+    output_files.check_outputs(options.json, inputs=plan.include)
+    bot = make_bot(plan)
+    out = options.out or _ROOM / bot.folder_name
+    output_files.check_output_folder(out, options.json, [plan.policy])
+    _check_free(out, options.replace)
+    seconds = try_bot(bot)
+    write_bot(bot, out)
+    size = sum(map(len, bot.files.values()))
+    sizes = show_team_sizes(bot.manifest.team_sizes)
+    say = shared.printer(options)
+    say(f"{out}: {len(bot.files)} files, {size / 1e6:.1f} MB")
+    say(f"  {bot.name} plays {sizes}, with {plan.policy}")
+    say(f"  agent id {bot.agent_id}")
+    if bot.modules:
+        say(f"  your modules: {', '.join(bot.modules)}")
+    say(f"  it starts in {seconds:.1f} s, without torch")
+    say("next:")
+    say(f"  rlgym-bridge match --blue {shlex.quote(str(out / BOT_FILE))} --orange chaser")
+    result = {
+        "folder": str(out), "name": bot.name, "agent_id": bot.agent_id, "policy": str(plan.policy),
+        "tags": size_tags(bot.manifest.team_sizes), "modules": list(bot.modules), "files": sorted(bot.files),
+        "bytes": size, "start_seconds": seconds,
+    }  # fmt: skip
+    return 0 if output_files.write_json(options.json, result) else 2
+
+
+def _plan(options: argparse.Namespace) -> PackagePlan:
+    """Return what is packaged.
+
+    Raises:
+        ValueError: Nothing to package is named, or there is none here.
+    """
+    given, project = options.policy, None
+    if given is None:
+        given, project = _policy_here(), Path()
+    elif options.name is None or options.author is None:
+        lacking = "--name" if options.name is None else "--author"
+        raise ProjectError(f"{lacking} is missing, expected it with POLICY: --name N --author A")
+    policy = Path(policy_path(given))
+    if not (policy / MANIFEST_FILE).is_file() and any(
+        (policy / one).exists() for one in (RUN_FILE, CHECKPOINTS)
+    ):
+        raise ProjectError(f"{policy} is a training run without a checkpoint, expected one: train longer")
+    return PackagePlan(
+        policy, options.name, options.author, (*options.allow_modules, *run_modules(given)), options.hivemind,
+        project, options.include,
+    )  # fmt: skip
+
+
+def _policy_here() -> str:
+    """Return the policy of the current folder's bot.
+
+    Raises:
+        ValueError: There is no bot here, or it has no policy yet.
+    """
+    if not Path(BOT_FILE).is_file() or not Path(PROGRAM_FILE).is_file():
+        raise ProjectError(
+            f"POLICY is missing, expected a policy folder, a run or a checkpoint; {Path.cwd()} has no "
+            f"{BOT_FILE} with {PROGRAM_FILE} to package"
+        )
+    found = str(_POLICY) if _POLICY.is_dir() else run_folder()
+    if found is None:
+        raise ProjectError(f"{Path.cwd()} has no folder {_POLICY} and no train.toml, expected one of them")
+    if not Path(found).exists():
+        raise ProjectError(f"{found} is not there yet, expected a training run: rlgym-bridge train makes it")
+    return found
+
+
+def _check_free(out: Path, replace: bool) -> None:
+    """Check that nothing is written over unasked.
+
+    Raises:
+        ProjectError: There is something in the folder, and it is no packaged bot or is not to be replaced.
+    """
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    if not (out / "bob.toml").is_file() or not (out / BOT_FILE).is_file():
+        raise ProjectError(f"{out} holds something else than a packaged bot, expected a new or empty folder")
+    if not replace:
+        raise ProjectError(f"{out} is there already, expected a new folder, or --replace to write over it")

@@ -1,0 +1,252 @@
+"""Package a policy as a bot for others: a folder that RLBot's window and its botpack take."""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rlgym_bridge.components.spec import TRUSTED
+from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.project.bot_description import ProjectError, agent_id_of, check_name
+from rlgym_bridge.project.bot_texts import (
+    fill_template,
+    folder_name,
+    words_of,
+    write_bob_toml,
+    write_bot_toml,
+    write_loadout,
+    write_program,
+    write_requirements,
+)
+from rlgym_bridge.project.first_start import start_once
+from rlgym_bridge.project.logo import draw_logo
+from rlgym_bridge.project.own_modules import OwnModules, find_own_modules, imported_by
+from rlgym_bridge.user_input.text_files import read_bytes, read_text, read_toml
+from rlgym_bridge.user_input.user_modules import add_module_folders
+
+BOT_FILE: Final = "bot.toml"
+PROGRAM_FILE: Final = "bot.py"
+
+_LICENSE: Final = "LICENSE"
+_MOST_BYTES: Final = 16 << 20  # of a logo, a module, or a file that modules read
+
+
+@dataclass(frozen=True)
+class PackagePlan:
+    """A bot to package.
+
+    Attributes:
+        policy: A policy folder.
+        name: Of the bot; None takes the project's.
+        author: Who made it; None takes the project's.
+        modules: Modules that the policy may import components from; a project's `bot.py` says it itself.
+        hivemind: Whether one process drives all its cars of a team.
+        project: Folder with the `bot.toml` and `bot.py` to take; None writes new ones.
+        include: Files that the bot's own modules read, in the current folder.
+    """
+
+    policy: Path
+    name: str | None = None
+    author: str | None = None
+    modules: Sequence[str] = ()
+    hivemind: bool = False
+    project: Path | None = None
+    include: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class PackagedBot:
+    """A bot as it was packaged.
+
+    Attributes:
+        name: Of the bot.
+        agent_id: Its id.
+        manifest: Of its policy.
+        modules: The user's own.
+        files: Contents by their paths in the folder, with slashes.
+    """
+
+    name: str
+    agent_id: str
+    manifest: Manifest
+    modules: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the bot as a folder has it."""
+        return folder_name(self.name)
+
+
+def make_bot(plan: PackagePlan) -> PackagedBot:
+    """Make the files of a bot. Its own modules are found in the current folder and where Python finds others.
+
+    Raises:
+        ProjectError: A name is none, or a module is missing or has the name of a file of the bot.
+        ValueError: The policy, or a file of the project, cannot be read.
+        OSError: The same.
+    """
+    manifest, weights = read_files(plan.policy)
+    settings, details = _described(plan.project)
+    name = str(settings.get("name", "") if plan.name is None else plan.name)
+    author = str(details.get("developer", "") if plan.author is None else plan.author)
+    check_name(name, "the bot's name")
+    if author:
+        check_name(author, "the author")
+    agent_id = _agent_id(plan, settings, name, author, manifest)
+    needed = _modules_of(manifest)
+    if plan.project is None:
+        program = write_program(agent_id, _allowed(manifest, plan.modules))
+    else:
+        program = read_text(plan.project / PROGRAM_FILE)
+        if old := settings.get("agent_id"):
+            program = program.replace(f'"{old}"', f'"{agent_id}"')
+        needed += imported_by(plan.project / PROGRAM_FILE)
+    add_module_folders(Path.cwd())
+    own = find_own_modules(needed)
+    _check_found(own, manifest)
+    data = {_path_here(file): file for file in plan.include}
+    words = words_of(name, author, manifest, own.modules, [*data])
+    hivemind = plan.hivemind or settings.get("hivemind") is True
+    texts = {
+        BOT_FILE: write_bot_toml(name, author, agent_id, manifest, hivemind, settings, details),
+        PROGRAM_FILE: program,
+        "loadout.toml": write_loadout(manifest.hitbox),
+        "requirements.txt": write_requirements(own),
+        "bob.toml": write_bob_toml(name),
+        ".gitignore": fill_template("gitignore", words),
+        f"policy/{MANIFEST_FILE}": manifest.to_json(),
+    } | {file: fill_template(file, words) for file in (_LICENSE, "README.md", "bot.spec")}
+    files = {path: text.encode() for path, text in texts.items()}
+    files |= {f"policy/{WEIGHTS_FILE}": weights, "logo.png": draw_logo(name)}
+    files |= _files_of_project(plan.project, settings)
+    more = {
+        path: read_bytes(file, _MOST_BYTES, "a file of the bot")
+        for path, file in {**own.files, **data}.items()
+    }
+    if taken := sorted(more.keys() & files.keys()):
+        raise ProjectError(f"your own {taken[0]} has the name of a file of every bot, expected another name")
+    return PackagedBot(name, agent_id, manifest, own.modules, files | more)
+
+
+def try_bot(bot: PackagedBot) -> float:
+    """Start a bot from a folder that has nothing else, without torch; return the seconds until it connects.
+
+    Raises:
+        ProjectError: It does not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
+        write_bot(bot, Path(folder))
+        return start_once(Path(folder), bot.agent_id)
+
+
+def write_bot(bot: PackagedBot, folder: Path) -> None:
+    """Write a bot's files into a folder; other files in it stay.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    for path, content in bot.files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+def _described(project: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings and details of a project's `bot.toml`; none without a project."""
+    found = {} if project is None else read_toml(project / BOT_FILE)
+    tables = [found.get(name, {}) for name in ("settings", "details")]
+    if not all(isinstance(table, dict) for table in tables):
+        raise ProjectError(f"{BOT_FILE} has no tables [settings] and [details], expected those of RLBot v5")
+    return tables[0], tables[1]
+
+
+def _agent_id(
+    plan: PackagePlan, settings: Mapping[str, Any], name: str, author: str, manifest: Manifest
+) -> str:
+    """Return `author/name/version`; the version follows from name, author and policy, unless it is given.
+
+    It tells apart packages of several policies, and a package and the project it was made of.
+    """
+    given = settings.get("agent_id")
+    if not isinstance(given, str) or plan.name is not None or plan.author is not None:
+        given = agent_id_of(author, name)
+    if given.count("/") > 1:
+        return given
+    digest = hashlib.sha256("\0".join((author, name, manifest.weights_sha256)).encode()).hexdigest()
+    return f"{given}/{digest[:8]}"
+
+
+def _modules_of(manifest: Manifest) -> list[str]:
+    """Return the modules that a policy names."""
+    specs = [spec for spec in (manifest.obs, manifest.parser) if spec is not None]
+    return [*_environment_of(manifest), *(module for spec in specs for module in spec.modules)]
+
+
+def _environment_of(manifest: Manifest) -> list[str]:
+    """Return the module of a policy's environment, where it has one."""
+    return [] if manifest.env is None else [manifest.env.partition(":")[0]]
+
+
+def _allowed(manifest: Manifest, allowed: Sequence[str]) -> list[str]:
+    """Return the modules that `bot.py` has to allow.
+
+    Raises:
+        ProjectError: One of them is not among those that the user trusts.
+    """
+    foreign = [
+        *_environment_of(manifest),
+        *(name for name in _modules_of(manifest) if not _is_in(name, TRUSTED)),
+    ]
+    for name in foreign:
+        if not _is_in(name, allowed):
+            raise ProjectError(
+                f"the policy names {name}, and the bot would run its code; if it is yours, give "
+                f"--allow-modules {name}"
+            )
+    return list(dict.fromkeys(foreign))
+
+
+def _is_in(module: str, packages: Sequence[str]) -> bool:
+    return any(module == one or module.startswith(f"{one}.") for one in packages)
+
+
+def _check_found(own: OwnModules, manifest: Manifest) -> None:
+    """Check that the modules are there that the policy names.
+
+    Raises:
+        ProjectError: One is not.
+    """
+    for name in _modules_of(manifest):
+        if name.partition(".")[0] in own.missing:
+            raise ProjectError(
+                f"the policy needs {name}, which is neither in {Path.cwd()} nor installed: package it in the "
+                "folder where that module lies"
+            )
+
+
+def _files_of_project(project: Path | None, settings: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the project's own logo, loadout and licence, where it has them."""
+    if project is None:
+        return {}
+    named = {"logo.png": settings.get("logo_file", "logo.png"), "loadout.toml": settings.get("loadout_file")}
+    found = {}
+    for ours, theirs in (named | {_LICENSE: _LICENSE}).items():
+        if isinstance(theirs, str) and (project / theirs).is_file():
+            found[ours] = read_bytes(project / theirs, _MOST_BYTES, "a file of the bot")
+    return found
+
+
+def _path_here(file: Path) -> str:
+    """Return the path of a file from the current folder, with slashes.
+
+    Raises:
+        ProjectError: It does not lie in it.
+    """
+    here = Path.cwd()
+    if not file.resolve().is_relative_to(here):
+        raise ProjectError(f"--include {file}: it is not in {here}, expected a file there")
+    return file.resolve().relative_to(here).as_posix()

@@ -1,0 +1,269 @@
+"""A packaged bot has all that RLBot and its botpack want, is true of its policy, and starts without torch."""
+
+import ast
+import json
+import shlex
+import struct
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgym_bridge import ComponentSpec, LookupTableAction, RepeatAction, TeamObs, save_policy
+from rlgym_bridge.cli import main
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.project.new_project import new_project
+from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, write_bot
+from rlgym_bridge.server.config.bot_files import read_bot
+from tests.support.package_and_play import package_and_play
+from tests.support.policy_folders import make_module, random_weights, save
+
+FILES = {
+    ".gitignore", "LICENSE", "README.md", "bob.toml", "bot.py", "bot.spec", "bot.toml", "loadout.toml",
+    "logo.png", "policy/policy.json", "policy/weights.safetensors", "requirements.txt",
+}  # fmt: skip
+
+
+def package(*words: str) -> int:
+    return main(["package", *words, "-q"])
+
+
+def files_in(folder: Path) -> set[str]:
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a policy for 1v1 in `trained`."""
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "trained")
+    return tmp_path
+
+
+@pytest.fixture
+def own_parts(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same with a module `parts` that the policy names, which imports a package beside it."""
+    (here / "more").mkdir()
+    (here / "more" / "__init__.py").write_text("")
+    (here / "more" / "scale.py").write_text("def scale():\n    import torch\n    return 1.0\n")
+    text = "from more.scale import scale\nfrom rlgym_bridge import RelativeObs\n"
+    text += "class Parts(RelativeObs):\n    pass\n"
+    make_module(here, monkeypatch, "parts", text)
+    for name in ("more", "more.scale"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import parts
+
+    spec = ComponentSpec.of
+    save(
+        here / "trained", obs=spec(parts.Parts, zero_padding=None), weights=random_weights(113, 32, 90),
+        parser=spec(RepeatAction, spec(LookupTableAction), repeats=8),
+    )  # fmt: skip
+    return here
+
+
+def made(policy: Path, name: str = "ace", author: str = "me", **others: Any) -> PackagedBot:
+    return make_bot(PackagePlan(policy, name, author, **others))
+
+
+def text_of(bot: PackagedBot, file: str) -> str:
+    return bot.files[file].decode()
+
+
+@pytest.mark.parametrize("name", ["ace", """it's "a" \\ bot""", "Çelik / №1"])
+def test_every_name_makes_files_that_rlbot_reads(name: str, here: Path) -> None:
+    bot = made(here / "trained", name, """O'Neill "Jo" \\""")
+    assert set(bot.files) == FILES
+    write_bot(bot, here / "bot")
+    read = read_bot(here / "bot" / "bot.toml", 0, "", None).variety
+    assert (read.name, read.hivemind, read.loadout.car_id) == (name, False, 23)
+    assert read.agent_id == bot.agent_id and bot.agent_id.startswith("o-neill-jo/")
+    assert tomllib.loads(text_of(bot, "bot.toml"))["details"]["developer"] == """O'Neill "Jo" \\"""
+    assert f'agent_id="{bot.agent_id}"' in text_of(bot, "bot.py")
+    for file in ("bot.py", "bot.spec"):
+        ast.parse(text_of(bot, file))
+    assert "\\" not in text_of(bot, "bot.spec")  # the botpack's builder turns them into slashes
+    (config,) = tomllib.loads(text_of(bot, "bob.toml"))["config"]
+    assert config["bot_configs"] == ["bot.toml"] and "/" not in config["project_name"]
+    assert config["builder_config"] == {"builder_type": "pyinstaller", "entry_file": "bot.spec"}
+
+
+def test_commands_are_those_that_rlbots_core_can_start(here: Path) -> None:
+    settings = tomllib.loads(text_of(made(here / "trained", hivemind=True), "bot.toml"))["settings"]
+    assert settings["hivemind"] is True
+    assert '"' not in settings["run_command_linux"] + settings["run_command"]  # core quotes the whole of it
+    assert shlex.split(settings["run_command_linux"])[-2:] == ["bot.py;", "fi"]
+
+
+def test_the_logo_is_a_picture_of_the_size_rlbot_shows(here: Path) -> None:
+    logo = made(here / "trained").files["logo.png"]
+    assert logo.startswith(b"\x89PNG\r\n\x1a\n") and struct.unpack(">II", logo[16:24]) == (400, 300)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tags"),
+    [
+        ([(1, 1)], ["1v1"]), ([(2, 2)], ["teamplay"]), ([(1, 1), (3, 3)], ["1v1", "teamplay"]),
+        ([(1, 2)], []), ([(1, 0)], []),
+    ],
+)  # fmt: skip
+def test_tags_are_the_team_sizes_that_the_policy_plays(sizes: list, tags: list[str], here: Path) -> None:
+    obs = TeamObs()
+    spec = ComponentSpec.of
+    save_policy(
+        here / "team", random_weights(obs.get_obs_space("blue-0")[1], 8, 90), distribution="categorical",
+        team_sizes=sizes, obs=spec(TeamObs), parser=spec(RepeatAction, spec(LookupTableAction), repeats=8),
+    )  # fmt: skip
+    assert tomllib.loads(text_of(made(here / "team"), "bot.toml"))["details"]["tags"] == tags
+
+
+def test_the_car_has_the_hitbox_of_training(here: Path) -> None:
+    save(here / "flat", hitbox="dominus")
+    write_bot(made(here / "flat"), here / "bot")
+    assert read_bot(here / "bot" / "bot.toml", 1, "", None).variety.loadout.car_id == 403
+
+
+def test_a_policy_has_the_same_id_again_and_others_another(here: Path) -> None:
+    save(here / "other", weights=random_weights(92, 32, 90, seed=1))
+    ids = [made(here / policy).agent_id for policy in ("trained", "trained", "other")]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_packages_that_own_modules_import_are_required(own_parts: Path) -> None:
+    (own_parts / "more" / "__init__.py").write_text("import rlgym_tools, json, numpy\n")
+    lines = text_of(made(own_parts / "trained", modules=["parts"]), "requirements.txt").splitlines()
+    assert [line.partition("==")[0] for line in lines[1:]] == ["rlgym-bridge", "rlbot", "rlgym_tools"]
+
+
+def test_files_that_modules_read_are_included(own_parts: Path) -> None:
+    table = own_parts / "more" / "table.txt"
+    table.write_text("1\n")
+    bot = made(own_parts / "trained", modules=["parts"], include=[Path("more/table.txt")])
+    assert bot.files["more/table.txt"] == b"1\n"
+    assert "('more/table.txt', 'more')" in text_of(bot, "bot.spec")
+
+
+def test_a_projects_own_program_logo_and_details_are_kept(here: Path, monkeypatch) -> None:
+    project = here / "my bot"
+    new_project(project, "Jo")
+    save(project / "policy")
+    monkeypatch.chdir(project)
+    (project / "kickoff.py").write_text("SPEED = 1.0\n")
+    (project / "logo.png").write_bytes(b"mine")
+    (project / "bot.py").write_text("import kickoff\n" + (project / "bot.py").read_text())
+    described = (project / "bot.toml").read_text().replace('tags = ["1v1"]', 'tags = ["teamplay", "memebot"]')
+    (project / "bot.toml").write_text(described.replace("my bot, trained with rlgym_bridge", "a poem"))
+    bot = make_bot(PackagePlan(Path("policy"), project=Path()))
+    assert (bot.name, bot.modules) == ("my bot", ("kickoff",))
+    assert bot.files["logo.png"] == b"mine" and bot.files["kickoff.py"] == b"SPEED = 1.0\n"
+    details = tomllib.loads(text_of(bot, "bot.toml"))["details"]
+    assert details["description"] == "a poem" and details["developer"] == "Jo"
+    assert details["tags"] == ["1v1", "memebot"]
+    assert bot.agent_id.startswith("jo/my-bot/")  # RLBot's window names two bots with one id
+    assert text_of(bot, "bot.py").startswith("import kickoff\n") and f'"{bot.agent_id}"' in text_of(
+        bot, "bot.py"
+    )
+
+
+PLAIN = ["trained", "--name", "ace", "--author", "me"]
+
+
+def test_own_modules_come_along_with_what_they_import(own_parts: Path) -> None:
+    assert package(*PLAIN, "--allow-modules", "parts") == 0  # torch is imported in a function alone
+    folder = own_parts / "dist" / "ace"
+    assert files_in(folder) == FILES | {"parts.py", "more/__init__.py", "more/scale.py"}
+    assert "allow_modules=('parts',)" in (folder / "bot.py").read_text().replace('"', "'")
+    assert "torch" not in (folder / "requirements.txt").read_text()
+    for module in ("parts", "more", "more.scale"):
+        assert f"'{module}'" in (folder / "bot.spec").read_text()
+
+
+def empty_run(here: Path) -> None:
+    (here / "run" / "checkpoints").mkdir(parents=True)
+
+
+def file_for_folder(here: Path) -> None:
+    (here / "dist").write_text("")
+
+
+def other_things(here: Path) -> None:
+    (here / "dist" / "ace").mkdir(parents=True)
+    (here / "dist" / "ace" / "thesis.txt").write_text("years of work")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words", "said"),
+    [
+        (empty_run, ["run", *PLAIN[1:]], "run is a training run without a checkpoint"),
+        (file_for_folder, PLAIN, "is a file, expected a folder"),
+        (other_things, [*PLAIN, "--replace"], "holds something else than a packaged bot"),
+        (None, ["trained", "--name", "ace"], "--author is missing"),
+        (None, ["trained", "--name", "new\nline", "--author", "me"], "characters that can be shown"),
+        (None, ["trained", "--name", "", "--author", "me"], "characters that can be shown"),
+        (None, ["nowhere", *PLAIN[1:]], "nowhere is no folder"),
+        (None, [], "POLICY is missing, expected a policy folder"),
+        (None, [*PLAIN, "--include", "/etc/hostname"], "expected a file there"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_packaged_is_told(prepare, words: list[str], said: str, here: Path, capsys) -> None:
+    if prepare is not None:
+        prepare(here)
+    before = files_in(here)
+    assert package(*words) == 2
+    errors = capsys.readouterr().err
+    assert said in errors and errors.count("\n") == 1
+    assert files_in(here) == before
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda here: (here / "parts.py").unlink(), "neither in"),
+        (
+            lambda here: (here / "more" / "scale.py").write_text("import torch\n"),
+            "import it in the functions",
+        ),
+        (lambda here: (here / "more" / "scale.py").write_text("def f(:\n"), "line 1: "),
+        (lambda here: (here / "more" / "scale.py").write_text("raise SystemExit(3)\n"), "does not start"),
+    ],
+    ids=["missing", "torch", "syntax", "exit"],
+)
+def test_modules_that_no_bot_can_load_are_told(
+    spoil, said: str, own_parts: Path, capsys, monkeypatch
+) -> None:
+    for name in ("parts", "more", "more.scale"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    spoil(own_parts)
+    assert package(*PLAIN, "--allow-modules", "parts") == 2
+    errors = capsys.readouterr().err
+    assert said in errors and "Traceback" not in errors
+    assert not (own_parts / "dist").exists()
+
+
+def test_modules_of_a_policy_are_named_before_they_run(own_parts: Path, capsys) -> None:
+    assert package(*PLAIN) == 2
+    assert "if it is yours, give --allow-modules parts" in capsys.readouterr().err
+
+
+def test_a_packaged_bot_is_replaced_only_when_told(here: Path, capsys) -> None:
+    assert package(*PLAIN, "--json", "told.json") == 0
+    told = json.loads((here / "told.json").read_text())
+    assert told["folder"] == str(Path("dist", "ace")) and set(told["files"]) == FILES
+    assert read_files(here / "dist" / "ace" / "policy")[0] == read_files(here / "trained")[0]
+    (here / "dist" / "ace" / "mine.txt").write_text("mine")
+    assert package(*PLAIN) == 2
+    assert "or --replace to write over it" in capsys.readouterr().err
+    assert package(*PLAIN, "--replace") == 0
+    assert files_in(here / "dist" / "ace") == FILES | {"mine.txt"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder as the botpack has it is that of Linux")
+def test_a_bot_is_packaged_and_played_in_clean_environments(tmp_path: Path) -> None:
+    figures = package_and_play(tmp_path)
+    print(json.dumps(figures, indent=1))
+    assert figures["packaged folder MB"] < 1
+    assert figures["environment of requirements.txt MB"] < 150
+    assert figures["program of PyInstaller MB"] < 150
