@@ -56,7 +56,8 @@ def write_bot_toml(
         said["environment"] = settings["environment"]
     steps = manifest.training.get("steps")
     sizes = show_team_sizes(manifest.team_sizes)
-    own_tags = [tag for tag in details.get("tags", ()) if tag not in SIZE_TAGS]
+    tags = details.get("tags")
+    own_tags = [tag for tag in tags if tag not in SIZE_TAGS] if isinstance(tags, list) else []
     shown = {
         "description": f"{name}, trained with rlgym_bridge; plays {sizes}",
         "fun_fact": f"It learned in {steps:,} steps of RocketSim" if type(steps) is int else "",
@@ -115,7 +116,7 @@ def words_of(
         name: Of the bot.
         author: Who made it.
         manifest: Of its policy.
-        modules: The bot's own.
+        modules: That are imported by name, the bot's own among them.
         data: Files that modules read, by their paths in the bot's folder.
     """
     return {

@@ -67,8 +67,8 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
                 found = imported_by(file)
                 waiting += found
                 early |= {module.partition(".")[0] for module, at_once in found.items() if at_once}
-    pinned = sorted(_requirement(name) for name in (installed & early) - {*_COME_ALONG, "torch"})
-    return OwnModules(files, tuple(dict.fromkeys(pinned)), tuple(sorted(missing)))
+    required = _requirements((installed & early) - {*_COME_ALONG, "torch"})
+    return OwnModules(files, required, tuple(sorted(missing)))
 
 
 def imported_by(file: Path) -> dict[str, bool]:
@@ -126,7 +126,8 @@ def _files_at(place: Path) -> Iterator[Path]:
             yield file
 
 
-def _requirement(name: str) -> str:
-    """Return the line of `requirements.txt` for an installed module, in the version that is installed."""
-    package = packages_distributions().get(name, [name])[0]
-    return f"{package}=={version(package)}"
+def _requirements(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the lines of `requirements.txt` for installed modules, in the versions that are installed."""
+    packages = packages_distributions()
+    found = {package for name in names for package in packages.get(name, ())[:1]}
+    return tuple(f"{package}=={version(package)}" for package in sorted(found))

@@ -109,7 +109,8 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     own = find_own_modules(needed)
     _check_found(own, manifest)
     data = {_path_here(file): file for file in plan.include}
-    words = words_of(name, author, manifest, own.modules, [*data])
+    by_name = dict.fromkeys((*own.modules, *_modules_of(manifest)))
+    words = words_of(name, author, manifest, [*by_name], [*data])
     hivemind = plan.hivemind or settings.get("hivemind") is True
     texts = {
         BOT_FILE: write_bot_toml(name, author, agent_id, manifest, hivemind, settings, details),
