@@ -94,7 +94,7 @@ class BotAccount:
         self.late += 1
         self.late_in_play += in_play
         self.misses += 1
-        self.skips = self.replies > 0 and self.late > _SKIPS_FORGIVEN + _SHARE_FORGIVEN * self.replies
+        self.skips = self.replies > 0 and self.late_in_play > _SKIPS_FORGIVEN + _SHARE_FORGIVEN * self.replies
         self._note(Deviation.LATE)
 
     def left(self) -> None:

@@ -186,16 +186,20 @@ class MatchServer:
                 "listening on %s: other machines can connect, start matches and stop this server. Commands "
                 "of their matches are not run: start bots by hand, or listen on 127.0.0.1", self.host,
             )  # fmt: skip
+        playing: HostedMatch | None = None
         while True:
             while lobby.orders.latest is None:
                 lobby.clients.pump(_IDLE_SECONDS)
             order, lobby.orders.latest = lobby.orders.latest, None
             if order.shut_down:
                 return
+            before, playing = playing, None
             try:
-                result = self._serve(order)
-                if on_result is not None and result is not None:
-                    on_result(result)
+                played = self._serve(order, before)
+                if played is not None:
+                    playing, result = played
+                    if on_result is not None:
+                        on_result(result)
             except Exception:  # a bug here costs a match, not the server: the traceback is logged
                 _log.exception("the match was called off by an unexpected error")
 
@@ -208,8 +212,16 @@ class MatchServer:
         seat_players(match, allow_idle)
         return match
 
-    def _serve(self, order: Order) -> MatchResult | None:
-        """Play the match of an order, if any; errors are logged but not sent to clients."""
+    def _serve(self, order: Order, before: HostedMatch | None) -> tuple[HostedMatch, MatchResult] | None:
+        """Play the match of an order, if any; errors are logged but not sent to clients.
+
+        Args:
+            order: The order.
+            before: The match that this order ends, unless its own says otherwise.
+
+        Returns:
+            The match and its result, where it was played until another order came.
+        """
         match = order.start
         if match is None:
             return None
@@ -219,7 +231,7 @@ class MatchServer:
                 _log.warning("the bots of the match are not started: start them by hand (%s)", self.host)
             # Bots that connected before their match are disconnected, as RLBot's core does.
             self._lobby.close_match()
-            hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
+            hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port), before)
         except (ValueError, OSError) as error:
             _log.error("cannot start the match: %s", error)
             return None
@@ -235,7 +247,7 @@ class MatchServer:
             if bot.troubles:
                 where = f"; its log is {bot.log_path}" if bot.log_path else ""
                 _log.warning("%s %s%s", bot.name, ", ".join(bot.troubles), where)
-        return result
+        return hosted, result
 
     def stop(self) -> None:
         """End `play` or `serve_forever` at the next tick; may be called from a signal handler."""

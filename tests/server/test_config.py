@@ -8,7 +8,7 @@ from rlbot import flat
 
 from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
-from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
 from tests.support.stepped_match import match_of, player
 
 BOT = """
@@ -100,6 +100,32 @@ def test_both_forms_of_match_files_describe_the_same_match(folder, text, name):
     assert (blue.hitbox, orange.hitbox, orange.team) == (1, 3, 1)  # Dominus, Breakout
 
 
+@pytest.mark.parametrize(
+    ("section", "line", "field", "value"),
+    [
+        ("match", 'game_mode = "Hockey"', "game_mode", "Snowday"),
+        ("mutators", 'max_time = "Default"', "max_time", "Unlimited"),
+        ("mutators", 'max_score = "Default"', "max_score", "Unlimited"),
+        ("mutators", 'rumble = "NoRumble"', "rumble", "Off"),
+        ("mutators", 'ball_bounciness = "LowishBounciness"', "ball_bounciness", "Lowish"),
+    ],
+)
+def test_names_of_earlier_schemas_are_understood(folder, section, line, field, value):
+    text = TOML.replace('game_mode = "soccer"', "").replace(f"[{section}]", f"[{section}]\n{line}")
+    match = read(folder, text)
+    assert str(getattr(match if section == "match" else match.mutators, field)).endswith(f".{value}")
+
+
+@pytest.mark.parametrize(("line", "allowed"), [("", True), ("enable_state_setting = false", False)])
+def test_state_setting_is_on_unless_a_match_says_no(folder, line, allowed):
+    assert read(folder, TOML.replace("[match]", f"[match]\n{line}")).enable_state_setting is allowed
+
+
+def test_an_empty_loadout_file_is_none(folder):
+    (folder / "bots" / "one.bot.toml").write_text(BOT.replace('"loadout.toml"', '""'))
+    assert [car.hitbox for car in seat_players(read(folder, TOML)).cars] == [0, 0]
+
+
 def test_a_car_that_is_not_started_automatically_has_no_command(folder):
     blue, orange = seat_players(read(folder, TOML)).cars
     assert (blue.run_command, orange.run_command, orange.name) == ("python one.py", "", "Other")
@@ -118,7 +144,7 @@ def test_the_names_of_v4_maps_become_files(folder):
 
 @pytest.mark.parametrize(("field", "is_named"), [("Labs_Octagon_02_P", True), ("CS_P", False), ("", False)])
 def test_a_field_of_another_shape_is_named(folder, caplog, field, is_named):
-    read(folder, TOML.replace("Stadium_P", field))
+    warn_of_rules(read(folder, TOML.replace("Stadium_P", field)))
     assert ("is not known to have the standard field's shape" in caplog.text) == is_named
 
 
@@ -138,16 +164,17 @@ def test_an_unknown_key_is_warned_of_with_the_nearest(folder, caplog):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("soccer", "hockey", r"match.toml:3: \[match\] game_mode is 'hockey', expected one of Soccar, Hoops"),
+        ("soccer", "golf", r"match.toml:3: \[match\] game_mode is 'golf', expected one of Soccar, Hoops"),
         ("soccer", "hoops", r"match.toml: game_mode is Hoops, expected one of Soccar, Heatseeker, Snowday"),
         ("skip_replays = true", "skip_replays = 1", r"match.toml:5: .*skip_replays is 1, expected true or"),
         ("tenminutes", "7 minutes", r"match.toml:7: .*match_length is '7 minutes', expected one of FiveMin"),
         ('gravity = "Low"', 'rumble = "Slow"', r"mutator rumble is Slow, which has no effect in RocketSim"),
-        ('"Low"', '"Low"\nboost_amount = "NoBoost"', r"boost_amount is NoBoost, expected one of Norm"),
+        ('"Low"', '"Low"\nboost_amount = "SlowRecharge"', r"boost_amount is SlowRecharge, expected one of N"),
         ("team = 1", "team = 2", r"match.toml:14: \[cars\] team is 2, expected 0, 1"),
         ("bots/one.bot.toml", "bots/two.toml", r"two.toml: no such file"),
         ("team = 1", 'type = "human"', r"match.toml:14: \[cars\] type is 'human', expected a bot of"),
         ("team = 1", 'type = "psyonix"', r"\[cars\] type is 'psyonix', expected a bot of type rlbot"),
+        ('config_file = "bots/one.bot.toml"\nteam = 1', "team = 1", r"makes a Psyonix bot.*--allow-idle"),
         ("team = 1", 'type = "robot"', r"\[cars\] type is 'robot', expected rlbot, human or psyonix"),
         ('name = "Other"', 'config_file = ""', r"no valid TOML"),
         ('[match]', '[match', r"match.toml: no valid TOML: .*line 2"),
@@ -248,9 +275,7 @@ def test_the_configuration_that_clients_see_has_the_ids():
     assert [one.player_id for one in sent.player_configurations] == [car.identifier for car in roster.cars]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in flat.MutatorSettings().__match_args__ if name not in ("audio", "max_time")]
-)
+@pytest.mark.parametrize("name", [name for name in flat.MutatorSettings().__match_args__ if name != "audio"])
 def test_every_mutator_is_either_played_or_refused_by_its_name(name):
     settings = flat.MutatorSettings()
     setattr(settings, name, type(getattr(settings, name))(1))

@@ -11,6 +11,7 @@ HUMAN = flat.PlayerConfiguration(flat.Human(), 0)
 
 
 BOT = '[settings]\nagent_id = "test/one"\nname = "One"\nrun_command = "one"\nrun_command_linux = "one"\n'
+SCRIPT = 'python -c "from rlbot.managers import Script; Script().run()"'
 V5 = """[[cars]]
 config_file = "one.bot.toml"
 [[cars]]
@@ -39,9 +40,24 @@ def test_a_match_file_may_have_idle_cars_where_allowed(tmp_path, text, name, kin
     assert [agent.is_idle for agent in roster.agents] == [False]  # nobody gets its seat
 
 
-def test_a_match_without_a_bot_is_refused():
+def test_a_car_without_a_bot_file_is_a_psyonix_bot(tmp_path):
+    (tmp_path / "one.bot.toml").write_text(BOT)
+    (tmp_path / "match.toml").write_text(V5.replace('type = "{}"', 'name = "Sir"'))
+    match = read_match_file(tmp_path / "match.toml", allow_idle=True)
+    assert [car.player for car in seat_players(match, allow_idle=True).cars] == ["bot", "psyonix"]
+
+
+def test_a_match_without_bot_and_script_is_refused():
     with pytest.raises(ConfigError, match="the match has no bots, expected at least one"):
         seat_players(match_of(HUMAN), allow_idle=True)
+
+
+def test_a_match_of_idle_cars_is_played_for_a_script(tmp_path):
+    script = flat.ScriptConfiguration("Watcher", str(tmp_path), SCRIPT, agent_id="test/watcher")
+    match = match_of(HUMAN, script_configurations=[script])
+    with MatchServer(pace="realtime", max_kickoff=0.3, log_dir=tmp_path, allow_idle=True) as server:
+        result = server.play(match)
+    assert result.ended_by == "kickoff not touched" and result.ticks == 480 + 36 + 1
 
 
 @pytest.mark.parametrize("pace", ["lockstep", "realtime"])

@@ -13,7 +13,6 @@ from pathlib import Path
 import psutil
 import pytest
 from rlbot import flat
-from rlbot.managers import MatchManager
 
 from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
@@ -22,6 +21,7 @@ from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, match_
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 from rlgym_bridge.server.net.wire import is_this_machine
 from tests.support.processes import run_to_end
+from tests.support.serving import serve, start, wait_for
 from tests.support.short_waits import shorten_answer_wait, shorten_countdown, shorten_farewell
 from tests.support.stepped_match import HERE, match_of, player
 
@@ -342,37 +342,13 @@ def test_a_playing_time_that_no_clock_can_count_is_refused(seconds, message):
 def serving(caplog):
     """A server that serves for ever in a thread of its own."""
     caplog.set_level(logging.INFO)
-    with lockstep(seconds=2.0, max_kickoff=2.0, max_overtime=0.1) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        manager = MatchManager()
-        manager.connect_and_run(
-            wants_match_communications=False, wants_ball_predictions=False, close_between_matches=False,
-            rlbot_server_port=server.port, background_thread=True,
-        )  # fmt: skip
+    with serve(seconds=2.0, max_kickoff=2.0, max_overtime=0.1) as manager:
         yield manager
-        manager.rlbot_interface.stop_match(shutdown_server=True)
-        thread.join(20.0)
-        assert not thread.is_alive()
-    manager.rlbot_interface.is_connected = False
-
-
-def start(manager, match, *names):
-    """Start a match and wait for a packet of it: MatchManager's own wait may miss one of two seconds."""
-    manager.start_match(match, wait_for_start=False, ensure_server_started=False)
-    wait_for(lambda: manager.packet and [one.name for one in manager.packet.players] == list(names))
 
 
 def goes_on(manager):
     """Play another match on a server, with a car that nobody drives."""
     start(manager, match_of(player(0, run_command=""), wait_for_agents=False), "Bot")
-
-
-def wait_for(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture

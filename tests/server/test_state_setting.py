@@ -238,13 +238,19 @@ def test_a_ball_set_to_no_velocity_hangs_until_moved():
     assert go_on(match, 60).balls[0].physics.location.z < 950.0
 
 
-def test_another_game_speed_is_left_out_with_one_warning(caplog):
+@pytest.mark.protocol("state.game-speed")
+def test_a_game_speed_is_set_until_0_brings_back_the_own():
     match = kicked_off()
-    put(match, game_speed=1.0)
-    assert caplog.text == ""
+    assert put(match, game_speed=0.5).match_info.game_speed == match.game_speed == 0.5
+    assert put(match, game_speed=2.0).match_info.game_speed == 2.0
+    assert put(match, game_speed=0.0).match_info.game_speed == match.game_speed == 1.0
+
+
+def test_an_impossible_game_speed_is_left_out_with_one_warning(caplog):
+    match = kicked_off()
     for _ in range(2):
-        assert put(match, [car_state(boost=50.0)], game_speed=0.5).match_info.game_speed == 1.0
-    assert caplog.text.count("game_speed is 0.5, expected 1") == 1
+        assert put(match, [car_state(boost=50.0)], game_speed=-1.0).match_info.game_speed == 1.0
+    assert caplog.text.count("game_speed is -1, expected 0.01 to 100") == 1
     assert match.packet().players[0].boost == 50.0
 
 

@@ -32,7 +32,8 @@ def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.Pla
     environment = _environment(source, settings)
     named = settings.get("loadout_file")
     if loadout is None and isinstance(named, str):
-        loadout = path.parent / named
+        # "" means none; rlbot's reader takes that for the folder, and finds no loadout in the bot's own file
+        loadout = path.parent / named if named else path
     if loadout is not None:
         parsed(Source(loadout))  # its errors, before rlbot reads it
     with catch_rlbot_errors(path):

@@ -9,8 +9,9 @@ from rlbot import flat
 from rlgym_bridge.server.config.bot_files import idle_player, parsed, read_bot, read_script
 from rlgym_bridge.server.config.match_file_v4 import read_cfg
 from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.game.match_mutators import name_of
 from rlgym_bridge.server.game.roster import ONLY_BOTS, seat_players
-from rlgym_bridge.server.game.rules import check_rules, name_of
+from rlgym_bridge.server.game.rules import check_rules
 from rlgym_bridge.server.server_errors import ConfigError
 
 Table = Mapping[str, object]
@@ -32,7 +33,11 @@ _CAR_KEYS: Final = (
 )  # fmt: skip
 _ALIASES: Final = {
     ("game_mode", "soccer"): "soccar",
-    ("max_score", "default"): "unlimited",  # these two of files for earlier schemas
+    ("game_mode", "hockey"): "snowday",  # [RLBot wiki]
+    ("ball_bounciness", "lowishbounciness"): "lowish",  # [RLBot wiki]
+    ("max_score", "default"): "unlimited",  # from here on: names of earlier schemas
+    ("max_time", "default"): "unlimited",
+    ("rumble", "default"): "defaultrumble",
     ("rumble", "norumble"): "off",
 }
 _TEAMS: Final = {"0": 0, "1": 1, "blue": 0, "orange": 1}
@@ -151,7 +156,7 @@ def _read_toml(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
         mutators=_mutators(source, data.get("mutators", {})),
         existing_match_behavior=match.enum("existing_match_behavior", flat.ExistingMatchBehavior),
         enable_rendering=_rendering(match),
-        enable_state_setting=match.value("enable_state_setting", False),
+        enable_state_setting=match.value("enable_state_setting", True),  # [RLBot core]
         auto_save_replay=match.value("auto_save_replays", False) or match.value("auto_save_replay", False),
         freeplay=match.value("freeplay", False),
         performance_monitor=rlbot.enum("performance_monitor", flat.PerformanceMonitor),
@@ -178,15 +183,20 @@ def _mutators(source: Source, table: object) -> flat.MutatorSettings:
 def _car(source: Source, number: int, table: object, allow_idle: bool) -> flat.PlayerConfiguration:
     car = _Reader(source, "cars", table, number).known(_CAR_KEYS)
     kind = car.value("type", "rlbot").lower()
-    if kind in ("human", "psyonix"):
-        if not allow_idle:
-            raise car.error("type", f"is {kind!r}, {ONLY_BOTS}")
-        return idle_player(kind, car.team(), car.value("name", ""))
-    if kind != "rlbot":
+    if kind not in ("rlbot", "human", "psyonix"):
         raise car.error("type", f"is {kind!r}, expected rlbot, human or psyonix")
     path = car.file("config_file")
-    if path is None:
-        raise car.error("config_file", "is missing, expected the path of a bot.toml")
+    key, problem = "type", f"is {kind!r}"
+    if kind == "rlbot" and path is None:
+        kind, key, problem = (
+            "psyonix",
+            "config_file",
+            "is missing, which makes a Psyonix bot of it",
+        )  # [RLBot core]
+    if kind != "rlbot" or path is None:
+        if not allow_idle:
+            raise car.error(key, f"{problem}, {ONLY_BOTS}")
+        return idle_player(kind, car.team(), car.value("name", ""))
     player = read_bot(path, car.team(), car.value("name", ""), car.file("loadout_file"))
     if isinstance(player.variety, flat.CustomBot) and not car.value("auto_start", True):
         player.variety.run_command = ""

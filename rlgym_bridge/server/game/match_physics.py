@@ -24,11 +24,14 @@ class Physics:
         boost_per_second: Boost used per second, of 100.
         boost_strength: Factor on the acceleration of boost.
         spawn_boost: Boost at kickoffs and respawns, 0..100.
+        has_pads: Whether boost can be picked up.
         ball_max_speed: uu/s.
         respawn_seconds: From demolition to respawn.
         demo_mode: One of RocketSim's `DemoMode`.
         team_demos: Whether team mates can demolish each other.
-        factors: Multiples of RocketSim's constants that no packet tells of; see `physics.CONSTANTS`.
+        unlimited_jumps: Whether cars jump and dodge in the air as often as they like.
+        game_speed: Seconds of the game in a second of real time.
+        factors: Multiples of RocketSim's constants, by the names of its `MutatorConfig`.
         rules: Names of the game's rules; none is RocketSim alone.
     """
 
@@ -37,10 +40,13 @@ class Physics:
     boost_per_second: float = BOOST_PER_SECOND
     boost_strength: float = 1.0
     spawn_boost: float = KICKOFF_BOOST
+    has_pads: bool = True
     ball_max_speed: float = 6000.0
     respawn_seconds: float = 3.0
     demo_mode: int = rsim.DemoMode.NORMAL
     team_demos: bool = False
+    unlimited_jumps: bool = False
+    game_speed: float = 1.0
     factors: Mapping[str, float] = field(default_factory=dict)
     rules: frozenset[str] = ROCKETSIM
 
@@ -61,6 +67,7 @@ class Physics:
         config.respawn_delay = self.respawn_seconds
         config.demo_mode = self.demo_mode
         config.enable_team_demos = self.team_demos
+        config.unlimited_flips = config.unlimited_double_jumps = self.unlimited_jumps
         scale_constants(config, self.factors)
         use_game_thrust(config, self.rules)
         set_mutators(arena, config)

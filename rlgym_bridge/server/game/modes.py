@@ -5,14 +5,16 @@ Sources: [RS] `RLConst` of RocketSim 2.2.1; [RSM] measured in an arena of Rocket
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.game import BALL_RADIUS, BALL_REST_Z, BLUE, BOOST_PER_SECOND, KICKOFF_BOOST, KICKOFF_SPAWNS
 
+_FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
+_BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
 PUCK_RADIUS: Final = 114.25  # uu [RS, Snowday.PUCK_RADIUS]
 PUCK_HEIGHT: Final = 62.5  # uu [RS, Snowday.PUCK_HEIGHT]
 PUCK_REST_Z: Final = 33.14  # uu, height of the centre of a puck that lies flat [RSM]
@@ -40,6 +42,7 @@ class Mode:
         spawn_boost: Boost at kickoffs and respawns, 0..100.
         homing: Whether the ball turns to a goal by itself; packets then show the speed it aims at.
         credits: Whether RocketSim tells of shots, saves and assists; it refuses to in Heatseeker [RSM].
+        rest_z: Height of a ball's centre that lies on the floor, uu; a puck's depends on how it lies.
     """
 
     name: str
@@ -52,6 +55,21 @@ class Mode:
     spawn_boost: float = KICKOFF_BOOST
     homing: bool = False
     credits: bool = True
+    rest_z: float = BALL_REST_Z
+
+    def with_ball(self, size: float) -> Self:
+        """Return the mode with a ball of another size.
+
+        Args:
+            size: Multiple of the usual radius. The heights at which balls lie grow with it [RSM].
+        """
+        if size == 1.0 or not isinstance(self.shape, flat.SphereShape):
+            return self
+        x, y, z = self.ball_place
+        return replace(
+            self, shape=flat.SphereShape(size * self.shape.diameter), ball_place=(x, y, size * z),
+            rest_z=size * self.rest_z,
+        )  # fmt: skip
 
     def kickoff_ball(self, served: int, moving: bool) -> rsim.BallState:
         """Return the ball of a kickoff.
@@ -72,9 +90,26 @@ class Mode:
     def rest_height(self, ball: rsim.BallState) -> float:
         """Return the height of the centre [uu] of a ball that touches the floor, turned as this one is."""
         if not isinstance(self.shape, flat.CylinderShape):
-            return BALL_REST_Z
+            return self.rest_z
         upright: float = min(1.0, abs(ball.rot_mat.up.z))  # its flat sides look along its own z axis [RSM]
         return _PUCK_GAP + 0.5 * PUCK_HEIGHT * upright + PUCK_RADIUS * math.sqrt(1.0 - upright * upright)
+
+    def meets_floor(self, ball: rsim.BallState, before: rsim.BallState, touched: bool) -> bool:
+        """Tell whether a ball lies on the floor or has bounced off it in a tick.
+
+        RocketSim has no event for that. A bounce between two ticks is seen by the turn of the vertical speed
+        near the floor, unless a car has touched the ball.
+
+        Args:
+            ball: The ball after the tick.
+            before: The ball before the tick.
+            touched: Whether a car has touched it in the tick.
+        """
+        height, rest = ball.pos.z, self.rest_height(ball)
+        if height <= rest + _FLOOR_SLACK:
+            return True
+        turned = before.vel.z < 0.0 <= ball.vel.z
+        return turned and height < rest + _BOUNCE_REACH and not touched
 
 
 SOCCAR: Final = Mode("Soccar", rsim.GameMode.SOCCAR, flat.SphereShape(2.0 * BALL_RADIUS))

@@ -6,6 +6,7 @@ they are made; "flatbuffers" stands for the docstrings of rlbot_flatbuffers 0.19
 """
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from rlbot import flat
@@ -35,6 +36,7 @@ from rlgym_bridge.server.game.simulation import Simulation
 _NO_CHARGE: Final = -1  # `charge_level` of a ball that is not Dropshot's [flatbuffers]
 _PHASES: Final = tuple(flat.MatchPhase(number) for number in range(8))
 _PAD_THERE: Final = flat.BoostPadState(True, 0.0)
+_NO_PAD: Final = flat.BoostPadState(False, 0.0)  # in a match without boost
 
 
 def field_info() -> flat.FieldInfo:
@@ -98,7 +100,8 @@ class Packer:
         positions = [pad.get_pos() for pad in simulation.pads]
         order = sorted(range(len(positions)), key=lambda i: (positions[i].y, positions[i].x))
         self._place_of_pad = {pad: place for place, pad in enumerate(order)}
-        self._pads = [_PAD_THERE] * len(order)
+        self._new_pad = _PAD_THERE if simulation.physics.has_pads else _NO_PAD
+        self._pads = [self._new_pad] * len(order)
         self._away: dict[int, int] = {}  # number in the arena -> place in the packet
         self._shown_score = (0, 0)
         self._teams = [flat.TeamInfo(BLUE, 0), flat.TeamInfo(ORANGE, 0)]
@@ -106,9 +109,15 @@ class Packer:
     def kickoff(self) -> None:
         """Forget what a kickoff resets: all pads are back, all cars are new."""
         self._away.clear()
-        self._pads = [_PAD_THERE] * len(self._pads)
+        self._pads = [self._new_pad] * len(self._pads)
         for player in self._players:
             player.kickoff()
+
+    def take_over(self, earlier: "Packer", kept: Mapping[int, int]) -> None:
+        """Go on with the pads and cars of another match; `kept` has slots here and there."""
+        self._pads, self._away = list(earlier._pads), dict(earlier._away)
+        for slot, before in kept.items():
+            self._players[slot].take_over(earlier._players[before])
 
     def set_hitbox(self, slot: int, hitbox: int) -> None:
         """Show another hitbox of a car from the next packet on."""
@@ -174,7 +183,7 @@ class Packer:
             referee.course.regulation is None,
             _PHASES[referee.phase],
             self._simulation.physics.gravity_z,
-            1.0,  # game_speed
+            self._simulation.physics.game_speed,
             0,  # last_spectated
             frame,
         )

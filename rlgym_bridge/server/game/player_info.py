@@ -68,6 +68,12 @@ class Player:
         self._dodge_direction = flat.Vector2(0.0, 0.0)
         self._dodge_timeout = dodge_timeout_of(self._dialect)
 
+    def take_over(self, earlier: "Player") -> None:
+        """Show what another match has seen of this car: its latest touch and dodge."""
+        self._touch = earlier._touch
+        self._dodge_direction = earlier._dodge_direction
+        self._had_double_jumped = earlier._had_double_jumped
+
     def touched(self, hit: rsim.BallHitInfo, frame: int) -> None:
         """Keep a contact with the ball that packet `frame` is the first to show.
 

@@ -22,6 +22,7 @@ from rlgym_bridge.game import (
 )
 
 TEAM_NAMES = ("blue", "orange")
+_TIE_BREAK_TICKS = 300 * TICKS_PER_SECOND
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Course:
             without it two idle cars would play for ever. Setting the ball begins to count anew.
         max_hang: Seconds after the end of time that the ball may stay off the floor; then it counts as down.
             A ball pinned to a wall by cars stayed up for 28 minutes. The real game has no such limit.
+        tie_break: Who wins after 5 minutes of overtime: "first", the team that scored first, or a team drawn
+            by lot where nobody has; "random", a team drawn by lot; None where overtime goes on.
+        max_time: Seconds from the first packet on after which the match ends, kickoffs and replays included.
+            More goals decide, then more shots [RLBot wiki]. None for no such limit.
+        instant: Whether kickoffs have no countdown.
     """
 
     regulation: float | None = 300.0
@@ -45,6 +51,9 @@ class Course:
     max_overtime: float = math.inf
     max_kickoff: float = math.inf
     max_hang: float = math.inf
+    tie_break: str | None = None
+    max_time: float | None = None
+    instant: bool = False
 
 
 @dataclass
@@ -62,6 +71,8 @@ class Referee:
         kickoff_ticks: Ticks after GO at which the phase turns Active though nobody has touched the
             ball; the clock waits for the touch all the same. None: the phase waits as well.
         after_goal: Whether there has been a goal since the latest countdown.
+        lot: Team that wins where a team is drawn by lot.
+        tie_winner: Team that has won though the score is a draw, None where nobody has.
     """
 
     course: Course
@@ -72,6 +83,9 @@ class Referee:
     ended_by: str | None = None
     kickoff_ticks: int | None = None
     after_goal: bool = False
+    lot: int = BLUE
+    tie_winner: int | None = None
+    _first_scorer: int | None = field(default=None, init=False, repr=False)
     _ticks: int = field(default=0, init=False, repr=False)  # in this phase; since GO while untouched
     _hung: int = field(default=0, init=False, repr=False)  # ticks since time was up
     _untouched: bool = field(default=False, init=False, repr=False)  # Active, and nobody has touched the ball
@@ -82,6 +96,8 @@ class Referee:
         self._most_hung = self.course.max_hang * TICKS_PER_SECOND
         if self.course.regulation is not None:
             self.clock = round(self.course.regulation * TICKS_PER_SECOND)
+        if self.course.instant and self.phase == Phase.COUNTDOWN:
+            self.phase = Phase.KICKOFF
 
     @property
     def timed(self) -> bool:
@@ -97,7 +113,9 @@ class Referee:
     def winner(self) -> str:
         """Name the team that leads: "blue", "orange" or "draw"."""
         blue, orange = self.score
-        return "draw" if blue == orange else TEAM_NAMES[ORANGE if orange > blue else BLUE]
+        if blue == orange:
+            return "draw" if self.tie_winner is None else TEAM_NAMES[self.tie_winner]
+        return TEAM_NAMES[ORANGE if orange > blue else BLUE]
 
     def advance(self, touched: bool, goal_for: int | None, on_floor: bool) -> None:
         """Go on by one tick.
@@ -148,7 +166,11 @@ class Referee:
         if goal_for is not None:
             self._goal(goal_for)
         elif self.overtime:
-            if self.clock >= self.course.max_overtime * TICKS_PER_SECOND:
+            if self.course.tie_break is not None and self.clock >= _TIE_BREAK_TICKS:
+                first = self._first_scorer if self.course.tie_break == "first" else None
+                self.tie_winner = self.lot if first is None else first
+                self.end("overtime tie-break")
+            elif self.clock >= self.course.max_overtime * TICKS_PER_SECOND:
                 self.end("max overtime: draw")
         elif self.timed and self.clock == 0 and not (on_floor or self._hung >= self._most_hung):
             self._hung += 1
@@ -160,6 +182,8 @@ class Referee:
 
     def _goal(self, team: int) -> None:
         self.score[team] += 1
+        if self._first_scorer is None:
+            self._first_scorer = team
         self.after_goal = True
         limit = self.course.max_score
         if self.overtime:
@@ -186,3 +210,5 @@ class Referee:
             self.after_goal = False
         if phase == Phase.COUNTDOWN and self.timed and self.clock == 0:
             self.overtime = True  # shown from the first packet of the countdown on [replays]
+        if phase == Phase.COUNTDOWN and self.course.instant:
+            self.phase = Phase.KICKOFF

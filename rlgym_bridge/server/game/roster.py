@@ -102,7 +102,8 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
 
     Raises:
         ConfigError: A player has no seat here: a human or a Psyonix bot without `allow_idle`, a team that is
-            not 0 or 1, an empty agent id, more than 4 cars in a team, no bots at all, a script id twice.
+            not 0 or 1, an empty agent id, more than 4 cars in a team, no cars, neither bots nor scripts, a
+            script id twice.
     """
     cars = []
     taken: set[int] = {0}  # 0 is a human's player id [RLBot core]
@@ -129,7 +130,7 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
     for team, size in zip(TEAM_NAMES, sizes, strict=True):
         if size > MOST_TEAM_SIZE:
             raise ConfigError(f"{team} has {size} cars, expected at most {MOST_TEAM_SIZE}")
-    if all(car.is_idle for car in cars):
+    if all(car.is_idle for car in cars) and not (cars and configuration.script_configurations):
         raise ConfigError(
             f"the match has no {'bots' if cars else 'cars'}, expected at least one bot of type rlbot"
         )

@@ -1,21 +1,34 @@
 """Translate a match configuration into rules and physics, and refuse what cannot be played here.
 
-Effects of the mutators [RLBot wiki, "mutators"; RocketSim's `MutatorConfig`]. What RocketSim
-cannot do is refused rather than left out silently: a bot would be tried under other rules than
-the ones in the file.
+What RocketSim cannot do is refused rather than left out silently: a bot would be tried under other
+rules than the ones in the file.
 """
 
 import logging
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-import RocketSim as rsim
 from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK, STANDARD_MAPS
 
-from rlgym_bridge.game import GRAVITY
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.server.game.match_mutators import (
+    BALL_SPEED,
+    BOOST_STRENGTH,
+    DEMOLISH,
+    GAME_SPEED,
+    GRAVITIES,
+    MAX_SCORE,
+    MAX_TIME,
+    OVERTIME,
+    REGULATION,
+    RESPAWN,
+    ball_factors,
+    check_mutators,
+    describe_assumptions,
+    name_of,
+)
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.modes import MODES, WHY_NOT
 from rlgym_bridge.server.game.referee import Course
@@ -27,40 +40,7 @@ _log = logging.getLogger(__name__)
 LONGEST_SECONDS: Final = 86_400.0
 """Playing time of the longest match, a day; frame numbers have room for 207 of them."""
 
-_REGULATION: Final = {
-    "FiveMinutes": 300.0, "TenMinutes": 600.0, "TwentyMinutes": 1200.0, "Unlimited": None,
-}  # fmt: skip
-_MAX_SCORE: Final = {
-    "Unlimited": 0, "OneGoal": 1, "ThreeGoals": 3, "FiveGoals": 5, "SevenGoals": 7,
-    "TenGoals": 10, "TwentyGoals": 20, "ThirtyGoals": 30, "FortyGoals": 40, "FiftyGoals": 50,
-    "SixtyGoals": 60, "SeventyGoals": 70, "EightyGoals": 80, "NinetyGoals": 90,
-    "HundredGoals": 100, "OneHundredFiftyOneGoals": 151,
-}  # fmt: skip
-_GRAVITY: Final = {
-    "Default": -GRAVITY, "Low": -0.5 * GRAVITY, "High": -1.75 * GRAVITY,
-    "SuperHigh": -5.0 * GRAVITY, "Reverse": GRAVITY,
-}  # fmt: skip
-_BALL_SPEED: Final = {"Default": 6000.0, "Slow": 1500.0, "Fast": 9000.0, "SuperFast": 15000.0}
-_BOOST_STRENGTH: Final = {"One": 1.0, "OneAndAHalf": 1.5, "Two": 2.0, "Five": 5.0, "Ten": 10.0}
-_RESPAWN: Final = {"ThreeSeconds": 3.0, "TwoSeconds": 2.0, "OneSecond": 1.0}
-_DEMOLISH: Final = {
-    "Default": (rsim.DemoMode.NORMAL, False), "Disabled": (rsim.DemoMode.DISABLED, False),
-    "FriendlyFire": (rsim.DemoMode.NORMAL, True), "OnContact": (rsim.DemoMode.ON_CONTACT, False),
-    "OnContactFf": (rsim.DemoMode.ON_CONTACT, True),
-}  # fmt: skip
 _STANDARD_FIELDS: Final = frozenset(GAME_MAP_TO_UPK[name].lower() for name in STANDARD_MAPS)
-_BOOST_AMOUNT: Final = ("NormalBoost", "UnlimitedBoost")
-
-_SUPPORTED: Final[dict[str, Collection[str]]] = {
-    "match_length": _REGULATION, "max_score": _MAX_SCORE, "gravity": _GRAVITY,
-    "ball_max_speed": _BALL_SPEED, "boost_strength": _BOOST_STRENGTH,
-    "respawn_time": _RESPAWN, "demolish": _DEMOLISH, "boost_amount": _BOOST_AMOUNT,
-}  # fmt: skip
-
-
-def name_of(value: object) -> str:
-    """Return the name of a flatbuffer enum's value, such as "FiveMinutes"."""
-    return str(value).rsplit(".", 1)[-1]
 
 
 def check_rules(configuration: flat.MatchConfiguration) -> None:
@@ -79,29 +59,18 @@ def check_rules(configuration: flat.MatchConfiguration) -> None:
             f"game_mode is {mode}, expected one of {', '.join(MODES)}: {why}; it needs the real game and "
             f"RLBotServer"
         )
-    mutators = configuration.mutators or flat.MutatorSettings()
-    standard = flat.MutatorSettings()
-    for name in mutators.__match_args__:
-        value = getattr(mutators, name)
-        supported = _SUPPORTED.get(name)
-        if supported is not None and name_of(value) not in supported:
-            raise ConfigError(
-                f"mutator {name} is {name_of(value)}, expected one of {', '.join(supported)}: "
-                f"the others have no effect in RocketSim"
-            )
-        if supported is None and value != getattr(standard, name):
-            raise ConfigError(
-                f"mutator {name} is {name_of(value)}, which has no effect in RocketSim; expected "
-                f"{name_of(getattr(standard, name))}, the default: take it out of the match"
-            )
+    check_mutators(configuration.mutators or flat.MutatorSettings(), mode)
+
+
+def warn_of_rules(configuration: flat.MatchConfiguration) -> None:
+    """Log what is played here, but not as in the game.
+
+    Args:
+        configuration: A match that `check_rules` accepts.
+    """
     _warn_of_field(configuration.game_map_upk)
-    behaviour = configuration.existing_match_behavior
-    if behaviour != flat.ExistingMatchBehavior.Restart:
-        _log.warning(
-            "existing_match_behavior %s is played as Restart: a match begins anew", name_of(behaviour)
-        )
-    if configuration.instant_start:
-        _log.warning("start_without_countdown has no effect here: every kickoff has its countdown")
+    for sentence in describe_assumptions(configuration.mutators or flat.MutatorSettings()):
+        _log.warning("%s: the game's own value is not documented", sentence)
     if configuration.freeplay:
         _log.warning("freeplay has no effect here: a match is played")
     if configuration.auto_save_replay:
@@ -134,12 +103,14 @@ def course_of(
         max_hang: Seconds that the ball may stay off the floor after the end of time.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
-    regulation = _REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
+    regulation = REGULATION[name_of(mutators.match_length)] if seconds is None else seconds
     if regulation is None:
         max_kickoff = math.inf
     return Course(
-        regulation, _MAX_SCORE[name_of(mutators.max_score)], configuration.skip_replays,
+        regulation, MAX_SCORE[name_of(mutators.max_score)], configuration.skip_replays,
         max_overtime, max_kickoff, max_hang,
+        tie_break=OVERTIME[name_of(mutators.overtime)], max_time=MAX_TIME[name_of(mutators.max_time)],
+        instant=configuration.instant_start,
     )  # fmt: skip
 
 
@@ -156,19 +127,27 @@ def physics_of(
         rules: The game's rules, see `game_rules.parse_rules`.
     """
     mutators = configuration.mutators or flat.MutatorSettings()
-    demo_mode, team_demos = _DEMOLISH[name_of(mutators.demolish)]
-    standard = Physics.of(MODES[name_of(configuration.game_mode)])
+    demo_mode, team_demos = DEMOLISH[name_of(mutators.demolish)]
+    factors = {name: one.value for name, one in (constants or {}).items()}
+    of_ball = ball_factors(mutators)
+    for name, factor in of_ball.items():
+        factors[name] = factors.get(name, 1.0) * factor
+    mode = MODES[name_of(configuration.game_mode)].with_ball(of_ball.get("ball_radius", 1.0))
     unlimited = mutators.boost_amount == flat.BoostAmountMutator.UnlimitedBoost
+    no_boost = mutators.boost_amount == flat.BoostAmountMutator.NoBoost
     return Physics(
-        standard.mode,
-        gravity_z=_GRAVITY[name_of(mutators.gravity)],
-        boost_per_second=0.0 if unlimited else standard.boost_per_second,
-        boost_strength=_BOOST_STRENGTH[name_of(mutators.boost_strength)],
-        spawn_boost=100.0 if unlimited else standard.spawn_boost,
-        ball_max_speed=_BALL_SPEED[name_of(mutators.ball_max_speed)],
-        respawn_seconds=_RESPAWN[name_of(mutators.respawn_time)],
+        mode,
+        gravity_z=GRAVITIES[name_of(mutators.gravity)],
+        boost_per_second=0.0 if unlimited else mode.boost_per_second,
+        boost_strength=BOOST_STRENGTH[name_of(mutators.boost_strength)],
+        spawn_boost=100.0 if unlimited else 0.0 if no_boost else mode.spawn_boost,
+        has_pads=not no_boost,
+        ball_max_speed=BALL_SPEED[name_of(mutators.ball_max_speed)],
+        respawn_seconds=RESPAWN[name_of(mutators.respawn_time)],
         demo_mode=demo_mode,
         team_demos=team_demos,
-        factors={name: one.value for name, one in (constants or {}).items()},
+        unlimited_jumps=mutators.jump == flat.JumpMutator.Unlimited,
+        game_speed=GAME_SPEED[name_of(mutators.game_speed)],
+        factors=factors,
         rules=parse_rules(rules),
     )

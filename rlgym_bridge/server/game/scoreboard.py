@@ -1,5 +1,6 @@
 """Keep the scoreboard of a match: touches, goals, assists, saves, shots, demolitions, bumps."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from rlbot import flat
@@ -15,6 +16,11 @@ _GOAL_POINTS: Final = 100  # as on the game's scoreboard
 _ASSIST_POINTS: Final = 50
 _SAVE_POINTS: Final = 50
 _SHOT_POINTS: Final = 10
+
+_COUNTS: Final = (
+    "touches", "goals", "own_goals", "assists", "saves", "shots", "demolitions", "bumps", "infos",
+    "_last_touch",
+)  # fmt: skip
 
 
 class Scoreboard:
@@ -45,6 +51,15 @@ class Scoreboard:
         self.demolitions = [0] * cars
         self.bumps = [0] * cars
         self.infos = [flat.ScoreInfo(0, 0, 0, 0, 0, 0, 0)] * cars
+
+    def take_over(self, earlier: "Scoreboard", kept: Mapping[int, int]) -> None:
+        """Go on with the counts of another match; `kept` has cars here and there."""
+        here = {before: car for car, before in kept.items()}
+        for car, before in kept.items():
+            for name in _COUNTS:
+                getattr(self, name)[car] = getattr(earlier, name)[before]
+        self._last_toucher = here.get(earlier._last_toucher) if earlier._last_toucher is not None else None
+        self._scorer = here.get(earlier._scorer) if earlier._scorer is not None else None
 
     def kickoff(self) -> None:
         """Forget who touched the ball: a new kickoff."""
@@ -84,6 +99,10 @@ class Scoreboard:
         """Count a save."""
         self.saves[car] += 1
         self._renew(car)
+
+    def shots_of(self, team: int) -> int:
+        """Return the shots of a team."""
+        return sum(shots for shots, its_team in zip(self.shots, self._teams, strict=True) if its_team == team)
 
     def demolition(self, car: int) -> None:
         """Count a demolition made by a car."""

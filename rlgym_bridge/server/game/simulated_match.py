@@ -2,13 +2,16 @@
 
 import logging
 import math
+import random
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
 
 import RocketSim as rsim
 from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import TICKS_PER_SECOND, Phase
+from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND, Phase
 from rlgym_bridge.server.game.ball_prediction import BallPrediction
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import Packer
@@ -16,7 +19,7 @@ from rlgym_bridge.server.game.referee import Course, Referee
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulation import OnKickoff, Simulation
-from rlgym_bridge.server.game.state_setting import edit_ball, edit_car, is_placed, is_usable
+from rlgym_bridge.server.game.state_setting import is_usable, set_bodies
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +28,8 @@ _NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, Fal
 _IDLE_PHASES = frozenset({Phase.REPLAY, Phase.PAUSED, Phase.ENDED})  # no physics, the picture stands still
 _MOST_STATES = 8  # set in a tick: one takes 0.3 ms in 4v4
 _KICKOFF_TICKS = 2 * TICKS_PER_SECOND  # [flatbuffers, `MatchPhase.Kickoff`]
+_SETTLE_TICKS = TICKS_PER_SECOND  # in which cars come to rest where there is no countdown
+_SLOWEST, _FASTEST = 0.01, 100.0  # of game speeds that are set
 
 
 class Match:
@@ -79,10 +84,18 @@ class Match:
         self._inputs = [_NEUTRAL_INPUT] * len(seats)
         self._given = list(self._inputs)  # as they came, to see when the same one comes again
         self._desired: deque[flat.DesiredGameState] = deque()  # to be set after the next tick
-        self._default_gravity = self.simulation.physics.gravity_z
+        self._own = self.simulation.physics  # what a set gravity or speed of 0 brings back
         self._warned_of_speed = self._warned_of_many = False
+        self.referee.lot = random.Random(f"lot {seed}").choice((BLUE, ORANGE))
         self._prediction: BallPrediction | None = None  # where nobody wants it, it costs nothing
         self.simulation.line_up()
+        if self.referee.phase == Phase.KICKOFF:
+            self._go_at_once()
+
+    @property
+    def game_speed(self) -> float:
+        """Return the seconds of the game in a second of real time."""
+        return self.simulation.physics.game_speed
 
     @property
     def clock(self) -> float:
@@ -140,9 +153,9 @@ class Match:
         """Set a state that a client desires after the next tick.
 
         The next packet shows exactly this state, in any phase, and the kickoff's GO keeps it. The first
-        ball, the cars (see `edit_car`) and gravity can be set; gravity 0 means the match's own. A
-        demolished car stays as it is: in the real game setting its state fails [RLBot pull request 394].
-        Any game speed but 1 is ignored. Of more than 8 states in a tick, the latest 8 are set.
+        ball, the cars (see `edit_car`), gravity and game speed (0.01 to 100) can be set; 0 of these two means
+        the match's own. A demolished car stays as it is: in the real game setting its state fails [RLBot pull
+        request 394]. Of more than 8 states in a tick, the latest 8 are set.
 
         Args:
             desired: The state, cars in packet order. Null parts and components keep their values.
@@ -160,41 +173,41 @@ class Match:
         self._desired.append(desired)
         return True
 
+    def take_over(self, earlier: "Match", kept: Mapping[int, int]) -> None:
+        """Go on where another match is, with its ball, its score and clock, and the cars that are kept.
+
+        Args:
+            earlier: The other one, with the same course and physics.
+            kept: Indices of cars here, with those of the same cars there.
+        """
+        self.tick, self.playing_ticks, self.frame = earlier.tick, earlier.playing_ticks, earlier.frame
+        vars(self.referee).update(vars(earlier.referee))
+        self._own = earlier._own
+        self.scores.take_over(earlier.scores, kept)
+        self.simulation.take_over(earlier.simulation, kept)
+        self._packer.take_over(earlier._packer, kept)
+
     def _set_desired(self, desired: flat.DesiredGameState) -> None:
+        if set_bodies(self.simulation, desired):
+            self.referee.ball_set()
+        if desired.match_info is not None:
+            self._set_world(desired.match_info)
+
+    def _set_world(self, info: flat.DesiredMatchInfo) -> None:
+        """Set gravity and game speed."""
         simulation = self.simulation
-        ball = None
-        for new in desired.ball_states[:1]:
-            ball = simulation.arena.ball.get_state()
-            edit_ball(ball, new)
-            if is_placed(new.physics):
-                self.referee.ball_set()
-        cars = {}
-        for slot, (car, wanted) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
-            if (wanted.physics is None and wanted.boost_amount is None) or simulation.states[slot].is_demoed:
-                continue
-            cars[slot] = car.get_state()
-            edit_car(cars[slot], wanted)
-        places = [one.physics for one in desired.ball_states[:1]] + [
-            one.physics for one in desired.car_states
-        ]
-        placed = sum(map(is_placed, places))
-        if ball is not None and len(cars) == len(simulation.cars) and placed > len(cars):
-            simulation.set_all(ball, [cars[slot] for slot in sorted(cars)])
-        else:
-            if ball is not None:
-                simulation.set_ball(ball)
-            for slot, state in cars.items():
-                simulation.set_car(slot, state)
-        info = desired.match_info
-        if info is None:
-            return
         if info.world_gravity_z is not None:
-            simulation.set_gravity(info.world_gravity_z or self._default_gravity)
+            simulation.set_gravity(info.world_gravity_z or self._own.gravity_z)
             if self._prediction is not None:
                 self._prediction.take_mutators(simulation.arena)
-        if info.game_speed not in (None, 1.0) and not self._warned_of_speed:
+        if info.game_speed is None:
+            return
+        speed = info.game_speed or self._own.game_speed
+        if _SLOWEST <= speed <= _FASTEST:
+            simulation.physics = replace(simulation.physics, game_speed=speed)
+        elif not self._warned_of_speed:
             self._warned_of_speed = True
-            _log.warning("game_speed is %g, expected 1, the only one here: ignored", info.game_speed)
+            _log.warning("game_speed is %g, expected %g to %g: ignored", speed, _SLOWEST, _FASTEST)
 
     def advance(self) -> None:
         """Advance by one tick."""
@@ -212,6 +225,8 @@ class Match:
             elif before == Phase.COUNTDOWN:
                 self.simulation.settle()
             self.referee.advance(touched=False, goal_for=None, on_floor=False)
+        if self.referee.course.max_time is not None:
+            self._look_at_the_time(self.referee.course.max_time)
         if self.referee.phase != before:
             if stands_still and self.referee.phase not in _IDLE_PHASES:
                 self.frame += 1  # the packet differs from the last one, so it has a new number
@@ -229,6 +244,15 @@ class Match:
             self.scores.goal(events.goal_for, self.frame)
         floor = self.referee.waits_for_floor and simulation.ball_on_floor()
         self.referee.advance(bool(events.touches), events.goal_for, floor)
+
+    def _look_at_the_time(self, most: float) -> None:
+        """End a match of which the time is over [s]: the score decides, then the shots."""
+        if self.referee.phase == Phase.ENDED or self.tick < most * TICKS_PER_SECOND:
+            return
+        blue, orange = self.scores.shots_of(BLUE), self.scores.shots_of(ORANGE)
+        if blue != orange:
+            self.referee.tie_winner = BLUE if blue > orange else ORANGE
+        self.referee.end("max time")
 
     def _note_events(self, counted: bool) -> None:
         """Count what happened in a tick.
@@ -255,9 +279,18 @@ class Match:
             self._packer.pads_taken(events.pads)
 
     def _phase_changed(self, phase: int) -> None:
-        if phase == Phase.COUNTDOWN:
+        instant = self.referee.course.instant and phase == Phase.KICKOFF
+        if phase == Phase.COUNTDOWN or instant:
             self.simulation.line_up()
             self.scores.kickoff()
             self._packer.kickoff()
+        if instant:
+            self._go_at_once()
         elif phase == Phase.KICKOFF:
             self.simulation.go([controls.jump for controls in self._inputs])
+
+    def _go_at_once(self) -> None:
+        """Begin a kickoff without a countdown, with cars at rest."""
+        for _ in range(_SETTLE_TICKS):
+            self.simulation.settle()
+        self.simulation.go([controls.jump for controls in self._inputs])

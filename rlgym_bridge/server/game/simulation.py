@@ -7,7 +7,7 @@ carry state that cannot be set.
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,8 +24,9 @@ from rlgym_bridge.server.game.modes import SOCCAR
 from rlgym_bridge.sim.arena import make_arena, place_cars, set_mutators
 
 _SPAWN_Z: Final = 17.0  # uu, as RocketSim's kickoff has it; an Octane settles to 17.03 (measured)
-_FLOOR_SLACK: Final = 1.0  # uu a lying or rolling ball may be above its rest height
-_BOUNCE_REACH: Final = 60.0  # uu, a little more than the fastest ball falls in a tick
+_RESPAWN_TRIES: Final = 50
+_APART: Final = 300.0  # uu between a car that comes and the others
+_NEVER: Final = 1e9  # seconds until a pad is back that the match does not have
 
 OnKickoff = Callable[[rsim.Arena, list[rsim.Car]], None]
 
@@ -158,7 +159,10 @@ class Simulation:
         if ball is not None:  # only now: placing the cars leaves the ball of RocketSim's own kickoff
             self.arena.ball.set_state(ball)
         for pad in self.pads:
-            pad.set_state(rsim.BoostPadState())
+            state = rsim.BoostPadState()
+            if not self.physics.has_pads:
+                state.is_active, state.cooldown = False, _NEVER
+            pad.set_state(state)
         self._read()
         self._boost = [state.boost for state in self.states]
 
@@ -201,6 +205,36 @@ class Simulation:
         for slot, state in enumerate(cars):
             self.set_car(slot, state)
         self.set_ball(ball)
+
+    def take_over(self, earlier: "Simulation", kept: Mapping[int, int]) -> None:
+        """Go on where another simulation is: its ball, pads, drawn spots, and the cars that are kept.
+
+        The other cars come where demolished ones do.
+
+        Args:
+            earlier: The other one, with the same physics.
+            kept: Slots here, with those of the same cars there.
+        """
+        self._kickoff_random, self._respawn_random = earlier._kickoff_random, earlier._respawn_random
+        self._served = earlier._served
+        states = list(self.states)
+        for slot, before in kept.items():
+            states[slot] = earlier.states[before]
+            self.boost_used[slot] = earlier.boost_used[before]
+        for pad, other in zip(self.pads, earlier.pads, strict=True):
+            pad.set_state(other.get_state())
+        self.set_all(earlier.ball, states)
+        for slot, car in enumerate(self.cars):
+            for _ in range(0 if slot in kept else _RESPAWN_TRIES):
+                car.respawn(seed=self._respawn_random.getrandbits(31))
+                place = car.get_state().pos.as_tuple()
+                others = [one.get_state().pos.as_tuple() for one in self.cars if one is not car]
+                if all(math.dist(place, other) > _APART for other in others):
+                    break
+        self._cars_set.clear()
+        self._ball_set = earlier._ball_set
+        self._read()
+        self._boost = [state.boost for state in self.states]
 
     def set_hitbox(self, slot: int, hitbox: int) -> None:
         """Give a car another hitbox where it is; all cars are made anew between two ticks."""
@@ -253,16 +287,8 @@ class Simulation:
             self._boost[slot] = boost
 
     def ball_on_floor(self) -> bool:
-        """Tell whether the ball lies on the floor or has bounced off it in the latest tick.
-
-        RocketSim has no event for that. A bounce between two ticks is seen by the turn of the
-        vertical speed near the floor, unless a car has touched the ball.
-        """
-        height, rest = self.ball.pos.z, self.physics.mode.rest_height(self.ball)
-        if height <= rest + _FLOOR_SLACK:
-            return True
-        turned = self._last_ball.vel.z < 0.0 <= self.ball.vel.z
-        return turned and height < rest + _BOUNCE_REACH and not self.events.touches
+        """Tell whether the ball lies on the floor or has bounced off it in the latest tick."""
+        return self.physics.mode.meets_floor(self.ball, self._last_ball, bool(self.events.touches))
 
     def _read(self) -> None:
         self.states: list[rsim.CarState] = [car.get_state() for car in self.cars]

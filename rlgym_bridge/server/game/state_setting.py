@@ -22,6 +22,7 @@ from rlgym_bridge.game import (
     SUPERSONIC_KEEP_SPEED,
     SUPERSONIC_START_SPEED,
 )
+from rlgym_bridge.server.game.simulation import Simulation
 
 _LARGEST: Final = 1e6  # of any value; physics overflows float32 from much larger ones on
 
@@ -60,6 +61,34 @@ def _changes(part: flat.Vector3Partial | flat.RotatorPartial | None) -> bool:
 def is_placed(physics: flat.DesiredPhysics | None) -> bool:
     """Tell whether a whole place is given."""
     return physics is not None and None not in (_components(physics.location) or (None,))
+
+
+def set_bodies(simulation: Simulation, desired: flat.DesiredGameState) -> bool:
+    """Set the ball and the cars that are desired, between two ticks; demolished cars stay as they are.
+
+    Returns:
+        Whether the ball was put somewhere.
+    """
+    ball = None
+    for new in desired.ball_states[:1]:
+        ball = simulation.arena.ball.get_state()
+        edit_ball(ball, new)
+    cars = {}
+    for slot, (car, wanted) in enumerate(zip(simulation.cars, desired.car_states, strict=False)):
+        if (wanted.physics is None and wanted.boost_amount is None) or simulation.states[slot].is_demoed:
+            continue
+        cars[slot] = car.get_state()
+        edit_car(cars[slot], wanted)
+    of_balls = sum(is_placed(one.physics) for one in desired.ball_states[:1])
+    placed = of_balls + sum(is_placed(one.physics) for one in desired.car_states)
+    if ball is not None and len(cars) == len(simulation.cars) and placed > len(cars):
+        simulation.set_all(ball, [cars[slot] for slot in sorted(cars)])
+    else:
+        if ball is not None:
+            simulation.set_ball(ball)
+        for slot, state in cars.items():
+            simulation.set_car(slot, state)
+    return bool(of_balls)
 
 
 def edit_ball(state: rsim.BallState, desired: flat.DesiredBallState) -> None:

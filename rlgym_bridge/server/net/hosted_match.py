@@ -14,8 +14,9 @@ from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.continued_match import kept_cars
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players, warn_of_shared_ids
-from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of
+from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.bot_outcome import bot_result
 from rlgym_bridge.server.net.connected_client import Client
@@ -25,6 +26,7 @@ from rlgym_bridge.server.net.launch import BotProcess, end_all, launch, processe
 from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
+from rlgym_bridge.server.net.missing_bots import describe_missing
 from rlgym_bridge.server.net.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import MatchResult, MatchStatus
@@ -48,6 +50,7 @@ class HostedMatch:
         settings: HostSettings,
         configuration: flat.MatchConfiguration,
         address: tuple[str, int],
+        earlier: "HostedMatch | None" = None,
     ) -> None:
         """Set up the match and offer its seats; nothing is launched yet.
 
@@ -56,11 +59,13 @@ class HostedMatch:
             settings: Settings of the server.
             configuration: The match.
             address: Address and port that bots are to connect to.
+            earlier: The match that was played until now, which may go on; see `kept_cars`.
 
         Raises:
             ConfigError: The match cannot be played here.
         """
         check_rules(configuration)
+        warn_of_rules(configuration)
         if settings.watch is not None and configuration.enable_rendering == flat.DebugRendering.OffByDefault:
             configuration.enable_rendering = flat.DebugRendering.OnByDefault  # somebody looks
         self._roster = seat_players(configuration, settings.allow_idle)
@@ -68,13 +73,7 @@ class HostedMatch:
         self._lobby = lobby
         self._settings = settings
         self._address = address
-        course = course_of(
-            configuration, settings.seconds, settings.max_overtime, settings.max_kickoff, settings.max_hang
-        )
-        physics = physics_of(configuration, settings.constants, settings.rules)
-        self._match = Match(
-            self._roster.cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect
-        )
+        self._match: Match = self._make_match(configuration, earlier)
         self._pace = RealTime() if settings.pace == "realtime" else Lockstep()
         self._processes: list[BotProcess] = []
         self._temporary: Path | None = None  # folder of logs, kept where something went wrong
@@ -101,6 +100,25 @@ class HostedMatch:
         self._repeatability = Repeatability(lambda: self._match.tick)
         for account in lobby.accounts:
             account.note = partial(self._repeatability.note, account.seat.name)
+
+    def _make_match(self, configuration: flat.MatchConfiguration, earlier: "HostedMatch | None") -> Match:
+        """Return the match to play: a new one, or what the earlier one goes on as."""
+        settings, cars = self._settings, self._roster.cars
+        kept, before = None, earlier._match if earlier is not None else None
+        if earlier is not None:
+            kept = kept_cars(earlier._match, earlier._roster.configuration, configuration)
+        if before is not None and kept is not None:
+            course, physics = before.referee.course, before.simulation.physics
+        else:
+            course = course_of(
+                configuration, settings.seconds, settings.max_overtime, settings.max_kickoff,
+                settings.max_hang,
+            )  # fmt: skip
+            physics = physics_of(configuration, settings.constants, settings.rules)
+        match = Match(cars, course, physics, settings.seed, settings.on_kickoff, settings.dialect)
+        if before is not None and kept is not None:
+            match.take_over(before, kept)
+        return match
 
     # --- before ------------------------------------------------------------------------------
 
@@ -158,27 +176,8 @@ class HostedMatch:
             self._lobby.clients.pump(_LOOK_SECONDS)
 
     def _why_not(self, seats: list[AgentSeat]) -> str:
-        """Describe which bots are missing, with all that is known about them."""
         timeout = self._settings.connect_timeout
-        lines = []
-        for seat in seats:
-            connected = self._lobby.is_taken(seat)
-            what = "did not say that it is ready" if connected else "did not connect"
-            process = self._process_of(seat)
-            code = process.exit_code if process else None
-            if code is not None:
-                lines.append(f"{seat.label} {what}: its process ended with exit code {code}")
-            else:
-                lines.append(f"{seat.label} {what} within {timeout:g} s")
-            if process is None:
-                lines.append("  you start this bot by hand: is it running, with this agent_id?")
-                continue
-            lines.append(f"  started with {seat.run_command!r} in {seat.root_dir}")
-            tail = process.log_tail or "(nothing)"
-            lines.append(f"  its log {process.log_path} ends with:")
-            lines += [f"    {line}" for line in tail.splitlines()]
-        lines.append("Run the command by hand in that folder to see what is wrong.")
-        return "\n".join(lines)
+        return describe_missing(seats, self._lobby.is_taken, self._process_of, timeout)
 
     def _process_of(self, seat: AgentSeat) -> BotProcess | None:
         return next((one for one in self._processes if seat in one.seats), None)
@@ -196,6 +195,7 @@ class HostedMatch:
         impairments, slow_inputs = self._settings.impairments, self._slow_inputs
         watch = self._watch
         ended_pace = RealTime()
+        driven = not forever and any(not account.seat.is_idle for account in lobby.accounts)
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
         for account in lobby.accounts:
@@ -219,14 +219,14 @@ class HostedMatch:
                     watch.packet(data[2:])
                 ended = referee.phase == Phase.ENDED
                 report = self._report if sent_at >= self._next_status[0] else None
-                (ended_pace if ended and forever else pace).wait(lobby, sent_at, report)
+                (ended_pace if ended and forever else pace).wait(lobby, sent_at, report, match.game_speed)
                 lobby.book_late(referee.phase in PLAYING_PHASES)
                 if ended and not forever:
                     return
                 if slow_inputs is not None:
                     slow_inputs.arrive()
                 match.advance()
-                if not forever and not any(account.ready for account in lobby.accounts):
+                if driven and not any(account.ready for account in lobby.accounts):
                     referee.end("no bots left")
 
     def _hold_other(

@@ -61,13 +61,20 @@ class RealTime:
         self.late = 0
         self._due: float | None = None
 
-    def wait(self, lobby: Lobby, sent_at: float, meanwhile: Callable[[], None] | None = None) -> None:
+    def wait(
+        self,
+        lobby: Lobby,
+        sent_at: float,
+        meanwhile: Callable[[], None] | None = None,
+        speed: float = 1.0,
+    ) -> None:
         """Take in what comes until the next tick is due.
 
         Args:
             lobby: Whose clients are served meanwhile.
             sent_at: When the present packet was sent, on `time.perf_counter`'s clock.
             meanwhile: Called once, when all have answered or half of the tick is over.
+            speed: Seconds of the game in a second.
         """
         if self._due is None:
             self._due = sent_at
@@ -76,7 +83,7 @@ class RealTime:
             self.late += 1
         if behind > _GIVE_UP_SECONDS:
             self._due = sent_at
-        self._due += TICK_SECONDS
+        self._due += TICK_SECONDS / speed
         lobby.clients.hear_until = self._due
         if self._due <= time.perf_counter():
             lobby.clients.pump(0.0)  # there is no time to wait, but answers that have come count
@@ -115,7 +122,13 @@ class Lockstep:
         self.late = 0
         self._alone = RealTime()
 
-    def wait(self, lobby: Lobby, sent_at: float, meanwhile: Callable[[], None] | None = None) -> None:
+    def wait(
+        self,
+        lobby: Lobby,
+        sent_at: float,
+        meanwhile: Callable[[], None] | None = None,
+        speed: float = 1.0,
+    ) -> None:
         """Take in what comes until all have answered; see `RealTime.wait`.
 
         What is called meanwhile is called at once, while the bots decide.
@@ -126,7 +139,7 @@ class Lockstep:
             if lobby.nothing_sent:
                 lobby.clients.pump(0.0)
             else:
-                self._alone.wait(lobby, sent_at)
+                self._alone.wait(lobby, sent_at, speed=speed)
             return
         self._alone.pause()
         waited = 0.0
