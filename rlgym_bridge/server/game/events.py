@@ -16,7 +16,7 @@ class TickEvents:
         goal_for: Team for which the ball is in the goal, None where it is not.
         shots: Cars that RocketSim credits with a shot on goal.
         saves: Cars that it credits with a save.
-        assists: Cars that it credits with an assist; comes one tick after the goal.
+        assists: Cars that it credits with an assist; comes with the goal, or a tick later.
         demolitions: Cars that demolished another one.
         bumps: Cars that bumped another one.
         pads: Indices into the arena's pads that were picked up.

@@ -64,7 +64,7 @@ class Scoreboard:
     def kickoff(self) -> None:
         """Forget who touched the ball: a new kickoff."""
         self._last_touch = [-1] * len(self._teams)
-        self._last_toucher = None
+        self._last_toucher = self._scorer = None
 
     def touch(self, car: int, frame: int) -> None:
         """Count a contact of a car with the ball, shown first by packet `frame`."""

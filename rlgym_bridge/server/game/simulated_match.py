@@ -222,6 +222,7 @@ class Match:
             if before == Phase.GOAL_SCORED:
                 self.simulation.step()
                 self._note_events(counted=False)
+                self._note_assists()
             elif before == Phase.COUNTDOWN:
                 self.simulation.settle()
             self.referee.advance(touched=False, goal_for=None, on_floor=False)
@@ -242,6 +243,7 @@ class Match:
         self._note_events(counted=True)
         if events.goal_for is not None:
             self.scores.goal(events.goal_for, self.frame)
+        self._note_assists()
         floor = self.referee.waits_for_floor and simulation.ball_on_floor()
         self.referee.advance(bool(events.touches), events.goal_for, floor)
 
@@ -269,14 +271,16 @@ class Match:
                 self.scores.shot(car)
             for car in events.saves:
                 self.scores.save(car)
-        for car in events.assists:  # comes a tick after the goal
-            self.scores.assist(car)
         for car in events.demolitions:
             self.scores.demolition(car)
         for car in events.bumps:
             self.scores.bumps[car] += 1
         if events.pads:
             self._packer.pads_taken(events.pads)
+
+    def _note_assists(self) -> None:
+        for car in self.simulation.events.assists:  # they come with the goal, or a tick later
+            self.scores.assist(car)
 
     def _phase_changed(self, phase: int) -> None:
         instant = self.referee.course.instant and phase == Phase.KICKOFF

@@ -1,0 +1,77 @@
+"""The scoreboard: shots, saves, assists and points, as RocketSim and the game's rules credit them."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from rlbot import flat
+
+from rlgym_bridge.game import Phase
+from rlgym_bridge.server.game.simulated_match import Match
+from tests.support.stepped_match import go_on, kicked_off, put_ball, put_car, to_phase
+
+AHEAD = 0.5 * math.pi  # yaw towards orange's goal
+
+
+def two_a_side() -> Match:
+    """Return a match with all four cars at the side."""
+    match = kicked_off(team_size=2)
+    for slot in range(4):
+        put_car(match, slot, (3500, -300 * slot, 17.03))
+    return match
+
+
+def go_on_until(match: Match, happened: Callable[[], object], most: int = 400) -> None:
+    for _ in range(most):
+        go_on(match)
+        if happened():
+            return
+    raise AssertionError(f"it did not happen in {most} ticks")
+
+
+def shoot(match: Match) -> None:
+    """Let blue's first car shoot at the goal, up to shortly before it."""
+    put_ball(match, (0, 2000, 93.15))
+    put_car(match, 0, (0, 1700, 17.03), velocity=(0, 1800, 0), yaw=AHEAD)
+    go_on_until(match, lambda: match.simulation.ball.pos.y > 4200.0)
+
+
+def numbers(info: flat.ScoreInfo) -> tuple[int, ...]:
+    return info.score, info.goals, info.own_goals, info.assists, info.saves, info.shots
+
+
+@pytest.mark.protocol("packet.score")
+def test_a_goal_is_a_shot_too_and_worth_110_points() -> None:
+    match = two_a_side()
+    shoot(match)
+    assert numbers(match.packet().players[0].score_info) == (10, 0, 0, 0, 0, 1)
+    players = to_phase(match, Phase.GOAL_SCORED).players
+    assert [numbers(car.score_info) for car in players] == [(110, 1, 0, 0, 0, 1)] + [(0,) * 6] * 3
+
+
+@pytest.mark.protocol("packet.score")
+def test_a_shot_that_is_cleared_is_a_save_worth_50_points() -> None:
+    match = two_a_side()
+    shoot(match)
+    ball = match.simulation.ball.pos
+    put_car(match, 2, (ball.x, ball.y + 330.0, ball.z), velocity=(0, -1000, 0), yaw=-AHEAD)
+    go_on_until(match, lambda: match.scores.touches[2])
+    players = go_on(match, 60).players
+    assert numbers(players[0].score_info) == (10, 0, 0, 0, 0, 1)
+    assert numbers(players[2].score_info) == (50, 0, 0, 0, 1, 0)
+
+
+@pytest.mark.protocol("packet.score")
+def test_a_pass_that_is_scored_is_an_assist_worth_50_points() -> None:
+    match = two_a_side()
+    put_ball(match, (-600, 3000, 93.15))
+    put_car(match, 0, (-900, 3000, 17.03), velocity=(900, 0, 0))
+    go_on_until(match, lambda: match.scores.touches[0])
+    go_on(match, 20)
+    ball = match.simulation.ball
+    place = (ball.pos.x + 0.08 * ball.vel.x, ball.pos.y - 320.0, ball.pos.z)
+    put_car(match, 1, place, velocity=(0, 1800, 0), yaw=AHEAD)
+    to_phase(match, Phase.GOAL_SCORED)
+    players = go_on(match, 3).players
+    assert numbers(players[0].score_info) == (50, 0, 0, 1, 0, 0)
+    assert numbers(players[1].score_info) == (110, 1, 0, 0, 0, 1)
