@@ -4,14 +4,9 @@ Half of the matches are played from each side. A win is more goals, a draw half 
 """
 
 import argparse
-import math
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -21,10 +16,13 @@ from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
+from training.intervals import share_interval
 from training.play_options import add_options, how
+from training.play_pool import open_pool
 from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
+from training.scene_report import parse_scenes, run_scenes
+from training.scenes import SCENES
 
-_CONFIDENCE_Z = 1.96  # of a normal distribution, 95 % within
 _AT_ONCE = 25  # matches of a job
 
 
@@ -77,10 +75,7 @@ class Evaluation:
     @property
     def interval(self) -> tuple[float, float]:
         """Bounds of the win rate, 95 % confidence (Wilson's interval; too wide where matches are drawn)."""
-        n, rate, z = self.matches, self.win_rate, _CONFIDENCE_Z
-        middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
-        reach = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-        return max(0.0, middle - reach), min(1.0, middle + reach)
+        return share_interval(self.win_rate, self.matches)
 
 
 def evaluate(
@@ -121,7 +116,7 @@ def evaluate(
     check_players((a, b), team_size, action_delay)
     jobs = _jobs(matches, seed)
     goals, touches, minutes = [], [], []
-    with _pool(processes) as pool:
+    with open_pool(processes) as pool:
         futures = [
             pool.submit(
                 play_matches, *((b, a) if swapped else (a, b)), size, seconds=seconds, seed=one,
@@ -168,26 +163,6 @@ def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:
     return jobs
 
 
-@contextmanager
-def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield processes that end at once where something goes wrong, Ctrl-C included.
-
-    Raises:
-        RuntimeError: One of them was killed.
-    """
-    pool = ProcessPoolExecutor(processes, get_context("spawn"))
-    try:
-        yield pool
-    except BaseException as error:
-        for process in list((pool._processes or {}).values()):  # there is no public way
-            process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
-        if isinstance(error, BrokenProcessPool):
-            raise RuntimeError("a process that played was killed: is there too little memory?") from error
-        raise
-    pool.shutdown()
-
-
 def _delays(text: str) -> list[int]:
     """Return the delays of A and B from one number, or from two with a comma between."""
     try:
@@ -203,7 +178,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
         "Let two policies play against each other and say which is better, with a 95 % interval. A win is "
-        "more goals; a draw counts half."
+        "more goals; a draw counts half. Or, with --scenes, measure the skills of one."
     )
     parser.add_argument(
         "a", nargs="?", metavar="A",
@@ -211,9 +186,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "in this folder)",
     )  # fmt: skip
     parser.add_argument(
-        "b", nargs="?", metavar="B", default=CHASER, help="its opponent, given the same way (default: chaser)"
+        "b", nargs="?", metavar="B", help="its opponent, given the same way (default: chaser)"
     )
     add_options(parser, 200, "half of them from each side")
+    parser.add_argument(
+        "--scenes", nargs="?", type=parse_scenes, const=list(SCENES), metavar="NAMES",
+        help="play scenes with A in place of matches: saves, shots and other skills; A may be standing, a "
+        f"car that does nothing (NAMES: with commas between them: {', '.join(SCENES)}; default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trials", type=int, default=100, metavar="N",
+        help="with --scenes: trials of each, half of them on each side (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
     )
@@ -243,7 +227,10 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(
             "A is missing, expected a policy folder, a training run or chaser: there is no train.toml here"
         )
-    a, b = policy_path(first), policy_path(options.b)
+    if options.scenes is not None:
+        return run_scenes(options, first)
+    second = options.b or CHASER
+    a, b = policy_path(first), policy_path(second)
     found = evaluate(
         a,
         b,
@@ -251,7 +238,7 @@ def run(options: argparse.Namespace) -> int:
         team_size=options.team_size,
         selection=options.selection,
         action_delay=options.action_delay,
-        **how(options, first, options.b),
+        **how(options, first, second),
     )
     (low, high), (won, drawn, lost) = found.interval, found.results
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute

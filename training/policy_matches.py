@@ -7,15 +7,11 @@ as in training: their own observations and parsers, a decision every `tick_skip`
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
@@ -24,7 +20,7 @@ from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.touches import TouchCounter
-from rlgym_bridge.state import MatchState
+from training.policy_sides import Side, make_side
 
 
 @dataclass
@@ -42,62 +38,6 @@ class MatchTotals:
     touches: np.ndarray
     minutes: float
     delays: tuple[int, int]
-
-
-class _BatchSide:
-    """One team of all matches, where its components work in batches."""
-
-    def __init__(self, player_spec: PlayerSpec, seats: Sequence[int], seed: int) -> None:
-        parts = player_spec.components()
-        self._obs: Any = parts.obs_builder
-        self._parser: Any = parts.parser
-        self._policy = player_spec.policy()
-        self._seats = list(seats)
-        self._policy.reset(self._seats, seed)
-
-    def begin(self, state: MatchState, matches: Sequence[int]) -> None:
-        """Begin at a kickoff: a policy that keeps something notices it for each match."""
-
-    def rows(self, state: MatchState) -> np.ndarray:
-        """Return control rows `(matches, seats, ticks, 8)`."""
-        obs = None if self._obs is None else self._obs.build_batch(state, self._seats)
-        rows: np.ndarray = self._parser.parse_batch(self._policy.act(obs, state))
-        if not (np.abs(rows) <= 1).all():
-            for one in rows.reshape(-1, *rows.shape[2:]):
-                checked_rows(one, 1, type(self._parser).__name__)
-        return rows
-
-
-class _EpisodeSide:
-    """One team, match by match, as in live play: for components without a batch form."""
-
-    def __init__(self, player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> None:
-        self._episodes = [Episode(player_spec) for _ in range(matches)]
-        self._seats, self._seed = list(seats), seed
-        self._fresh = [True] * matches
-
-    def begin(self, state: MatchState, matches: Sequence[int]) -> None:
-        """Begin at a kickoff."""
-        for match in matches:
-            self._seed += 1
-            self._episodes[match].reset(_one(state, match), self._seats, self._seed)
-            self._fresh[match] = True
-
-    def rows(self, state: MatchState) -> np.ndarray:
-        """Return control rows `(matches, seats, ticks, 8)`."""
-        every = []
-        for match, episode in enumerate(self._episodes):
-            one = _one(state, match)
-            if not self._fresh[match]:
-                episode.step(one)
-            self._fresh[match] = False
-            every.append(episode.decide(one))
-        return np.array(every, np.float32)
-
-
-def _one(state: MatchState, match: int) -> MatchState:
-    layout = state.layout
-    return MatchState(layout.blue, layout.orange, 1, state.buffer[match : match + 1].copy())
 
 
 def team_size_of(a: str, b: str) -> int:
@@ -155,7 +95,7 @@ def play_matches(
     _check_pace(player_specs, (blue, orange))
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
-        _side(player_spec, one, seed + number, matches)
+        make_side(player_spec, one, seed + number, matches)
         for number, (player_spec, one) in enumerate(zip(player_specs, seats, strict=True))
     ]
     arenas = Arenas(matches, team_size, team_size, seed=seed, rules=parse_rules(rules))
@@ -229,17 +169,6 @@ def _check_pace(player_specs: Sequence[PlayerSpec], names: tuple[str | Path, str
             f"{names[0]} decides every {blue} ticks, {names[1]} every {orange}; here they go on together: "
             "play them with rlgym-bridge match"
         )
-
-
-Side = _BatchSide | _EpisodeSide
-
-
-def _side(player_spec: PlayerSpec, seats: Sequence[int], seed: int, matches: int) -> Side:
-    parts = player_spec.components()
-    ours = [one for one in (parts.obs_builder, parts.parser) if one is not None]
-    if parts.shared_info_provider is None and all(map(works_in_batches, ours)):
-        return _BatchSide(player_spec, seats, seed)
-    return _EpisodeSide(player_spec, seats, seed, matches)
 
 
 def _kick_off(

@@ -33,6 +33,7 @@ from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
 _BALL_DECAY: Final = -math.log(1 - 0.03)  # 1/s: the ball loses 3 % of its velocity in a second [RS]
+_ROLL_LOSS: Final = 230.0  # uu/s^2 that the floor takes off a ball that slides [measured, RS]
 _FULL_BOOST: Final = 100.0
 _BOX_MARGIN: Final = 3.0  # uu above the game's box, of which RocketSim's reaches 1.25
 _ROOFS: Final = np.array([(box.offset_x, box.offset_z + box.height / 2) for box in HITBOXES])
@@ -40,30 +41,33 @@ _MOST_AERIAL: Final = 1100.0  # uu: a ball that begins 450 above it and rises by
 
 
 class SaveMutator(SkillMutator):
-    """A shot flies into the acting car's goal, which it reaches in 1.2 to 2 s without a bounce.
+    """A shot goes into the acting car's goal, which it reaches in about 1.5 to 2.5 s.
 
-    The ball begins 2500 to 5000 uu before the goal line. The car is 420 to 1320 uu before the line and 450 to
-    900 uu beside the ball's path. It faces the ball within 1 rad, and drives at up to 500 uu/s. Others are
-    behind the ball.
+    Half of the shots roll, the others fly there without a bounce. The ball begins 2500 to 5000 uu before the
+    goal line. The car is 420 to 1320 uu before the line and 300 to 700 uu beside the ball's path. It faces
+    the ball within 1 rad, and drives at up to 300 uu/s. Others are behind the ball.
     """
 
     def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
         count = len(at[0])
-        gap, seconds = rng.uniform(2500, 5000, count), rng.uniform(1.2, 2.0, count)
+        gap, seconds = rng.uniform(2500, 5000, count), rng.uniform(1.5, 2.5, count)
         end = np.column_stack(
-            (rng.uniform(-600, 600, count), np.full(count, -GOAL_THRESHOLD_Y), rng.uniform(110, 400, count))
+            (rng.uniform(-600, 600, count), np.full(count, -GOAL_THRESHOLD_Y), rng.uniform(110, 300, count))
         )
         start = np.column_stack(
             (end[:, 0] + gap * rng.uniform(-0.5, 0.5, count), gap - BACK_WALL_Y, rng.uniform(100, 700, count))
         )
-        state.ball_position[:] = start
-        state.ball_linear_velocity[:] = _aim(start, end, seconds)
+        velocity, rolls = _aim(start, end, seconds), rng.random(count) < 0.5
+        start[rolls, 2], velocity[rolls, 2] = BALL_REST_Z, 0
+        speed = np.linalg.norm(velocity[rolls], axis=1)
+        velocity[rolls] *= (1 + _ROLL_LOSS * seconds[rolls] / (2 * speed))[:, None]
+        state.ball_position[:], state.ball_linear_velocity[:] = start, velocity
         y = -rng.uniform(3800, 4700, count)
         path = end[:, 0] + (start - end)[:, 0] * (y - end[:, 1]) / (start - end)[:, 1]
-        place = np.column_stack((path + _signs(count, rng) * rng.uniform(450, 900, count), y))
+        place = np.column_stack((path + _signs(count, rng) * rng.uniform(300, 700, count), y))
         yaw = bearing(place, start) + rng.uniform(-1, 1, count)
-        stand_cars(state, at, place, yaw, rng.uniform(0, 500, count), rng.uniform(20, _FULL_BOOST, count))
+        stand_cars(state, at, place, yaw, rng.uniform(0, 300, count), rng.uniform(20, _FULL_BOOST, count))
         return np.array((start[:, 1] + 300, np.full(count, FLAT_Y)))
 
 
@@ -128,13 +132,13 @@ class AerialMutator(SkillMutator):
 
 
 class DribbleMutator(SkillMutator):
-    """The ball lies on the acting car's roof, and both move at 300 to 1400 uu/s."""
+    """The ball lies on the acting car's roof; both move towards the field's middle, at 300 to 1100 uu/s."""
 
     def fill(self, state: MatchState, at: At, placed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Set ball and acting cars; see `SkillMutator.fill` for the shapes."""
         count = len(at[0])
-        place, yaw = rng.uniform(-1, 1, (count, 2)) * (2500, 3500), draw_bearings(count, rng)
-        speed = rng.uniform(300, 1400, count)
+        place, aim = rng.uniform(-1, 1, (2, count, 2)) * np.array((((2500, 3500),), ((800, 1200),)))
+        yaw, speed = bearing(place, aim), rng.uniform(300, 1100, count)
         stand_cars(state, at, place, yaw, speed, rng.uniform(20, _FULL_BOOST, count))
         hitbox = state.car_hitbox[at].astype(np.intp)
         offset, roof = _ROOFS[hitbox].T

@@ -40,7 +40,7 @@ def draw_directions(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndar
 
 
 def level_directions(directions: np.ndarray) -> np.ndarray:
-    """Return unit vectors with the same bearing and no z."""
+    """Return unit vectors `(..., 3)` with the same bearing and no z."""
     flat = directions * (1, 1, 0)
     level: np.ndarray = flat / np.linalg.norm(flat, axis=-1, keepdims=True)
     return level

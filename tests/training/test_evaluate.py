@@ -80,7 +80,7 @@ def test_evaluate_plays_half_of_the_matches_from_each_side(
 ) -> None:
     network = folder(tmp_path / "network")
     found = evaluate(network, "chaser", 4, seconds=30)
-    monkeypatch.setattr("training.evaluate._pool", ThreadPoolExecutor)
+    monkeypatch.setattr("training.evaluate.open_pool", ThreadPoolExecutor)
     back = evaluate("chaser", network, 4, seconds=30)
     assert found.results == back.results[::-1] or found.results[2] == 4
     assert found.matches == 4
@@ -99,7 +99,7 @@ def test_each_side_may_have_a_delay_of_its_own() -> None:
 def test_the_commands_write_json_and_name_what_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.evaluate._pool", ThreadPoolExecutor)  # processes take a second to begin
+    monkeypatch.setattr("training.evaluate.open_pool", ThreadPoolExecutor)  # processes take a second to begin
     network = folder(tmp_path / "run" / "checkpoints" / "100")
     folder(tmp_path / "run" / "checkpoints" / "200", seed=1)
     (tmp_path / "run" / "checkpoints" / "latest").write_text("200\n")

@@ -1,0 +1,112 @@
+"""Scenes: a player that has the skill solves them, a car that stands solves none."""
+
+import argparse
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.policy.load_player import load_player
+from tests.support.scene_players import Carrying, Flying, Jumping
+from training.evaluate import main as evaluate_main
+from training.intervals import median_interval, share_interval
+from training.scene_drivers import StandingDriver, scripted_player
+from training.scene_report import parse_scenes
+from training.scene_trials import SceneResult, play_scenes
+from training.scenes import SCENES
+
+KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]
+CHASER = load_player("chaser")
+
+
+def shares(player: PlayerSpec, names: list[str], trials: int = 10) -> list[float]:
+    return [found.solved / found.trials for found in play_scenes(player, names, trials)]
+
+
+def test_a_standing_car_solves_no_scene() -> None:
+    assert shares(scripted_player(StandingDriver, 8), list(SCENES), 6) == [0.0] * len(SCENES)
+
+
+@pytest.mark.parametrize(
+    ("player", "least"),
+    [
+        (scripted_player(Flying, 8), {"aerial_500": 0.7, "aerial_1000": 0.3}),
+        (scripted_player(Carrying, 8), {"dribble": 0.6}),
+        (scripted_player(Jumping, 8), {"collision": 0.8}),
+        (CHASER, {"shot": 0.7, "save": 0.1, "recovery": 0.9} | dict.fromkeys(KICKOFFS, 0.2)),
+    ],
+    ids=["flying", "carrying", "jumping", "chaser"],
+)
+def test_a_player_with_the_skill_solves(player: PlayerSpec, least: dict[str, float]) -> None:
+    found = dict(zip(least, shares(player, list(least)), strict=True))
+    assert all(found[name] >= share for name, share in least.items()), found
+
+
+def test_cars_without_a_task_stand_aside_in_2v2() -> None:
+    (found,) = play_scenes(CHASER, ["shot"], 4, team_size=2)
+    assert found.solved >= 3
+
+
+def test_equal_seeds_alone_give_equal_trials() -> None:
+    once, again, other = (play_scenes(CHASER, ["save"], 6, seed=seed)[0].seconds for seed in (1, 1, 2))
+    assert once.tolist() == again.tolist() != other.tolist()
+
+
+def test_a_result_names_share_interval_and_median() -> None:
+    found = SceneResult("recovery", np.array([1.0, 2.0, 3.0, np.inf])).to_json()
+    assert (found["solved"], found["share"], found["median_seconds"]) == (3, 0.75, 2.5)
+    assert found["interval"] == pytest.approx(share_interval(0.75, 4)) and found["median_interval"] == [
+        1,
+        None,
+    ]
+    assert SceneResult("recovery", np.array([1.0, np.inf, np.inf])).to_json()["median_seconds"] is None
+    assert SceneResult("shot", np.ones(3)).to_json()["median_seconds"] is None
+
+
+def test_the_interval_of_a_median_holds_it_in_19_of_20_samples() -> None:
+    samples = np.random.default_rng(0).exponential(1, (2000, 100))
+    bounds = np.array([median_interval(sample)[1:] for sample in samples])
+    assert np.mean((bounds[:, 0] <= np.log(2)) & (np.log(2) <= bounds[:, 1])) > 0.94
+    assert median_interval(np.arange(1.0, 102.0))[0] == 51 and median_interval(np.array([3.0])) == (3, 3, 3)
+
+
+def test_the_command_prints_a_table_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.scene_report.open_pool", ThreadPoolExecutor)  # processes take a second
+    result = tmp_path / "scenes.json"
+    arguments = ["standing", "--scenes", "shot,recovery", "--trials", "2", "--json", str(result)]
+    assert evaluate_main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "standing, 2 trials of each scene" in out and "over 6 s " in out
+    data = json.loads(result.read_text())
+    assert [(one["name"], one["trials"], one["solved"]) for one in data["scenes"]] == [
+        ("shot", 2, 0), ("recovery", 2, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--trials", "0"], "trials is 0, expected 1 or more"),
+        (["chaser"], "B is chaser with --scenes, expected A alone"),
+        (["--seed", "-1"], "seed is -1, expected 0 or more"),
+        (["--team-size", "5"], "team sizes are 5 and 5"),
+    ],
+)
+def test_what_scenes_cannot_be_played_with_is_named(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.scene_report.open_pool", ThreadPoolExecutor)
+    assert evaluate_main(["standing", *arguments, "--scenes", "shot"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_unknown_scenes_and_other_paces_are_refused() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"scene 'fly' is unknown, expected some of"):
+        parse_scenes("shot,fly")
+    with pytest.raises(ValueError, match="decides every 4 ticks, and Chaser, its opponent in kickoff"):
+        play_scenes(scripted_player(StandingDriver, 4), ["shot", "kickoff_straight"], 1)

@@ -1,0 +1,161 @@
+"""Let a policy play the scenes in several processes, and report what it solves: `evaluate --scenes`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.game import TICK_SKIP
+from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.policy.load_player import CHASER, load_player
+from training.play_options import how
+from training.play_pool import open_pool
+from training.policy_matches import check_players, team_size_of
+from training.scene_drivers import StandingDriver, scripted_player
+from training.scene_trials import SceneResult, check_scenes, play_scenes
+from training.scenes import SCENES
+
+STANDING: Final = "standing"
+"""Name of a car that does nothing, in place of a policy."""
+
+_AT_ONCE: Final = 50  # trials of a job; an even number, half of them for each side
+
+
+def evaluate_scenes(
+    player: str,
+    scenes: Sequence[str],
+    trials: int = 100,
+    *,
+    seed: int = 0,
+    team_size: int | None = None,
+    selection: str | None = None,
+    action_delay: int | None = None,
+    allow_modules: Sequence[str] = (),
+    processes: int = 2,
+    rules: str = "default",
+) -> list[SceneResult]:
+    """Let a player play scenes, half of the trials on each side.
+
+    Args:
+        player: A policy folder, `"chaser"` or `"standing"`.
+        scenes: Names in `SCENES`.
+        trials: Of each, 1 or more.
+        seed: Of everything.
+        team_size: Cars a team; None for what the player was trained for.
+        selection: `"sample"` or `"argmax"` in place of the folder's own.
+        action_delay: Ticks after which the player's actions act, in place of its own.
+        allow_modules: Modules that the folder may name.
+        processes: At once.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
+
+    Raises:
+        FileNotFoundError: A file of the folder is missing.
+        ValueError: A scene is unknown, a number is out of range, or the policy cannot be read, plays at
+            another pace than its opponent, or was trained for other team sizes.
+    """
+    for name, value in (("trials", trials), ("processes", processes)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}, expected 1 or more")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}, expected 0 or more")
+    check_scenes(scenes)
+    known = CHASER if player == STANDING else player
+    size = team_size_of(known, known) if team_size is None else team_size
+    (hitbox,) = check_players([known], size, None if action_delay is None else [action_delay])
+    counts = [min(_AT_ONCE, trials - first) for first in range(0, trials, _AT_ONCE)]
+    with open_pool(min(processes, len(counts))) as pool:
+        jobs = [
+            pool.submit(
+                _play_job, player, allow_modules, selection, scenes, count, seed=1_000_003 * seed + number,
+                team_size=size, hitbox=hitbox, action_delay=action_delay, rules=rules,
+            )
+            for number, count in enumerate(counts)
+        ]  # fmt: skip
+        parts = [job.result() for job in jobs]
+    return [
+        SceneResult(name, np.concatenate([part[number].seconds for part in parts]))
+        for number, name in enumerate(scenes)
+    ]
+
+
+def _play_job(
+    player: str, allow_modules: Sequence[str], selection: str | None, scenes: Sequence[str], trials: int,
+    **more: Any,
+) -> list[SceneResult]:  # fmt: skip
+    """Play some trials in a process of its own."""
+    return play_scenes(_load(player, allow_modules, selection), scenes, trials, **more)
+
+
+def _load(player: str, allow_modules: Sequence[str], selection: str | None) -> PlayerSpec:
+    if player == STANDING:
+        return scripted_player(StandingDriver, TICK_SKIP)
+    return load_player(player, allow_modules, selection)
+
+
+def parse_scenes(text: str) -> list[str]:
+    """Return the scenes that a text names, with commas between them.
+
+    Raises:
+        argparse.ArgumentTypeError: One is unknown.
+    """
+    names = list(dict.fromkeys(text.split(",")))
+    try:
+        check_scenes(names)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return names
+
+
+def run_scenes(options: argparse.Namespace, first: str) -> int:
+    """Run `rlgym-bridge evaluate --scenes`.
+
+    Args:
+        options: Of the command.
+        first: What is evaluated, as the user named it.
+    """
+    if options.b is not None:
+        raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
+    say = shared.printer(options)
+    player = first if first == STANDING else policy_path(first)
+    played = how(options, first)
+    del played["seconds"]
+    delay = None if options.action_delay is None else options.action_delay[0]
+    found = evaluate_scenes(
+        player, options.scenes, options.trials, team_size=options.team_size, selection=options.selection,
+        action_delay=delay, **played,
+    )  # fmt: skip
+    say(f"{player}, {options.trials} trials of each scene, half of them on each side")
+    for line in describe_results(found):
+        say(line)
+    result = {
+        "policy": Path(player).as_posix(),
+        "seed": options.seed,
+        "scenes": [one.to_json() for one in found],
+    }
+    return 0 if output_files.write_json(options.json, result) else 2
+
+
+def describe_results(results: Sequence[SceneResult]) -> list[str]:
+    """Return a table of results, a line a scene."""
+    width = max(len(one.name) for one in results)
+    lines = [f"  {'scene':{width}}  solved  95 %          median time            solved when"]
+    for one in results:
+        found = one.to_json()
+        low, high = (f"{bound:.0%}" for bound in one.interval)
+        time = _describe_median(found) if SCENES[one.name].timed else ""
+        share = f"{found['share']:6.0%}  {f'{low} to {high}':13}"
+        lines.append(f"  {one.name:{width}}  {share} {time:22} {found['solved_when']}")
+    return lines
+
+
+def _describe_median(found: dict[str, Any]) -> str:
+    """Return the median time and its interval in words, from `SceneResult.to_json`."""
+    most = f"over {found['horizon_seconds']:g}"
+    times = (found["median_seconds"], *found["median_interval"])
+    median, low, high = (most if seconds is None else f"{seconds:.2f}" for seconds in times)
+    return f"{median} s" if low == most else f"{median} s ({low} to {high})"

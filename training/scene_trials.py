@@ -1,0 +1,206 @@
+"""Play scenes with one player, many trials at once, and count what it solves.
+
+scene's beginning, half of the trials for blue -> player and opponent drive -> judge -> solved, and when
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.skill_base import SkillMutator
+from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
+from rlgym_bridge.policy.load_player import CHASER, load_player
+from rlgym_bridge.sim.arenas import Arenas
+from rlgym_bridge.sim.game_rules import parse_rules
+from rlgym_bridge.state import MatchState
+from training.intervals import median_interval, share_interval
+from training.policy_sides import Side, make_side
+from training.scene_drivers import RammingDriver, scripted_player
+from training.scenes import SCENES, SceneView, SkillScene
+
+_OPPONENT_DELAY: Final = 1  # ticks, Chaser's own
+
+
+@dataclass(frozen=True)
+class SceneResult:
+    """Trials of one scene.
+
+    Attributes:
+        name: Of the scene.
+        seconds: `(trials,)` until it was solved; infinity where it was not.
+    """
+
+    name: str
+    seconds: np.ndarray
+
+    @property
+    def trials(self) -> int:
+        """Number of trials."""
+        return len(self.seconds)
+
+    @property
+    def solved(self) -> int:
+        """Number of trials that were solved."""
+        return int(np.isfinite(self.seconds).sum())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Bounds of the share of solved trials, 95 %."""
+        return share_interval(self.solved / self.trials, self.trials)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result for programs; times are null where fewer than half of the trials reach them."""
+        scene = SCENES[self.name]
+        median, *bounds = median_interval(self.seconds) if scene.timed else (np.inf, np.inf, np.inf)
+        finite = [bound if np.isfinite(bound) else None for bound in (median, *bounds)]
+        return {
+            "name": self.name, "solved_when": scene.solved_when, "horizon_seconds": scene.seconds,
+            "trials": self.trials, "solved": self.solved, "share": self.solved / self.trials,
+            "interval": list(self.interval), "median_seconds": finite[0], "median_interval": finite[1:],
+        }  # fmt: skip
+
+
+def play_scenes(
+    player: PlayerSpec,
+    scenes: Sequence[str],
+    trials: int,
+    *,
+    seed: int = 0,
+    team_size: int = 1,
+    hitbox: int = 0,
+    action_delay: int | None = None,
+    rules: str = "default",
+) -> list[SceneResult]:
+    """Let a player play scenes, one after another, half of the trials on each side.
+
+    Args:
+        player: The player.
+        scenes: Names in `SCENES`.
+        trials: Of each, 1 or more.
+        seed: Of beginnings, respawns and actions.
+        team_size: Cars a team; those without a task stand.
+        hitbox: Of the player's cars, an index of `HITBOX_NAMES`; the others are Octanes.
+        action_delay: Ticks after which the player's actions act; None for its own.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
+
+    Raises:
+        ValueError: A scene is unknown, or the player decides at another pace than its opponent.
+    """
+    check_scenes(scenes)
+    _check_pace(player, scenes)
+    delay = player.timing.action_delay if action_delay is None else action_delay
+    arenas = Arenas(trials, team_size, team_size, seed=seed, rules=parse_rules(rules))
+    names = list(SCENES)
+    return [
+        SceneResult(name, _play(SCENES[name], player, arenas, (seed, names.index(name)), hitbox, delay))
+        for name in scenes
+    ]
+
+
+def check_scenes(names: Sequence[str]) -> None:
+    """Check that scenes exist.
+
+    Raises:
+        ValueError: One does not.
+    """
+    for name in names:
+        if name not in SCENES:
+            raise ValueError(f"scene {name!r} is unknown, expected some of {', '.join(SCENES)}")
+
+
+def _check_pace(player: PlayerSpec, scenes: Sequence[str]) -> None:
+    """Check that Chaser can go on together with the player where it is the opponent."""
+    against = [name for name in scenes if SCENES[name].opponent == "chaser"]
+    if against and player.tick_skip != TICK_SKIP:
+        raise ValueError(
+            f"the player decides every {player.tick_skip} ticks, and Chaser, its opponent in "
+            f"{', '.join(against)}, every {TICK_SKIP}; expected other scenes"
+        )
+
+
+def _play(
+    scene: SkillScene, player: PlayerSpec, arenas: Arenas, seed: tuple[int, int], hitbox: int, delay: int
+) -> np.ndarray:
+    """Return the seconds until each trial of a scene was solved, infinity where it was not, `(trials,)`."""
+    state = arenas.state
+    trials, size = state.matches, state.layout.blue
+    blue = np.arange(trials) < (trials + 1) // 2
+    acting, side = np.where(blue, 0, size), np.where(blue, 1.0, -1.0)
+    ours = np.repeat(np.stack((blue, ~blue), 1), size, axis=1)
+    drivers = _drivers(scene, player, int(blue.sum()), state, seed)
+    begun = _begin(scene, state, acting, np.where(ours, hitbox, 0), drivers, np.random.default_rng(seed))
+    arenas.put(range(trials), begun)
+    for driver in drivers:
+        driver.side.begin(driver.part(state), range(driver.part(state).matches))
+    late = np.where(ours, delay, _OPPONENT_DELAY)
+    verdict, times, tick = np.zeros(trials, int), np.full(trials, np.inf), 0
+    while tick < scene.seconds * TICKS_PER_SECOND and not verdict.all():
+        parts = [driver.side.rows(driver.part(state)) for driver in drivers]
+        rows = np.zeros((trials, 2 * size, parts[0].shape[2], 8), np.float32)
+        for driver, part in zip(drivers, parts, strict=True):
+            rows[driver.matches, driver.seats] = part
+        arenas.step(rows, late)
+        tick += rows.shape[2]
+        state.phase[(state.car_ball_touches > 0).any(1)] = Phase.ACTIVE
+        judged = scene.judge(SceneView(state, acting, side)).astype(int)
+        times[(verdict == 0) & (judged > 0)] = tick / TICKS_PER_SECOND
+        verdict = np.where(verdict == 0, judged, verdict)
+    times[(verdict == 0) & scene.at_end(SceneView(state, acting, side))] = tick / TICKS_PER_SECOND
+    return times
+
+
+class _Driver(NamedTuple):
+    """A player that drives some cars of neighbouring trials."""
+
+    matches: slice
+    seats: slice
+    side: Side
+
+    def part(self, state: MatchState) -> MatchState:
+        """Return its trials, a view."""
+        rows = state.buffer[self.matches]
+        return MatchState(state.layout.blue, state.layout.orange, len(rows), rows)
+
+
+def _drivers(
+    scene: SkillScene, player: PlayerSpec, blue: int, state: MatchState, seed: tuple[int, int]
+) -> list[_Driver]:
+    """Return who drives: the player, in the first trials as blue, and its opponent where there is one."""
+    size, found = state.layout.blue, []
+    number = len(SCENES) * seed[0] + seed[1]
+    opponent = {"chaser": load_player(CHASER), "rams": scripted_player(RammingDriver, player.tick_skip)}
+    cars = size if scene.opponent == "chaser" else 1
+    for matches, own in ((slice(0, blue), 0), (slice(blue, state.matches), size)):
+        pairs = [(player, own)]
+        if scene.opponent in opponent:
+            pairs.append((opponent[scene.opponent], size - own))
+        for one, first in pairs:
+            seats = range(first, first + cars)
+            side = make_side(one, seats, 2 * number + (own > 0), matches.stop - matches.start)
+            found.append(_Driver(matches, slice(seats.start, seats.stop), side))
+    return [driver for driver in found if driver.matches.stop > driver.matches.start]
+
+
+def _begin(
+    scene: SkillScene, state: MatchState, acting: np.ndarray, hitboxes: np.ndarray,
+    drivers: Sequence[_Driver], random: np.random.Generator,
+) -> MatchState:  # fmt: skip
+    """Return states in which the trials of a scene begin; cars that nobody drives rest."""
+    begun = blank_state(state.layout.blue, state.layout.orange, state.matches)
+    begun.car_hitbox[:] = hitboxes
+    if isinstance(scene.beginning, SkillMutator):
+        scene.beginning.begin(begun, acting, random)
+    else:
+        scene.beginning.apply_batch(begun, random)
+    idle = np.ones(hitboxes.shape, bool)
+    for driver in drivers:
+        idle[driver.matches, driver.seats] = False
+    begun.car_linear_velocity[idle] = 0
+    begun.car_supersonic_time[idle] = 0
+    derive(begun)
+    return begun
