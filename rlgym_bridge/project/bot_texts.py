@@ -81,7 +81,7 @@ def write_requirements(own: OwnModules) -> str:
     lines = [
         "--find-links .  # takes a wheel of rlgym_bridge beside this file, too",
         f"rlgym-bridge=={version('rlgym-bridge')}",
-        f"rlbot=={version('rlbot')}  # uv takes a pre-release only where it is named",
+        f"rlbot=={version('rlbot')}  # a pre-release: the next may differ",
         *own.requirements,
     ]
     return "\n".join(lines) + "\n"
