@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     say = shared.printer(options)
     say(f"{out}: {len(bot.files)} files, {size / 1e6:.1f} MB")
     say(f"  {bot.name} plays {sizes}, with {plan.policy}")
-    say(f"  agent id {bot.agent_id}")
+    say(f"  agent id {bot.agent_id}{'' if bot.author else '; --author says who made it'}")
     if bot.modules:
         say(f"  your modules: {', '.join(bot.modules)}")
     say(f"  it starts in {seconds:.1f} s, without torch")

@@ -61,11 +61,12 @@ def start_once(folder: Path, agent_id: str, command: Sequence[str] = ()) -> floa
         except (OSError, subprocess.TimeoutExpired):
             connection = None
         finally:
+            status = process.poll()
             process.kill()
             process.wait()
-        if connection is None or process.returncode != 0:
+        if connection is None or status != 0:
             log.seek(0)
-            raise ProjectError(f"the packaged bot does not start: {_explain(log.read(), process.returncode)}")
+            raise ProjectError(f"the packaged bot does not start: {_explain(log.read(), status)}")
     return seconds
 
 
@@ -86,11 +87,11 @@ def _wait_for(
     return None
 
 
-def _explain(log: bytes, status: int) -> str:
-    """Return the last line that a bot printed, and a hint where it wants torch."""
+def _explain(log: bytes, status: int | None) -> str:
+    """Return the last line that a bot printed; a status of None says that it runs yet."""
     lines = [line.strip() for line in log.decode("utf-8", "replace").splitlines() if line.strip()]
-    said = escape_controls(_LOG_PREFIX.sub("", lines[-1]))[-_MOST_LETTERS:] if lines else ""
-    if not said:
-        return f"it ends with status {status} and prints nothing"
+    said = escape_controls(_LOG_PREFIX.sub("", lines[-1]))[-_MOST_LETTERS:] if lines else "it prints nothing"
+    if status is None:
+        return f"it takes more than {_SECONDS:.0f} s to connect or to end; {said}"
     hint = "; a packaged bot has no torch, so import it in the functions that train alone"
-    return said + (hint if re.search(r"\btorch\b", said) else "")
+    return f"status {status}; {said}" + (hint if re.search(r"\btorch\b", said) else "")

@@ -63,6 +63,7 @@ class PackagedBot:
 
     Attributes:
         name: Of the bot.
+        author: Who made it; "" where nobody said it.
         agent_id: Its id.
         manifest: Of its policy.
         modules: The user's own.
@@ -70,6 +71,7 @@ class PackagedBot:
     """
 
     name: str
+    author: str
     agent_id: str
     manifest: Manifest
     modules: tuple[str, ...]
@@ -130,7 +132,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     }
     if taken := sorted(more.keys() & files.keys()):
         raise ProjectError(f"your own {taken[0]} has the name of a file of every bot, expected another name")
-    return PackagedBot(name, agent_id, manifest, own.modules, files | more)
+    return PackagedBot(name, author, agent_id, manifest, own.modules, files | more)
 
 
 def try_bot(bot: PackagedBot) -> float:

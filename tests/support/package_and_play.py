@@ -75,17 +75,16 @@ def package_and_play(folder: Path) -> dict[str, float]:
     wheel = _wheel(clean)
     python = _environment(clean, folder / "maker", str(wheel))
     program = python.with_name("rlgym-bridge")
-    shutil.copytree(ROOT / "bot" / "policy", folder / "trained")
+    _policy_with_a_module(folder)
     with clean.timed("package"):
-        words = ("package", "trained", "--name", NAME, "--author", "a maker", "--json", "told.json")
-        print(clean.run(program, *words))
+        words = ("--name", NAME, "--author", "a maker", "--allow-modules", "my_obs", "--json", "told.json")
+        print(clean.run(program, "package", "trained", *words))
     told = json.loads((folder / "told.json").read_text())
     bot = folder / told["folder"]
     clean.weigh("packaged folder", bot)
     clean.figures["start to connection, python s"] = round(told["start_seconds"], 2)
     shutil.copy(wheel, bot)  # beside requirements.txt, as long as it is nowhere else
-    with clean.timed("environment of requirements.txt"):
-        theirs = _environment(clean, bot / ".venv", "-r", str(bot / "requirements.txt"))
+    theirs = _environment(clean, bot / ".venv", "-r", str(bot / "requirements.txt"))
     clean.weigh("environment of requirements.txt", bot / ".venv")
     print(_play(clean, program, bot, "match with python"))
     with clean.timed("PyInstaller"):
@@ -128,6 +127,16 @@ def _wheel(clean: CleanFolder) -> Path:
         clean.run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", clean.folder, sources)
     (wheel,) = clean.folder.glob("*.whl")
     return wheel
+
+
+def _policy_with_a_module(folder: Path) -> None:
+    """Write the shipped policy into `trained`, its observation as one of a module of the user's own."""
+    own = "from rlgym_bridge import RelativeObs\n\n\nclass MyObs(RelativeObs):\n    pass\n"
+    (folder / "my_obs.py").write_text(own)
+    shutil.copytree(ROOT / "bot" / "policy", folder / "trained")
+    manifest = folder / "trained" / "policy.json"
+    said = json.loads(manifest.read_text("utf-8"))
+    manifest.write_text(json.dumps(said | {"obs": said["obs"] | {"class": "my_obs:MyObs"}}), "utf-8")
 
 
 def _environment(clean: CleanFolder, folder: Path, *what: str) -> Path:
