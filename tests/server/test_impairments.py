@@ -77,7 +77,7 @@ def test_the_commands_refuse_such_worlds_with_exit_code_2(capsys, words, message
 @pytest.mark.protocol("inputs.at-once")
 def test_inputs_act_as_many_ticks_later_as_the_latency_says():
     match = kicked_off()
-    slow = SlowInputs(match, 3)
+    slow = SlowInputs(match, Impairments(latency=3))
     throttles = []
     for throttle in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6):
         slow.hold(0, controls(throttle=throttle))
@@ -91,7 +91,7 @@ def test_inputs_and_rendering_go_by_ticks_not_frames():
     put_ball(match, (0.0, 5100.0, 300.0), (0.0, 3000.0, 0.0))
     to_phase(match, Phase.REPLAY)
     go_on(match, 5)
-    slow, frame, rendered = SlowInputs(match, 3), match.frame, []
+    slow, frame, rendered = SlowInputs(match, Impairments(latency=3)), match.frame, []
     slow.hold(0, controls(throttle=0.5))
     for _ in range(8):
         rendered.append(Impairments(fps=60).renders(match.tick))
@@ -104,7 +104,7 @@ def test_inputs_and_rendering_go_by_ticks_not_frames():
 
 def test_a_slow_input_of_nan_is_told_at_once_and_never_acts():
     match = kicked_off()
-    slow = SlowInputs(match, 1)
+    slow = SlowInputs(match, Impairments(latency=1))
     assert slow.hold(0, controls(throttle=0.5))
     assert not slow.hold(0, controls(throttle=float("nan")))
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_a_slow_input_of_nan_is_told_at_once_and_never_acts():
 
 def test_a_bot_that_left_lets_go_of_its_controls():
     match = kicked_off()
-    slow = SlowInputs(match, 2)
+    slow = SlowInputs(match, Impairments(latency=2))
     slow.hold(0, controls(throttle=1.0))
     slow.release(0)
     throttles = []
@@ -385,3 +385,39 @@ def test_a_server_names_an_argument_of_another_type(values, message):
 def test_latency_beyond_ten_seconds_is_a_slip(value):
     with pytest.raises(ValueError, match="expected whole ticks, 0 to 1,200"):
         Impairments(latency=value)
+
+
+# --- one team --------------------------------------------------------------------------------
+
+
+def test_only_the_packets_of_its_team_suffer():
+    blue, orange = sent(Impairments(drop=50.0, team=1), [a_client(0), a_client(1)])
+    assert blue == [[tick] for tick in range(2000)]
+    assert orange.count([]) == pytest.approx(1000, abs=100)
+    blue, orange = sent(Impairments(fps=60, team=0), [a_client(0), a_client(1)], packets=6)
+    assert blue == [[0], [], [2], [], [4], []] and orange == [[tick] for tick in range(6)]
+    assert Impairments(fps=60, team=0).renders(1)
+
+
+def test_only_the_inputs_of_its_team_act_later():
+    match = kicked_off()
+    slow = SlowInputs(match, Impairments(latency=2, team=1))
+    throttles = []
+    for throttle in (0.1, 0.2, 0.3):
+        for car in (0, 1):
+            slow.hold(car, controls(throttle=throttle))
+        slow.arrive()
+        throttles += [car.last_input.throttle for car in go_on(match).players]
+    assert throttles == pytest.approx([0.1, 0.0, 0.2, 0.0, 0.3, 0.1])
+
+
+def test_inputs_of_spread_latency_keep_their_order():
+    match = kicked_off()
+    slow = SlowInputs(match, Impairments(latency_spread=3))
+    throttles = []
+    for number in range(100):
+        slow.hold(0, controls(throttle=number / 100))
+        slow.arrive()
+        throttles.append(round(100 * go_on(match).players[0].last_input.throttle))
+    late = [number - throttle for number, throttle in enumerate(throttles)]
+    assert throttles == sorted(throttles) and set(late) == {0, 1, 2, 3}

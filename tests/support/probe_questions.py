@@ -6,7 +6,7 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.probe import Frame, Probe, ProbeReport
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.simulated_match import Match
-from rlgym_bridge.server.net.impairments import SlowInputs
+from rlgym_bridge.server.net.impairments import Impairments, SlowInputs
 from tests.support.stepped_match import as_received, seats
 
 MOST_TICKS = 180 * 120
@@ -35,7 +35,7 @@ def ask(
     """
     sitting = seats()
     match = Match(sitting, dialect=dialect, seed=seed)
-    inputs = SlowInputs(match, latency)
+    inputs = SlowInputs(match, Impairments(latency=latency))
     probe = Probe((sitting[0].identifier, sitting[1].identifier), field_info(), **more)
     while not probe.done:
         packet = as_received(match.packet())

@@ -41,11 +41,11 @@ class Match:
     Attributes:
         tick: Ticks since the first packet, of any phase.
         playing_ticks: Ticks from GO to a goal or the end.
-        frame: Number of the frame that `packet` shows. It equals `tick`, unless frame numbers stand still in
-            the dialect where no physics runs.
+        frame: Number of the frame that `packet` shows: `tick`, unless the dialect lets it stand still.
         referee: Phase, clock, score, end.
         scores: The scoreboard.
         simulation: Arena, cars, ball.
+        teams: Of the cars, 0 blue or 1 orange.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Match:
             dialect: Values where documents of the protocol disagree; the default where it has none.
         """
         dialect = (dialect or Dialect()).complete()
-        teams = [seat.team for seat in seats]
+        self.teams = teams = [seat.team for seat in seats]
         self.tick = 0
         self.playing_ticks = 0
         self.frame = 0

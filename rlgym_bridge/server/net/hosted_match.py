@@ -82,7 +82,7 @@ class HostedMatch:
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         impairments = settings.impairments
         lobby.open_match(self._roster, None if impairments.sends_all else Lines(impairments, settings.seed))
-        self._slow_inputs = SlowInputs(self._match, impairments.latency) if impairments.latency else None
+        self._slow_inputs = SlowInputs.of(self._match, impairments, settings.seed)
         inputs = self._slow_inputs or self._match
         self._recorder = None if settings.recorder is None else MatchRecorder(settings.recorder, self._match)
         lobby.take_input = inputs.hold if self._recorder is None else self._recorder.inputs(inputs.hold)
@@ -167,8 +167,8 @@ class HostedMatch:
                 if any(seat in seats for seat in one.seats) and one.has_ended
             ]  # fmt: skip
             if not patient and (failed or time.perf_counter() > deadline):
-                why = self._why_not(failed[0].seats if failed else seats)
-                raise MatchCalledOff(f"the match was called off: {why}")
+                absent = failed[0].seats if failed else seats
+                raise MatchCalledOff(f"the match was called off: {self._why_not(absent)}", absent)
             for process in failed:
                 if process.popen.pid not in self._given_up:
                     self._given_up.add(process.popen.pid)

@@ -18,7 +18,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.wire import MAX_QUEUED
@@ -44,6 +44,9 @@ class Impairments:
         burst: Packets of a client that are held back to be sent together, 60 at most. The last ones of
             a match, too few for a burst, are not sent.
         fps: Frames that the client renders in a second, 120 at most; others are not sent to anybody.
+        latency_spread: Further ticks by which an input acts later at most, 0 to 1,200, uniformly distributed;
+            inputs keep their order. Jitter at any pace, in whole ticks.
+        team: The only team that suffers all this, 0 blue or 1 orange; None for everybody.
     """
 
     latency: int = 0
@@ -51,6 +54,8 @@ class Impairments:
     drop: float = 0.0
     burst: int = 0
     fps: int = 0
+    latency_spread: int = 0
+    team: int | None = None
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -60,6 +65,7 @@ class Impairments:
         """
         for name, expected, most in (
             ("latency", f"whole ticks, 0 to {MOST_LATENCY:,}", MOST_LATENCY),
+            ("latency_spread", f"whole ticks, 0 to {MOST_LATENCY:,}", MOST_LATENCY),
             ("burst", f"a whole number of packets, 0 (off) to {MAX_QUEUED}", MAX_QUEUED),
             ("fps", f"whole frames a second, 0 (off) to {TICKS_PER_SECOND}: RLBot sends no more",
              TICKS_PER_SECOND),
@@ -71,6 +77,8 @@ class Impairments:
             raise ValueError(f"jitter is {self.jitter}, expected milliseconds, 0 to {MOST_JITTER:,}")
         if not 0.0 <= self.drop < 100.0:
             raise ValueError(f"drop is {self.drop}, expected percent, 0 or more and below 100")
+        if self.team not in (None, BLUE, ORANGE):
+            raise ValueError(f"team is {self.team}, expected {BLUE} (blue), {ORANGE} (orange) or None")
 
     def check_pace(self, pace: str) -> None:
         """Refuse what makes no sense at a pace.
@@ -89,8 +97,21 @@ class Impairments:
         """Tell whether every packet is sent to everybody at once."""
         return not (self.jitter or self.drop or self.burst > 1 or self.fps)
 
+    @property
+    def slows_inputs(self) -> bool:
+        """Tell whether inputs act later than they would."""
+        return bool(self.latency or self.latency_spread)
+
+    def meets(self, teams: Iterable[int]) -> bool:
+        """Tell whether somebody who drives cars of these teams suffers."""
+        return self.team is None or self.team in teams
+
     def renders(self, tick: int) -> bool:
-        """Tell whether the client renders a tick; tick 0 always is."""
+        """Tell whether a tick is rendered for anybody; tick 0 always is."""
+        return self.team is not None or self.renders_for_its_team(tick)
+
+    def renders_for_its_team(self, tick: int) -> bool:
+        """Tell whether those who suffer get the packet of a tick."""
         return not self.fps or tick * self.fps % TICKS_PER_SECOND < self.fps
 
 
@@ -123,9 +144,9 @@ class Lines:
             if line is None:
                 # By its first car, not by when it came, which is left to chance.
                 name = f"car {min(client.cars)}" if client.cars else f"client {len(self._lines)}"
-                line = self._lines[client] = _Line(
-                    self._impairments, random.Random(f"packets {self._seed} {name}")
-                )
+                suffers = self._impairments.meets(seat.team for seat in client.seats)
+                impairments = self._impairments if suffers else Impairments()
+                line = self._lines[client] = _Line(impairments, random.Random(f"packets {self._seed} {name}"))
             line.put(both if client.wants_prediction else data, now)
 
     def take(self, client: Client, now: float) -> list[bytes]:
@@ -148,6 +169,7 @@ class _Line:
     def __init__(self, impairments: Impairments, generator: random.Random) -> None:
         self._impairments = impairments
         self._random = generator
+        self._ticks = 0  # so far
         self._held: list[bytes] = []
         self._under_way: deque[tuple[float, list[bytes]]] = deque()  # when they leave, which
 
@@ -157,6 +179,9 @@ class _Line:
 
     def put(self, data: bytes, now: float) -> None:
         impairments = self._impairments
+        self._ticks += 1
+        if impairments.team is not None and not impairments.renders_for_its_team(self._ticks - 1):
+            return
         if impairments.drop and 100.0 * self._random.random() < impairments.drop:
             return
         self._held.append(data)
@@ -180,34 +205,55 @@ class _Line:
 class SlowInputs:
     """Inputs that act some ticks later than they would."""
 
-    def __init__(self, match: Match, ticks: int) -> None:
+    def __init__(self, match: Match, impairments: Impairments, seed: int = 0) -> None:
         """Stand between the clients and a match.
 
         Args:
             match: Where the inputs act.
-            ticks: How much later.
+            impairments: How much later, and of which team.
+            seed: The match's.
         """
-        self._match = match
-        self._ticks = ticks
-        self._under_way: deque[tuple[int, int, flat.ControllerState | None]] = deque()
+        self._match, self._impairments = match, impairments
+        self._slow = [impairments.meets([team]) for team in match.teams]
+        self._random = [random.Random(f"inputs {seed} car {car}") for car, _ in enumerate(match.teams)]
+        # Of each car: when they act, which; None lets go of the controls.
+        self._under_way: list[deque[tuple[int, flat.ControllerState | None]]] = [deque() for _ in match.teams]
+
+    @classmethod
+    def of(cls, match: Match, impairments: Impairments, seed: int) -> "SlowInputs | None":
+        """Return such inputs where impairments slow any, else None; see `__init__`."""
+        return cls(match, impairments, seed) if impairments.slows_inputs else None
 
     def hold(self, slot: int, controls: flat.ControllerState) -> bool:
         """Take an input; False, and it never acts, where a value is not finite (see `Match.hold`)."""
         axes = (controls.throttle, controls.steer, controls.pitch, controls.yaw, controls.roll)
         if not math.isfinite(sum(axes)):
             return False
-        self._under_way.append((self._match.tick + self._ticks, slot, controls))
+        if not self._slow[slot]:
+            return self._match.hold(slot, controls)
+        self._put(slot, controls)
         return True
 
     def release(self, slot: int) -> None:
         """Let go of a car's controls, when the inputs before have acted."""
-        self._under_way.append((self._match.tick + self._ticks, slot, None))
+        if self._slow[slot]:
+            self._put(slot, None)
+        else:
+            self._match.release(slot)
+
+    def _put(self, slot: int, controls: flat.ControllerState | None) -> None:
+        under_way, spread = self._under_way[slot], self._impairments.latency_spread
+        acts = self._match.tick + self._impairments.latency
+        if spread:
+            acts += self._random[slot].randint(0, spread)
+        under_way.append((max(acts, under_way[-1][0]) if under_way else acts, controls))
 
     def arrive(self) -> None:
         """Hand on what acts in the tick that comes; to be called before each `Match.advance`."""
-        while self._under_way and self._under_way[0][0] <= self._match.tick:
-            _, slot, controls = self._under_way.popleft()
-            if controls is None:
-                self._match.release(slot)
-            else:
-                self._match.hold(slot, controls)
+        for slot, under_way in enumerate(self._under_way):
+            while under_way and under_way[0][0] <= self._match.tick:
+                _, controls = under_way.popleft()
+                if controls is None:
+                    self._match.release(slot)
+                else:
+                    self._match.hold(slot, controls)
