@@ -32,22 +32,24 @@ class MatchTotals:
         touches: `(matches, cars)` int64; as `TouchCounter` tells them.
         minutes: Game time of each match.
         delays: Ticks after which the actions of blue and of orange acted.
+        courses: `(matches,)` a number of the last state, which is equal where matches went alike.
     """
 
     goals: np.ndarray
     touches: np.ndarray
     minutes: float
     delays: tuple[int, int]
+    courses: np.ndarray
 
 
-def team_size_of(a: str, b: str) -> int:
-    """Return the team size that A was trained for, or B where A is Chaser; 1 where both are.
+def team_size_of(*players: str) -> int:
+    """Return the team size that the first of some players was trained for; 1 where all are Chaser.
 
     Raises:
         FileNotFoundError: A folder is not there.
         ValueError: It cannot be read, or is of no match between teams of equal size.
     """
-    for one in (a, b):
+    for one in players:
         if one != CHASER:
             sizes = read_files(Path(one))[0].team_sizes
             equal = [blue for blue, orange in sizes if blue == orange]
@@ -65,8 +67,9 @@ def play_matches(
     seconds: float = 60.0,
     seed: int = 0,
     team_size: int = 1,
-    selection: str | None = None,
+    selection: str | Sequence[str | None] | None = None,
     action_delay: Sequence[int] | None = None,
+    hitboxes: Sequence[str | None] = (None, None),
     allow_modules: Sequence[str] = (),
     rules: str = "default",
 ) -> MatchTotals:
@@ -79,8 +82,9 @@ def play_matches(
         seconds: Game time of each, kickoffs included.
         seed: Of kickoffs, respawns and both policies.
         team_size: Cars a team.
-        selection: `"sample"` or `"argmax"` in place of the folders' own.
+        selection: `"sample"` or `"argmax"` in place of the folders' own; of both teams, or of each.
         action_delay: Ticks after which the actions of blue and of orange act, in place of the folders' own.
+        hitboxes: Of blue's cars and of orange's, of `game.HITBOX_NAMES`; None for the folders' own.
         allow_modules: Modules that the folders may name.
         rules: The game's rules to play by, see `game_rules.parse_rules`.
 
@@ -89,10 +93,9 @@ def play_matches(
         ValueError: A rule is unknown, a delay below 0, or a policy cannot be read or plays at another pace or
             with other team sizes.
     """
-    hitboxes = check_players((blue, orange), team_size, action_delay)
-    player_specs = [load_player(one, allow_modules, selection) for one in (blue, orange)]
+    boxes = check_players((blue, orange), team_size, action_delay, hitboxes)
+    player_specs = _load_both((blue, orange), allow_modules, selection)
     delays = [one.timing.action_delay for one in player_specs] if action_delay is None else list(action_delay)
-    _check_pace(player_specs, (blue, orange))
     seats = [list(range(team_size)), list(range(team_size, 2 * team_size))]
     sides = [
         make_side(player_spec, one, seed + number, matches)
@@ -101,9 +104,8 @@ def play_matches(
     arenas = Arenas(matches, team_size, team_size, seed=seed, rules=parse_rules(rules))
     random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
     goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
-    counter = TouchCounter(*touches.shape)
-    _kick_off(arenas, sides, np.arange(matches), hitboxes, random)
-    lates = np.tile(np.repeat(delays, team_size), (matches, 1))
+    counter, lates = TouchCounter(*touches.shape), np.tile(np.repeat(delays, team_size), (matches, 1))
+    _kick_off(arenas, sides, np.arange(matches), boxes, random)
     while tick < end:
         parts = [side.rows(arenas.state) for side in sides]
         arenas.step(np.concatenate(parts, 1), lates)
@@ -112,15 +114,18 @@ def play_matches(
         touched = state.car_ball_touches > 0
         touches += counter.new(touched, parts[0].shape[2])
         state.phase[touched.any(1)] = Phase.ACTIVE
-        scored = np.flatnonzero(state.goal_scored)
-        goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
-        if len(scored):
-            _kick_off(arenas, sides, scored, hitboxes, random)
-    return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]))
+        if len(scored := np.flatnonzero(state.goal_scored)):
+            goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
+            _kick_off(arenas, sides, scored, boxes, random)
+    courses = arenas.state.ball_position.sum(1) + arenas.state.car_position.sum((1, 2))
+    return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]), courses)
 
 
 def check_players(
-    players: Sequence[str | Path], team_size: int, action_delay: Sequence[int] | None
+    players: Sequence[str | Path],
+    team_size: int,
+    action_delay: Sequence[int] | None,
+    hitboxes: Sequence[str | None] = (None, None),
 ) -> list[int]:
     """Check what needs no code of the players, before processes are started.
 
@@ -128,6 +133,7 @@ def check_players(
         players: Policy folders or `"chaser"`.
         team_size: Cars a team.
         action_delay: Ticks after which the actions of each act; None for their own.
+        hitboxes: Of the cars of each, of `game.HITBOX_NAMES`; None for its own.
 
     Returns:
         Hitboxes of the players, indices of `HITBOX_NAMES`.
@@ -138,7 +144,10 @@ def check_players(
     """
     if action_delay is not None and not all(0 <= delay <= MOST_TICKS for delay in action_delay):
         raise ValueError(f"action_delay is {[*action_delay]}, expected 0 to {MOST_TICKS} ticks")
-    return [_hitbox(player, team_size) for player in players]
+    own = [_hitbox(player, team_size) for player in players]
+    return [
+        its if given is None else HITBOX_NAMES.index(given) for its, given in zip(own, hitboxes, strict=True)
+    ]
 
 
 def _hitbox(player: str | Path, team_size: int) -> int:
@@ -157,18 +166,25 @@ def _hitbox(player: str | Path, team_size: int) -> int:
     return HITBOX_NAMES.index(manifest.hitbox)
 
 
-def _check_pace(player_specs: Sequence[PlayerSpec], names: tuple[str | Path, str | Path]) -> None:
-    """Check that both players decide on the same ticks.
+def _load_both(
+    players: tuple[str | Path, str | Path],
+    allow_modules: Sequence[str],
+    selection: str | Sequence[str | None] | None,
+) -> list[PlayerSpec]:
+    """Load both players, which decide on the same ticks.
 
     Raises:
-        ValueError: They differ in tick skip.
+        ValueError: They differ in tick skip, or see `load_player`.
     """
-    blue, orange = (spec.tick_skip for spec in player_specs)
+    selections = [selection] * 2 if selection is None or isinstance(selection, str) else selection
+    specs = [load_player(one, allow_modules, its) for one, its in zip(players, selections, strict=True)]
+    blue, orange = (spec.tick_skip for spec in specs)
     if blue != orange:
         raise ValueError(
-            f"{names[0]} decides every {blue} ticks, {names[1]} every {orange}; here they go on together: "
-            "play them with rlgym-bridge match"
+            f"{players[0]} decides every {blue} ticks, {players[1]} every {orange}; here they go on "
+            "together: play them with rlgym-bridge match"
         )
+    return specs
 
 
 def _kick_off(

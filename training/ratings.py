@@ -6,8 +6,8 @@ a mean and a deviation; what is sure is the mean less three deviations, as is us
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -20,6 +20,8 @@ from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
 from rlgym_bridge.policy.load_player import CHASER
 from training.evaluate import evaluate
 from training.play_options import add_options, how
+
+_ORDERS = 10  # of the results, over which a rating is the mean
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Rating:
     name: str
     mean: float
     deviation: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Bounds between which the rating lies with 95 % confidence."""
+        return self.mean - 1.96 * self.deviation, self.mean + 1.96 * self.deviation
 
     @property
     def sure(self) -> float:
@@ -81,14 +88,37 @@ def rate(
             allow_modules=allow_modules, processes=processes, rules=rules,
         )  # fmt: skip
         outcomes += [(a, b, lead) for lead in found.leads.tolist()]
-    Random(seed).shuffle(outcomes)  # a rating trusts what comes last most
-    model = PlackettLuce()
-    ratings = {player: model.rating() for player in players}
-    for a, b, lead in outcomes:
-        [[ratings[a]], [ratings[b]]] = model.rate(
-            [[ratings[a]], [ratings[b]]], ranks=[int(lead < 0), int(lead > 0)]
-        )
-    return [Rating(Path(one).name, ratings[one].mu, ratings[one].sigma) for one in players]
+    rated = rate_outcomes(players, outcomes, seed)
+    return [replace(one, name=Path(one.name).name) for one in rated]
+
+
+def rate_outcomes(
+    players: Sequence[str], outcomes: Iterable[tuple[str, str, int]], seed: int = 0
+) -> list[Rating]:
+    """Rate players by the results of their matches.
+
+    A rating trusts what comes last most, so it is the mean over some orders of the results.
+
+    Args:
+        players: Their names, all different.
+        outcomes: Two players, and the lead of the first: above 0 where it won, 0 for a draw.
+        seed: Of the orders.
+
+    Returns:
+        In the order of `players`; everybody starts at 25.
+    """
+    model, random, shuffled = PlackettLuce(), Random(seed), list(outcomes)
+    totals = dict.fromkeys(players, (0.0, 0.0))
+    for _ in range(_ORDERS):
+        random.shuffle(shuffled)
+        ratings = {player: model.rating() for player in players}
+        for a, b, lead in shuffled:
+            [[ratings[a]], [ratings[b]]] = model.rate(
+                [[ratings[a]], [ratings[b]]], ranks=[int(lead < 0), int(lead > 0)]
+            )
+        for player, (mean, deviation) in totals.items():
+            totals[player] = mean + ratings[player].mu, deviation + ratings[player].sigma
+    return [Rating(name, mean / _ORDERS, deviation / _ORDERS) for name, (mean, deviation) in totals.items()]
 
 
 def checkpoints(run: Path, most: int) -> list[str]:

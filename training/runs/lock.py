@@ -1,4 +1,4 @@
-"""Lock the folder of a run: two trainings would overwrite each other's checkpoints."""
+"""Lock the folder of a run or a league: two processes would overwrite each other's files."""
 
 import os
 from pathlib import Path
@@ -7,28 +7,27 @@ from typing import Any, Self
 
 from training.settings import SettingsError
 
-_FILE = "training.lock"
-
 
 class Locked:
-    """A folder that no other process of ours trains in; a context manager. It ends with the process, too.
+    """A folder that no other process of ours writes to; a context manager. It ends with the process, too.
 
     Args:
         folder: Made where it is not there.
+        work: What is done there, for the error and the name of the lock's file.
 
     Raises:
-        SettingsError: Another process trains there, or it cannot be written to; raised on entering.
+        SettingsError: Another process works there, or it cannot be written to; raised on entering.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, work: str = "training") -> None:
+        self._folder, self._work = folder, work
         self._file: Any = None
 
     def __enter__(self) -> Self:
         """Take the lock."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = (self._folder / _FILE).open("a+b")
+            self._file = (self._folder / f"{self._work}.lock").open("a+b")
         except OSError as error:
             raise SettingsError(
                 f"{self._folder} cannot be written to: {error.strerror}, expected a folder of yours"
@@ -38,7 +37,7 @@ class Locked:
         except OSError as error:
             self._file.close()
             raise SettingsError(
-                f"another training writes to {self._folder}: stop it, or name another folder with --out"
+                f"another {self._work} writes to {self._folder}: stop it, or name another folder with --out"
             ) from error
         return self
 
