@@ -1,0 +1,1 @@
+"""Play many matches over the match server, several at once: for `league` and `stress`."""

@@ -1,0 +1,113 @@
+"""Define the options that league and stress share, and show how far they are."""
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli.output_files import folder_name
+from rlgym_bridge.user_input.user_modules import add_module_folders
+from training.contests.kept_matches import MatchKey
+from training.contests.served_match import ServedResult
+from training.usable_cores import count_usable_cores
+
+_NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no terminal shows each
+
+
+def positive(text: str) -> int:
+    """Return a whole number above 0, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}, expected 1 or more")
+    return number
+
+
+def even(text: str) -> int:
+    """Return an even number above 0, for argparse: half of the matches are played from each side."""
+    number = int(text)
+    if number < 2 or number % 2:
+        raise argparse.ArgumentTypeError(f"{text}, expected an even number, half of it for each side")
+    return number
+
+
+def match_seconds(text: str) -> float:
+    """Return the length of a match, for argparse."""
+    value = shared.seconds(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text}, expected more than 0")
+    return value
+
+
+def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, out: str) -> None:
+    """Add the options.
+
+    Args:
+        parser: Of the command.
+        matches: How many when nothing is said.
+        of: What they are, for the help.
+        out: The folder for results when nothing is said.
+    """
+    parser.add_argument(
+        "--matches", type=even, default=matches, metavar="N",
+        help=f"matches, {of}, half from each side (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=match_seconds, default=60.0, metavar="S",
+        help="game time of a match in seconds; a match that is level then is drawn (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=shared.seed, default=0, metavar="S",
+        help="seed of kickoffs, respawns and sampled actions (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=positive, default=count_usable_cores(), metavar="N",
+        help="matches to play at the same time (default: one for each usable core)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="MODULE",
+        help="your own Python modules that policy folders may import their components from",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=folder_name, default=Path(out), metavar="DIR",
+        help="folder for results; finished matches are kept there, and the same command goes on with the "
+        "others (default: %(default)s)",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the modules that the user allows; they are looked for in the current folder, too."""
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
+    return tuple(options.allow_modules)
+
+
+@contextmanager
+def shown_progress(
+    options: argparse.Namespace,
+) -> Iterator[Callable[[int, int, MatchKey, ServedResult], None]]:
+    """Yield a function that shows each finished match: on one line of a terminal, else now and then."""
+    terminal = sys.stderr.isatty() and not options.quiet
+    clear = "\r" if terminal else ""
+    say = shared.printer(options)
+    told: set[tuple[str, str]] = set()
+
+    def show(done: int, count: int, key: MatchKey, result: ServedResult) -> None:
+        line = f"{done} of {count} matches: {key[0]} against {key[1]}"
+        if terminal:
+            sys.stderr.write(f"\r{line[:79]:79}")
+            sys.stderr.flush()
+        elif math.floor(done / count / _NEWS_SHARE) > math.floor((done - 1) / count / _NEWS_SHARE):
+            say(f"{done} of {count} matches")
+        if any(result.forfeits) and (key[0], key[1]) not in told:
+            told.add((key[0], key[1]))
+            say(f"{clear}match {key[2]} of {key[0]} against {key[1]} was forfeited")
+
+    try:
+        yield show
+    finally:
+        if terminal:
+            sys.stderr.write("\r" + " " * 79 + "\r")
