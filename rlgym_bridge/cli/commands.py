@@ -58,6 +58,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "check that a bot sees and does the same in simulator and match",
         ),
         "league": Command("training.league", "let bots play each other without the game, and rate them"),
+        "stress": Command("training.stress", "say what will cost a bot most matches in the real game"),
         "sim-vs-server": Command(
             "training.sim_vs_server", "check that a policy plays on the match server as it did in training"
         ),

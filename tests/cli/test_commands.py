@@ -16,7 +16,7 @@ from tests.support.processes import run_to_end
 TRAINING = {
     "train": "training", "evaluate": "training.evaluate", "ratings": "training.ratings",
     "average": "training.average", "curves": "training.curves", "imitate": "training.imitate",
-    "league": "training.league",
+    "league": "training.league", "stress": "training.stress",
     "sim-vs-server": "training.sim_vs_server",
 }  # fmt: skip
 MISSING = {
@@ -25,7 +25,7 @@ MISSING = {
     "curves": ["nowhere"], "imitate": ["nowhere.mcap"], "import": ["nowhere", "--env", "a:b", "--out", "c"],
     "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
     "sim-vs-server": ["nowhere", "chaser"], "package": ["nowhere", "--name", "a", "--author", "b"],
-    "league": ["nowhere", "chaser"],
+    "league": ["nowhere", "chaser"], "stress": ["nowhere"],
 }  # fmt: skip
 
 

@@ -1,0 +1,172 @@
+"""Stress tests: which matches are played for which cause, and what is made of their results."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.server import Impairments
+from tests.support.policy_folders import network_folder, save
+from training.contests.entrant import read_entrants
+from training.contests.kept_matches import FILE, MatchKey
+from training.contests.served_match import ServedResult
+from training.contests.stress_causes import GROUPS, list_causes
+from training.contests.stress_plan import (
+    SIMULATOR,
+    StressPlan,
+    plan_trials,
+    served_matches,
+    simulated_jobs,
+)
+from training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
+
+
+def result(blue: int, orange: int, ticks: int = 3600) -> ServedResult:
+    return ServedResult((blue, orange), (9, 9), ticks)
+
+
+def plan_of(folder: Path, groups: list[str], against: str = "", matches: int = 4) -> StressPlan:
+    save(folder / "mine")
+    (tested,) = read_entrants([str(folder / "mine")], 1)
+    (chaser,) = read_entrants(["chaser"], 1)
+    manifest, _ = read_files(folder / "mine")
+    causes = list_causes(manifest, manifest.selection, groups)
+    trials = plan_trials(causes, tested, chaser if against else tested, chaser, (matches, matches))
+    return StressPlan(
+        tested=tested, manifest=manifest, trials=trials, team_size=1, seconds=60.0, seed=0, allow_modules=(),
+        out=folder / "stress",
+    )  # fmt: skip
+
+
+def test_every_point_of_the_dialect_and_every_impairment_has_a_cause(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, list(GROUPS))
+    points = {name for trial in plan.trials for name in trial.cause.dialect}
+    assert points == set(POINTS)
+    changed = {
+        name for trial in plan.trials for name in vars(Impairments())
+        if getattr(trial.cause.impairments, name) != getattr(Impairments(), name)
+    }  # fmt: skip
+    assert changed == {"latency", "drop", "burst", "fps", "latency_spread"}
+    places = {trial.cause.group: trial.place for trial in plan.trials if trial.cause.group}
+    assert [name for name, place in places.items() if place == SIMULATOR] == [
+        "latency", "selection", "hitbox", "physics"
+    ]  # fmt: skip
+    assert {trial.cause.group for trial in plan.trials if trial.opponent.name == "Chaser"} == {"", "physics"}
+
+
+def test_only_the_tested_bot_suffers_from_either_side(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["loss", "dialect", "latency", "hitbox"])
+    for (cause, _, number), match in served_matches(plan):
+        assert match.impairments.team == number % 2
+        ours, theirs = match.bots[number % 2], match.bots[1 - number % 2]
+        told, untold = (Path(one.environment["RLGYM_BRIDGE_DIALECT"]).read_text() for one in (theirs, ours))
+        assert ("=" in cause) == ("pad_timer" in told or any(point in told for point in POINTS))
+        assert not any(point in untold for point in POINTS)
+    for job in simulated_jobs(plan):
+        (cause, _, number), place = job.keys[0], job.keys[0][2] % 2
+        delays = job.arguments["action_delay"]
+        assert delays[1 - place] == 1 and delays[place] == 1 + (int(cause[11]) if "latency" in cause else 0)
+        assert job.arguments["hitboxes"][place] == (cause[7:] if "hitbox" in cause else None)
+
+
+def test_a_cause_costs_what_is_missing_from_one_half(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["hitbox"], matches=40)
+    results: dict[MatchKey, ServedResult] = {}
+    for trial in plan.trials:
+        for key in trial.keys:
+            number = key[2]
+            win = number % 20 < (2 if trial.cause.name == "hitbox plank" else 10)
+            goals = (1, 0) if win == (number % 2 == 0) else (0, 1)
+            results[key] = result(*goals, ticks=7200 + number + 100 * len(trial.cause.name))
+    losses = losses_of(plan, results)
+    assert losses[0].trial.cause.name == "hitbox plank" and losses[0].lost.is_distinct
+    assert losses[0].lost.value == pytest.approx(0.4) and losses[0].goals_lost.value == pytest.approx(0.8)
+    assert not any(loss.lost.is_distinct for loss in losses[1:])
+    lines = describe_losses(plan, losses)
+    assert sum(line.endswith("within noise") for line in lines) == 4
+    assert any("within noise: 4 of 5 causes" in line for line in lines)
+
+
+def test_against_another_one_the_control_is_what_it_wins(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["latency"], against="chaser", matches=20)
+    results = {
+        key: result(1, 0, 7200 + key[2]) if (key[2] % 2 == 0) != (trial.cause.name == "latency of 4 ticks")
+        else result(0, 1, 7200 + key[2])
+        for trial in plan.trials for key in trial.keys
+    }  # fmt: skip
+    lost = {loss.trial.cause.name: loss.lost.value for loss in losses_of(plan, results)}
+    assert lost["nothing"] == 0 and lost["latency of 1 tick"] == 0 and lost["latency of 4 ticks"] == 1
+
+
+def test_what_changes_no_match_has_no_effect(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["dialect"], matches=8)
+    results = {
+        key: result(key[2] % 3, 1, 3600 + key[2] + (trial.cause.name == "clock=whole"))
+        for trial in plan.trials for key in trial.keys
+    }  # fmt: skip
+    losses = {loss.trial.cause.name: loss for loss in losses_of(plan, results)}
+    assert losses["clock=whole"].verdict == "within noise" and losses["clock=whole"].unchanged == 0
+    assert losses["pad_timer=remaining"].verdict == "no effect"
+    assert losses["pad_timer=remaining"].lost.interval == (0, 0)
+
+
+def test_repeated_matches_do_not_narrow_an_interval() -> None:
+    leads = np.array([1, -1] * 20)
+    assert estimate_win_rate(leads, 40).reach == pytest.approx(0.155, abs=2e-3)
+    assert estimate_win_rate(leads, 10).reach == pytest.approx(2 * estimate_win_rate(leads, 40).reach)
+    assert 0 < estimate_win_rate(np.ones(40), 40).reach < 0.1
+
+
+def test_keys_of_trials_do_not_meet(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, list(GROUPS))
+    keys = [key for trial in plan.trials for key in trial.keys]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.slow
+def test_a_stress_test_plays_every_cause_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network_folder(tmp_path / "net", 1)
+    words = ["stress", "net", "--seconds", "2", "--matches", "2", "--server-matches", "2", "--json", "a.json"]
+    causes = ["latency", "loss", "selection", "physics"]
+    assert main([*words, "--causes", *causes]) == 0
+    said = capsys.readouterr().out
+    assert "within noise" in said and "no effect" in said
+    result = json.loads(Path("a.json").read_text())
+    groups = {one["group"] for one in result["causes"]}
+    assert groups == {"", *causes}
+    lost = [one["win_rate_lost"] for one in result["causes"]]
+    assert lost == sorted(lost, reverse=True)
+    assert Path("stress/stress.png").read_bytes().startswith(b"\x89PNG")
+    kept = Path("stress", FILE).read_text()
+    assert main([*words, "--causes", *causes]) == 0
+    assert Path("stress", FILE).read_text() == kept
+    assert json.loads(Path("a.json").read_text()) == result
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["stress", "chaser"], "POLICY is 'chaser', expected a policy folder"),
+        (["stress", "mine", "--out", "mine"], "--out mine is read and would be replaced"),
+        (["stress", "mine", "--against", "nowhere"], "BOT 'nowhere' is no file or folder"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused_before_the_first_match(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "mine")
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
