@@ -61,15 +61,14 @@ def read_curve(run: Path, points: int = 100) -> Curve:
         ValueError: progress.csv is missing, has no lines, or one that is damaged.
     """
     table = read_table(run / "progress.csv", ("steps", *_SHOWN))
-    steps = np.array(table["steps"])
+    steps = table["steps"]
     if not (np.isfinite(steps).all() and (np.diff(steps) > 0).all()):
         raise ValueError(f"{run / 'progress.csv'}: steps do not rise from line to line")
     ends = np.linspace(0, steps[-1], points + 1)[1:]
     segment = np.searchsorted(ends, steps)
     columns, used = {}, np.unique(segment)
     for name in _SHOWN:
-        values = np.array(table[name])
-        columns[name] = np.array([_mean(values[segment == one]) for one in used])
+        columns[name] = np.array([_mean(table[name][segment == one]) for one in used])
     return Curve(run.name, ends[used], columns)
 
 

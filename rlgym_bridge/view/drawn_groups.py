@@ -13,6 +13,8 @@ from rlgym_bridge.view.camera import CAMERA_SIZE, is_before_camera, project
 
 _GROUP: Final = 6  # the kind of `flat.RenderGroup`
 _MOST_GROUPS: Final = 1024  # of all clients; a recording may hold anything
+_SHAPE_BYTES: Final = 100
+_POINT_BYTES: Final = 24
 _FAR: Final = 1e5  # uu; what is drawn farther away is left out
 _SCREEN_PIXELS: Final = 1920, 1080  # of the screen that RLBot's core reckons with
 
@@ -61,12 +63,14 @@ class DrawnGroups:
         cars: Index of the first car of each client that drew, by its number; -1 for none.
         changed: Groups that are new, other, or gone since this was last cleared.
         moving: Groups that are attached to the ball or a car.
+        spent: Bytes that all shapes have taken so far, about; a drawing that is not placed counts, too.
     """
 
     def __init__(self) -> None:
         self.cars: dict[int, int] = {}
         self.changed: set[Key] = set()
         self.moving: set[Key] = set()
+        self.spent = 0
         self._groups: dict[Key, bytes | flat.RenderGroup] = {}
 
     def take(self, content: bytes) -> None:
@@ -107,8 +111,10 @@ class DrawnGroups:
             moves = any(_is_attached(one.variety) for one in group.render_messages)
             (self.moving.add if moves else self.moving.discard)(key)
         if group is not None:
-            for one in group.render_messages:
-                _add(one.variety, places, shapes)
+            with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is left out
+                for one in group.render_messages:
+                    self.spent += _size(one.variety)
+                    _add(one.variety, places, shapes)
         return shapes
 
 
@@ -119,6 +125,12 @@ def _decoded(payload: bytes) -> flat.RenderGroup:
     except ValueError:
         message = None
     return message if isinstance(message, flat.RenderGroup) else flat.RenderGroup()
+
+
+def _size(drawing: Any) -> int:
+    points = len(drawing.points) if isinstance(drawing, flat.PolyLine3D) else 0
+    text = len(drawing.text) if isinstance(drawing, flat.String2D | flat.String3D) else 0
+    return _SHAPE_BYTES + _POINT_BYTES * points + text
 
 
 def _is_attached(drawing: Any) -> bool:

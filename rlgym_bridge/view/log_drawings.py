@@ -5,6 +5,7 @@ entity                          what
 /camera/drawings/<bot>/<group>  below it `labels` and `boxes` on the screen, in the camera's image
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -17,8 +18,13 @@ from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.view.drawn_groups import DrawnGroups, Key, Places, Shapes
 from rlgym_bridge.view.times import Times, drawn
 
+_log = logging.getLogger(__name__)
+
 PER_SECOND: Final = 30
 """Times a second at which drawings are looked at."""
+
+MOST_BYTES: Final = 1 << 26
+"""Bytes of shapes that a recording shows: 20 lines that move with a car take them in 18 minutes."""
 
 _LINE: Final = rr.Radius.ui_points(1.2)
 _LABEL: Final = rr.Radius.ui_points(1.0)
@@ -68,7 +74,7 @@ _KINDS: Final = (
 
 
 def log_drawings(stream: rr.RecordingStream, recording: MatchRecording, times: Times) -> None:
-    """Log the drawings of a recording, as they stand 30 times a second."""
+    """Log the drawings of a recording, as they stand 30 times a second, up to `MOST_BYTES`."""
     if not recording.drawn:
         return
     groups = DrawnGroups()
@@ -85,8 +91,15 @@ def log_drawings(stream: rr.RecordingStream, recording: MatchRecording, times: T
         if groups.changed or groups.moving:
             here = places.at(row)
             for key in groups.changed | groups.moving:
-                rows[key].append((row, groups.shapes(key, here)))
+                if groups.spent < MOST_BYTES:
+                    rows[key].append((row, groups.shapes(key, here)))
             groups.changed.clear()
+        if groups.spent >= MOST_BYTES:
+            _log.warning(
+                "drawings of more than %d bytes: those from frame %d on are left out",
+                MOST_BYTES, int(recording.tick[row]),
+            )  # fmt: skip
+            break
     for key, found in rows.items():
         log.put(key, times.at(np.array([row for row, _ in found])), [shapes for _, shapes in found])
 

@@ -1,5 +1,6 @@
 """Readers to fuzz: each takes bytes, and may raise errors of files and values alone."""
 
+import ast
 import atexit
 import json
 import shutil
@@ -13,22 +14,31 @@ from typing import Any, Final
 
 from rlbot import flat
 
+from rlgym_bridge.cli.outcome import read_bot_report
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import read_checkpoint
+from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.recording.tables.table_recording import read_table
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot, read_script
+from rlgym_bridge.server.config.convert_v4 import convert
 from rlgym_bridge.server.config.match_file import read_match_file
+from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.packer import field_info
+from tests.fuzz.heard_messages import draw, drawn_seeds, hear, heard_seeds
 from tests.support.made_packets import at, player
 from tests.support.made_recordings import recording_bytes
 from tests.support.policy_folders import save
 from tests.support.real_data import REAL_DATA
+from training.runs.progress_table import mend_table
+from training.runs.progress_table import read_table as read_progress
 from training.settings_file import load_settings
 
 ROOT: Final = Path(__file__).parents[2]
@@ -157,6 +167,37 @@ def _scripts() -> list[bytes]:
     return [script, made.read_bytes()]
 
 
+def _begin_project(data: bytes) -> None:
+    """Begin a project whose folder and author have these names, and read its files."""
+    name, _, author = data.decode(errors="surrogateescape").partition("\n")
+    made = folder() / "project" / name.replace("/", "").replace("\0", "")
+    if made.name in ("", "..", "project"):
+        return
+    try:
+        new_project(made, author)
+        read_match_file(made / "match.toml")
+        for file in made.glob("*.py"):
+            ast.parse(file.read_text("utf-8"))
+    except (SyntaxError, ConfigError) as error:
+        raise AssertionError("the project cannot be read") from error
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _read_run(data: bytes) -> object:
+    """Have the file of a training run read that names its modules."""
+    run = folder() / "run"
+    (run / "checkpoints" / "1").mkdir(parents=True, exist_ok=True)
+    (run / "run.toml").write_bytes(data)
+    return run_modules(run)
+
+
+def _resume(path: Path) -> object:
+    """Have the table of a training run mended and read."""
+    mend_table(path, ("steps", "rating"), 2)
+    return read_progress(path, ("steps", "rating"))
+
+
 def _files(*names: str) -> Callable[[], list[bytes]]:
     return lambda: [(ROOT / name).read_bytes() for name in names]
 
@@ -205,6 +246,18 @@ TARGETS: Final = [
     FuzzTarget("physics", of_file("p.toml", read_physics), _one(
         '[physics]\nrules = "game"\nball_drag = {value = 1.0, low = 0.9, high = 1.1}\n'
     )),
+    FuzzTarget("convert", of_file("old.cfg", lambda path: convert(Source(path))), lambda: [
+        *_files("rlbot.cfg")(), b"[Locations]\nname = A\npython_file = a.py\n[Details]\ntags = a, b\n",
+        b"[Bot Loadout]\ncar_id = 23\n[Bot Paint Blue]\ncar_paint_id = 1\n",
+    ]),
+    FuzzTarget("project", _begin_project, lambda: [b"mybot\nme", b'it\'s "a" \\ bot']),
+    FuzzTarget("run", _read_run, _one('modules = ["my_parts", "a.b"]\n')),
+    FuzzTarget("progress", of_file("progress.csv", _resume), _one("steps,rating\n1,25.0\n2,nan\n")),
+    FuzzTarget("report", of_file("report.json", read_bot_report), _one(
+        '{"lost": 3, "faults": {"late": 2}, "dialect_file": "a", "refused": null, "checkpoints": ["1"]}'
+    )),
+    FuzzTarget("client", hear, heard_seeds),
+    FuzzTarget("drawings", draw, drawn_seeds),
     FuzzTarget("settings", of_file("s.toml", load_settings), _files("training/config.toml")),
 ]  # fmt: skip
 """All readers of files and messages that others may have written."""

@@ -18,6 +18,15 @@ def test_lines_after_the_checkpoint_are_taken_out(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["progress.csv"]
 
 
+@pytest.mark.parametrize("damage", ["3\r0\r0,1\n", '"' + "9" * 200_000, "\0" * 4096 + "\n"])
+def test_a_crash_in_the_middle_of_a_line_keeps_the_others(damage: str, tmp_path: Path) -> None:
+    table = tmp_path / "progress.csv"
+    table.write_text("steps,touches\n100,1\n200,2\n" + damage, newline="")
+    mend_table(table, COLUMNS, 200)
+    assert table.read_text() == "steps,touches\n100,1\n200,2\n"
+    assert read_table(table, COLUMNS)["touches"].tolist() == [1.0, 2.0]
+
+
 def test_a_whole_table_stays_as_it_is(tmp_path: Path) -> None:
     table = tmp_path / "progress.csv"
     table.write_text("steps,touches\n100,nan\n200,2.5\n")

@@ -14,6 +14,7 @@ from rlgym_bridge.recording.mcap.channels import DRAWINGS, DRAWN, PACKETS  # noq
 from rlgym_bridge.recording.mcap.match_recording import read_match  # noqa: E402
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder  # noqa: E402
 from rlgym_bridge.server import MatchServer  # noqa: E402
+from rlgym_bridge.view import log_drawings  # noqa: E402
 from rlgym_bridge.view.camera import CAMERA_SIZE  # noqa: E402
 from rlgym_bridge.view.write import write_rrd  # noqa: E402
 from tests.support.made_packets import packet, player  # noqa: E402
@@ -164,6 +165,15 @@ def test_what_cannot_be_drawn_is_left_out(tmp_path):
     spoiled = group(2, here)[:40] + b"\xff" * 60
     shown = Shown(tmp_path, [(0, group(1, *nowhere, missing, *odd, here)), (1, spoiled), (2, b"\x01" * 9)])
     assert len(shown.column("/match/drawings/blue-0/1/lines", "LineStrip3D")[1][0]) == 1
+
+
+def test_drawings_without_end_are_shown_for_a_while(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(log_drawings, "MOST_BYTES", 900)
+    line = flat.Line3D(anchor(), anchor(to=flat.CarAnchor(0)), RED)
+    shown = Shown(tmp_path, [(0, group(0, line, line)), (20, group(1, line))])
+    ticks, strips = shown.column("/match/drawings/blue-0/0/lines", "LineStrip3D")
+    assert ticks == [3, 7, 11, 15, 19] and all(len(one) == 2 for one in strips)
+    assert "drawings of more than 900 bytes: those from frame 19 on are left out" in caplog.text
 
 
 def test_what_bots_draw_in_a_match_is_recorded_and_shown(tmp_path, monkeypatch):

@@ -1,11 +1,14 @@
 """Trim progress.csv to the checkpoint that a run is resumed from, and read it."""
 
-import csv
 import io
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import read_bytes
 
 _MOST_BYTES: Final = 1 << 27  # 400,000 iterations, or five billion steps of the default settings
@@ -28,23 +31,26 @@ def mend_table(path: Path, columns: Sequence[str], steps: int) -> None:
     if not path.exists():
         return
     text = _read(path)
-    rows = list(csv.reader(io.StringIO(text)))
-    if rows and rows[0] != list(columns):
+    rows = _rows(text)
+    head = next(rows, None)
+    if head is None:
+        return
+    if head != list(columns):
         number = 1
         while path.with_suffix(f".{number}.csv").exists():
             number += 1
         path.rename(path.with_suffix(f".{number}.csv"))
         return
-    kept = rows[:1] + [row for row in rows[1:] if _is_whole(row, len(columns)) and float(row[0]) <= steps]
-    mended = "".join(",".join(row) + "\n" for row in kept)
+    kept = [row for row in rows if _is_whole(row, len(columns)) and float(row[0]) <= steps]
+    mended = "".join(",".join(row) + "\n" for row in (head, *kept))
     if mended != text:
         fresh = path.with_suffix(".tmp")
         fresh.write_text(mended, encoding="utf-8")
         fresh.replace(path)
 
 
-def read_table(path: Path, names: Sequence[str]) -> dict[str, list[float]]:
-    """Return some columns of a table.
+def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return some columns of a table, `(n,)` float64.
 
     Raises:
         ValueError: It is missing, lacks one of them, has no line or over 128 MiB; the message says where.
@@ -55,19 +61,29 @@ def read_table(path: Path, names: Sequence[str]) -> dict[str, list[float]]:
         raise ValueError(
             f"{path.parent} has no {path.name}, expected the folder of a training run"
         ) from error
-    rows = list(csv.DictReader(io.StringIO(text)))
-    if not rows:
-        raise ValueError(f"{path} has no lines yet")
-    found: dict[str, list[float]] = {name: [] for name in names}
+    rows = _rows(text)
+    head = next(rows, [])
+    found = {name: array("d") for name in names}
     for number, row in enumerate(rows, 2):
+        cells = dict(zip(head, row, strict=False))
         for name in names:
+            value = cells.get(name)
             try:
-                found[name].append(float(row[name]))
-            except (KeyError, TypeError, ValueError) as error:
+                found[name].append(float(value))  # type: ignore[arg-type]
+            except (TypeError, ValueError) as error:
                 raise ValueError(
-                    f"{path}, line {number}: {name} is {row.get(name)!r}, expected a number"
+                    f"{path}, line {number}: {name} is {show_value(value)}, expected a number"
                 ) from error
-    return found
+    if not all(map(len, found.values())):
+        raise ValueError(f"{path} has no lines yet")
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """Yield the cells of each line; training writes numbers alone, so that none has a comma in it."""
+    for line in io.StringIO(text):
+        if row := line.rstrip("\r\n"):
+            yield row.split(",")
 
 
 def _read(path: Path) -> str:
