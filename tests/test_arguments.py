@@ -137,10 +137,12 @@ def test_a_missing_extra_names_packages_outside_of_a_checkout(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert extras.explain_install("replay").startswith('pip install -c constraints.txt -e ".[replay]" in ')
+    assert extras.explain_install().startswith("pip install -c constraints.txt -e . in ")
     monkeypatch.setattr(extras, "_ROOT", tmp_path)
     lines = ["numpy>=1", 'subtr-actor-py>=1.5.1; extra == "replay"', "torch; extra == 'train'"]
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: lines)
     assert extras.explain_install("replay") == 'pip install "subtr-actor-py>=1.5.1"'
+    assert extras.explain_install() == 'pip install "numpy>=1"'
 
     def missing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)

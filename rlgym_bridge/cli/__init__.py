@@ -14,7 +14,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from rlgym_bridge.cli.commands import COMMANDS, explain_missing, overview
+from rlgym_bridge.cli.commands import COMMANDS, explain_broken, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
@@ -81,8 +81,9 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         for package in ("rlgym_bridge", "training"):  # what others' libraries do interests nobody
             logging.getLogger(package).setLevel(logging.WARNING if options.quiet else logging.INFO)
         return _guarded(command, options)
-    except ModuleNotFoundError as error:
-        if (missing := explain_missing(error.name)) is None:
+    except ImportError as error:
+        missing = explain_missing(error.name) or explain_broken(error)
+        if missing is None:
             raise
         print(f"error: {name}: {missing}", file=sys.stderr)
         return 2

@@ -1,5 +1,6 @@
 """List the commands of `rlgym-bridge`, grouped by purpose, with the module of each."""
 
+from importlib import import_module
 from typing import Final, NamedTuple
 
 from rlgym_bridge.user_input.extras import explain_install
@@ -98,6 +99,19 @@ def explain_missing(package: str | None) -> str | None:
         if root in packages:
             return f"{root} is not installed, expected the extra {extra}: {explain_install(extra)}"
     return None
+
+
+def explain_broken(error: ImportError) -> str | None:
+    """Return what is wrong with this machine where a command cannot be loaded; None where nothing is.
+
+    Args:
+        error: What loading it raised.
+    """
+    checks = import_module("rlgym_bridge.cli.machine_checks").check_machine()
+    wrong = [one for one in checks if one.state == "wrong"]
+    wrong = [one for one in wrong if one.advice] or wrong  # the others follow from them
+    told = [": ".join(filter(None, (one.name, one.found, one.advice))) for one in wrong]
+    return "\n  ".join([f"it cannot be loaded, {error}. What is wrong:", *told]) if told else None
 
 
 def overview() -> str:

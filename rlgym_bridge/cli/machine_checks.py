@@ -20,6 +20,12 @@ SERVER_PORT: Final = 23234
 
 _PYTHONS: Final = ((3, 11), (3, 12))
 _CONNECT_SECONDS: Final = 0.5
+_NEEDED: Final = (
+    "numpy", "rlgym", "RocketSim", "rlbot", "mcap", "safetensors", "threadpoolctl", "rich", "msgspec",
+    "tomli_w", "psutil",
+)  # fmt: skip
+"""Packages that every command needs, by the names that are imported."""
+
 _EXTRAS: Final = {
     "train": ("train bots", ("torch", "tensorboard", "openskill", "matplotlib")),
     "view": ("look at recordings and matches", ("rerun", "pyarrow")),
@@ -47,7 +53,7 @@ class Check:
 
 def check_machine() -> Iterator[Check]:
     """Look at this machine: Python, packages, the simulator, RLBotServer, the game. Nothing is changed."""
-    for look in (_python, _rlbot, _numpy, _simulator, _shipped_bot, _processor):
+    for look in (_python, _packages, _rlbot, _numpy, _simulator, _shipped_bot, _processor):
         yield _guarded(look)
     yield from map(_extra, _EXTRAS)
     yield _guarded(_torch)
@@ -81,6 +87,20 @@ def _python() -> Check:
         advice = "make an environment of its own: python -m venv .venv"
         return Check("Python", "note", f"{found}, no virtual environment", advice)
     return Check("Python", "fine", found)
+
+
+def _packages() -> Check:
+    missing = [one for one in _NEEDED if not _is_there(one)]
+    if missing:
+        return Check("packages", "wrong", f"{', '.join(missing)} not installed", explain_install())
+    return Check("packages", "fine", "all that every command needs")
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # it is marked as missing, or half imported
+        return False
 
 
 def _rlbot() -> Check:
@@ -139,7 +159,7 @@ def _processor() -> Check:
 
 def _extra(extra: str) -> Check:
     purpose, modules = _EXTRAS[extra]
-    missing = [one for one in modules if find_spec(one) is None]
+    missing = [one for one in modules if not _is_there(one)]
     if missing:
         found = f"{', '.join(missing)} not installed"
         return Check(f"extra {extra}", "missing", found, f"to {purpose}: {explain_install(extra)}")
@@ -147,7 +167,7 @@ def _extra(extra: str) -> Check:
 
 
 def _torch() -> Check:
-    if find_spec("torch") is None:
+    if not _is_there("torch"):
         return Check("torch", "missing", "not installed", explain_install("train"))
     import torch
 
@@ -201,7 +221,7 @@ def _game() -> Check:
 
 def _process(name: str) -> str:
     """Return the name and number of a running program; empty where there is none."""
-    if find_spec("psutil") is None:
+    if not _is_there("psutil"):
         return ""
     import psutil
 

@@ -12,6 +12,8 @@ _OF_EXTRA: Final = re.compile(r"(?P<what>[^;]+?)\s*;.*extra\s*==\s*['\"](?P<extr
 def explain_install(*extras: str) -> str:
     """Return the command that installs extras: those of this checkout, or the packages that they stand for.
 
+    Without extras it installs what every command needs.
+
     The name of this package alone would not do: the package index may lack it, or have another one of its
     name.
 
@@ -19,12 +21,16 @@ def explain_install(*extras: str) -> str:
         extras: Their names in `pyproject.toml`.
     """
     if (_ROOT / "constraints.txt").is_file():
-        return f'pip install -c constraints.txt -e ".[{",".join(extras)}]" in {_ROOT}'
+        what = f'".[{",".join(extras)}]"' if extras else "."
+        return f"pip install -c constraints.txt -e {what} in {_ROOT}"
     metadata = import_module("importlib.metadata")  # not earlier: it imports what the current folder may have
     try:
-        lines = [_OF_EXTRA.fullmatch(line) for line in metadata.requires("rlgym-bridge") or ()]
+        lines = metadata.requires("rlgym-bridge") or []
     except metadata.PackageNotFoundError:
         lines = []
-    needed = dict.fromkeys(found["what"] for found in lines if found and found["extra"] in extras)
+    found = [(line, _OF_EXTRA.fullmatch(line)) for line in lines]
+    needed = dict.fromkeys(its["what"] for _, its in found if its and its["extra"] in extras)
+    if not extras:
+        needed = dict.fromkeys(line for line, its in found if not its)
     packages = " ".join(f'"{name}"' for name in needed)
     return f"pip install {packages}" if packages else f"install the extra {','.join(extras)} of its project"

@@ -11,6 +11,7 @@ import pytest
 
 from rlgym_bridge.cli import machine_checks, main
 from rlgym_bridge.cli.machine_checks import Check, check_machine
+from tests.support.processes import run_to_end
 
 
 def checks() -> dict[str, Check]:
@@ -52,7 +53,7 @@ def test_parts_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch)
     for name in ("torch", "rerun", "ray", "subtr_actor"):
         monkeypatch.setitem(sys.modules, name, None)
     real = machine_checks.find_spec
-    hidden = {"torch", "rerun", "ray", "subtr_actor", "psutil"}
+    hidden = {"torch", "rerun", "ray", "subtr_actor"}
     monkeypatch.setattr(machine_checks, "find_spec", lambda name: None if name in hidden else real(name))
     found = checks()
     for extra in ("train", "view", "replay", "rllib"):
@@ -78,3 +79,12 @@ def test_a_port_that_is_none_is_named(port: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("RLBOT_SERVER_PORT", port)
     found = checks()["RLBotServer"]
     assert found.state == "wrong" and f"RLBOT_SERVER_PORT is {port!r}" in found.found
+
+
+@pytest.mark.parametrize("command", ["doctor", "match"])
+def test_without_a_package_that_all_need_a_line_says_so(command: str, tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['rlbot'] = None; from rlgym_bridge.cli import main; sys.exit(main())"
+    done = run_to_end([sys.executable, "-c", hidden, command], cwd=tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"error: {command}: it cannot be loaded" in done.stderr
+    assert "packages: rlbot not installed: pip install" in done.stderr
