@@ -29,8 +29,9 @@ if TYPE_CHECKING:  # what type checkers and editors see
         MultiDiscreteAction,
         RepeatAction,
     )
+    from rlgym_bridge.components.advanced_obs import AdvancedObs
     from rlgym_bridge.components.default_obs import DefaultObs
-    from rlgym_bridge.components.player_spec import Policy
+    from rlgym_bridge.components.player_spec import PlayerSpec, Policy
     from rlgym_bridge.components.relative_obs import RelativeObs
     from rlgym_bridge.components.spec import ComponentSpec
     from rlgym_bridge.components.team_obs import TeamObs
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rlgym_bridge.state import MatchState
 
 _HOMES: Final = {
+    "AdvancedObs": "components.advanced_obs",
     "Clock": "clock",
     "ComponentSpec": "components.spec",
     "ContinuousAction": "components.actions",
@@ -53,6 +55,7 @@ _HOMES: Final = {
     "MatchServer": "server",
     "MatchState": "state",
     "MultiDiscreteAction": "components.actions",
+    "PlayerSpec": "components.player_spec",
     "Policy": "components.player_spec",
     "RelativeObs": "components.relative_obs",
     "RepeatAction": "components.actions",
@@ -75,6 +78,7 @@ _MODULES: Final = {
 """Modules that are imported by name, and where each lies."""
 
 __all__ = [
+    "AdvancedObs",
     "Clock",
     "ComponentSpec",
     "ContinuousAction",
@@ -84,6 +88,7 @@ __all__ = [
     "MatchServer",
     "MatchState",
     "MultiDiscreteAction",
+    "PlayerSpec",
     "Policy",
     "RelativeObs",
     "RepeatAction",

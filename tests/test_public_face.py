@@ -27,7 +27,7 @@ def test_every_public_name_is_there_and_listed(name: str) -> None:
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(
-        AttributeError, match=r"no attribute 'RelativeObservation'; it has Clock, .*RelativeObs"
+        AttributeError, match=r"no attribute 'RelativeObservation'; it has AdvancedObs, .*RelativeObs"
     ):
         _ = rlgym_bridge.RelativeObservation
 

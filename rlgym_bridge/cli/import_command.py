@@ -7,6 +7,7 @@ from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.named_components import add_component_options, named_components
 from rlgym_bridge.components.spec import Components, component_factory, environment
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.policy.activations import ACTIVATIONS
@@ -29,18 +30,19 @@ _RESETS: Final = 16  # of the environment, to see its team sizes: mutators may d
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
-        "Make a policy folder of a checkpoint of rlgym-ppo or rlgym-learn, a TorchScript file or "
-        "a state_dict, and of the environment it was trained in. Layer sizes, team sizes, tick skip, delay "
-        "and hitbox are read off the two."
+        "Make a policy folder of a checkpoint of rlgym-ppo, rlgym-learn or a C++ trainer, a TorchScript file "
+        "or a state_dict, and of the environment it was trained in, or else of its observation and actions. "
+        "Layer sizes, team sizes, tick skip, delay and hitbox are read off checkpoint and environment."
     )
     parser.add_argument(
         "checkpoint", type=Path, metavar="CHECKPOINT",
         help="its folder, one that holds checkpoints (the newest number is taken), or a file",
     )  # fmt: skip
     parser.add_argument(
-        "--env", required=True, metavar="MODULE:FUNCTION",
+        "--env", metavar="MODULE:FUNCTION",
         help="returns the RLGym it was trained in, or rlgym-ppo's wrapper; the bot needs the module, too",
     )  # fmt: skip
+    add_component_options(parser)
     parser.add_argument(
         "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
     )
@@ -68,16 +70,20 @@ def run(options: argparse.Namespace) -> int:
     add_module_folders(Path.cwd())  # --env names a module
     output_files.check_outputs(options.json, inputs=[options.checkpoint])
     output_files.check_output_folder(options.out, options.json, [options.checkpoint])
+    named = named_components(options)
     network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
-    components = component_factory(None, None, options.env, allow=None)()
-    teams, hitbox = _cars(options.env)
+    components = component_factory(named.obs, named.parser, named.env, allow=None)()
+    teams, hitbox = (set(named.team_sizes), "octane") if named.env is None else _cars(named.env)
     scale = None if network.scale is None else _normalisation(network)
     manifest = save_policy(
         options.out,
         network.weights,
         distribution=_distribution(network, components, sorted(teams)[0]),
         team_sizes=sorted(teams),
-        env=options.env,
+        obs=named.obs,
+        parser=named.parser,
+        env=named.env,
+        action_delay=options.action_delay,
         tick_skip=options.tick_skip,
         selection=options.selection,
         obs_normalisation=scale,
@@ -89,7 +95,6 @@ def run(options: argparse.Namespace) -> int:
             "steps": network.steps,
         },
     )
-    module = options.env.partition(":")[0]
     found = {
         "source": str(network.source),
         "trainer": network.trainer,
@@ -110,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"{name.replace('_', ' '):14}{value}")
         print(
             f"written to {options.out}; to play it:\n"
-            f"rlgym-bridge match --blue {options.out} --orange chaser --allow-modules {module}"
+            f"rlgym-bridge match --blue {options.out} --orange chaser{named.allow_option}"
         )
     return 0 if output_files.write_json(options.json, found) else 2
 

@@ -32,7 +32,7 @@ _LOG = logging.getLogger("rlgym_bridge")
 
 
 def play(
-    policy: str | Path,
+    policy: str | Path | PlayerSpec,
     *,
     agent_id: str | None = None,
     allow_modules: Sequence[str] = (),
@@ -48,7 +48,8 @@ def play(
     `RLGYM_BRIDGE_DIALECT` names another file.
 
     Args:
-        policy: A policy folder, or `"chaser"`.
+        policy: A policy folder, or `"chaser"`; or a player of your own making, with any object that has
+            `reset` and `act`.
         agent_id: The agent id in your `bot.toml`, used where RLBot did not set `RLBOT_AGENT_ID`.
         allow_modules: See `load_player`.
         override: A function such as a hard-coded kickoff, called with the state of a packet in play. The
@@ -76,11 +77,15 @@ def play(
             dialect, latency = Dialect.read(file), read_input_latency(file)
             _log_dialect(file, dialect, latency)
         load = partial(_load, allow_modules, latency, override is not None)
-        followed = FollowedRun(policy, load) if follow else None
+        followed = None
+        if follow:
+            if isinstance(policy, PlayerSpec):
+                raise ValueError("follow is True and policy a PlayerSpec, expected the folder of a run")
+            followed, policy = FollowedRun(policy, load), policy_path(str(policy))
         spec = load(policy) if followed is None else followed.spec
         agent = Agent(
             spec, agent_id, override, dialect=dialect, record=record, followed=followed,
-            policy=policy_path(str(policy)) if follow else policy,
+            policy="" if isinstance(policy, PlayerSpec) else policy,
         )  # fmt: skip
     except (OSError, ValueError) as error:
         _LOG.error("%s", error)
@@ -90,10 +95,12 @@ def play(
 
 
 def _load(
-    allow_modules: Sequence[str], latency: int | None, overridden: bool, policy: str | Path
+    allow_modules: Sequence[str], latency: int | None, overridden: bool, policy: str | Path | PlayerSpec
 ) -> PlayerSpec:
     """Load a player for a server of this input latency, None for the policy's own."""
-    spec = load_player(policy, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
+    spec = policy
+    if not isinstance(spec, PlayerSpec):
+        spec = load_player(spec, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
     if overridden:
         spec = replace(spec, shadow=None)  # the override may read fields that Chaser does not need
     if latency is not None:

@@ -1,4 +1,4 @@
-"""Read networks that other trainers have saved: rlgym-ppo, rlgym-learn, TorchScript.
+"""Read networks that other trainers have saved: rlgym-ppo, rlgym-learn, C++ trainers, TorchScript.
 
     find_checkpoint -> read_checkpoint -> ForeignNetwork, which `save_policy` takes
 
@@ -24,6 +24,9 @@ from rlgym_bridge.user_input.extras import explain_install
 
 PPO_POLICY: Final = "PPO_POLICY.pt"  # rlgym-ppo 1.3
 PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
+CPP_PPO_POLICY: Final = "PPO_POLICY.lt"  # RLGymPPO_CPP [its PPOLearner.cpp and DiscretePolicy.cpp: ReLU]
+GIGA_POLICY: Final = "POLICY.lt"  # GigaLearnCPP [its Models.h]
+GIGA_HEAD: Final = "SHARED_HEAD.lt"  # layers before those of policy and critic, where it has some
 LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 on
 _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d*)\.(?P<part>weight|bias)")
 
@@ -34,7 +37,8 @@ class ForeignNetwork:
 
     Attributes:
         source: The file of the weights.
-        trainer: The program that wrote it: `rlgym-ppo`, `rlgym-learn`, or `torch` for a file by itself.
+        trainer: The program that wrote it: `rlgym-ppo`, `rlgym-learn`, `RLGymPPO_CPP`, `GigaLearnCPP`, or
+            `torch` for a file by itself.
         weights: Named as in `numpy_layers.py`.
         scale: Scaling of observations, the same for all numbers: mean, standard deviation, clip. None for
             observations taken as they are.
@@ -84,7 +88,8 @@ def find_checkpoint(path: Path) -> Path:
         return path
     folder = path
     while True:
-        for name in (Path(PPO_POLICY), LEARN_ACTOR, Path(LEARN_ACTOR.name)):
+        files = (PPO_POLICY, LEARN_ACTOR, LEARN_ACTOR.name, CPP_PPO_POLICY, GIGA_POLICY)
+        for name in map(Path, files):
             if (folder / name).is_file():
                 return folder / name
         if (folder / MANIFEST_FILE).is_file():
@@ -96,7 +101,8 @@ def find_checkpoint(path: Path) -> Path:
         if not numbered and len(below) != 1:
             raise FileNotFoundError(
                 f"{path} holds no checkpoint that is known here; expected {PPO_POLICY} (rlgym-ppo), "
-                f"{LEARN_ACTOR} (rlgym-learn), folders of them that are named by numbers, or a file"
+                f"{LEARN_ACTOR} (rlgym-learn), {CPP_PPO_POLICY} or {GIGA_POLICY} (C++), folders of them that "
+                "are named by numbers, or a file"
             )
         folder = max(numbered)[1] if numbered else below[0]
 
@@ -127,7 +133,12 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
             "--activation, which the file tells"
         )
     chosen = read or activation or "relu"
+    head = file.with_name(GIGA_HEAD)
+    if file.name == GIGA_POLICY and head.is_file():
+        tensors = _joined(_script_tensors(head)[0], tensors)
     weights = _layers(tensors, file)
+    if file.name == CPP_PPO_POLICY:
+        return ForeignNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
     if file.name == PPO_POLICY:
         scale, steps = read_ppo_notes(file.with_name(PPO_BOOKS), standardise)
         return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
@@ -141,7 +152,21 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
             'were not standardised, and that is ReLU, add --activation relu (activation="relu"); else one of '
             f"{', '.join(name for name in ACTIVATIONS if name != 'relu')}"
         )
-    return ForeignNetwork(file, "torch", weights, None, None, end, chosen)
+    trainer = "GigaLearnCPP" if file.name == GIGA_POLICY else "torch"
+    return ForeignNetwork(file, trainer, weights, None, None, end, chosen)
+
+
+def _joined(head: Mapping[str, np.ndarray], tail: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the tensors of two networks as those of one, with an activation between the two."""
+    joined: dict[str, np.ndarray] = {}
+    first = 0
+    for tensors in (head, tail):
+        found = {name: _LAYER.fullmatch(name) for name in tensors}
+        for name, match in found.items():
+            moved = name if match is None else f"{first + int(match['number'])}.{match['part']}"
+            joined[moved] = tensors[name]
+        first += max((int(match["number"]) for match in found.values() if match), default=-1) + 2
+    return joined
 
 
 def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:

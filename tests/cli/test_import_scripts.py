@@ -11,7 +11,7 @@ from torch import nn
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.folder import load_policy
-from tests.support.foreign_checkpoints import OBS, network
+from tests.support.foreign_checkpoints import OBS, libtorch_archive, network
 
 WORDS = ["--env", "my_env:discrete", "--out", "bot", "-q"]
 
@@ -307,29 +307,14 @@ def test_an_archive_that_was_tampered_with_is_refused_in_a_line(
     assert message in said and said.count("\n") == 1
 
 
-def libtorch_archive(model: nn.Sequential) -> torch.jit.ScriptModule:
-    """Write what `torch::save` of a Sequential does: modules with tensors, and no methods."""
-
-    class Module(nn.Module):
-        pass
-
-    whole = Module()
-    for name, part in model.named_children():
-        one = Module()
-        for what, tensor in part.named_parameters():
-            one.register_parameter(what, nn.Parameter(tensor))
-        whole.add_module(name, one)
-    return torch.jit.script(whole)
-
-
 def test_an_archive_of_libtorch_needs_its_activation_named(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = network(90)
-    libtorch_archive(model).save("PPO_POLICY.lt")
-    assert main(["import", "PPO_POLICY.lt", *WORDS]) == 2
-    assert "PPO_POLICY.lt holds tensors alone" in capsys.readouterr().err
-    assert main(["import", "PPO_POLICY.lt", *WORDS, "--activation", "relu"]) == 0
+    libtorch_archive(model).save("mine.lt")
+    assert main(["import", "mine.lt", *WORDS]) == 2
+    assert "mine.lt holds tensors alone" in capsys.readouterr().err
+    assert main(["import", "mine.lt", *WORDS, "--activation", "relu"]) == 0
     layers = load_policy(here / "bot", allow_modules=("my_env",)).policy.network.layers
     for (weight, bias), part in zip(layers, [model[0], model[2], model[4]], strict=True):
         np.testing.assert_array_equal(weight, part.weight.detach().numpy().T)

@@ -32,3 +32,18 @@ def save_ppo(folder: Path, model: nn.Sequential, stats: dict[str, Any] | None = 
     books = {"cumulative_timesteps": 5000} | ({} if stats is None else {"obs_running_stats": stats})
     (folder / "BOOK_KEEPING_VARS.json").write_text(json.dumps(books))
     return folder
+
+
+def libtorch_archive(model: nn.Sequential) -> torch.jit.ScriptModule:
+    """Write what `torch::save` of a Sequential does: modules with tensors, and no methods."""
+
+    class Module(nn.Module):
+        pass
+
+    whole = Module()
+    for name, part in model.named_children():
+        one = Module()
+        for what, tensor in part.named_parameters():
+            one.register_parameter(what, nn.Parameter(tensor))
+        whole.add_module(name, one)
+    return torch.jit.script(whole)
