@@ -16,7 +16,7 @@ _OPTIONS: Final = ("obs_args", "parser", "team_size")
 
 @dataclass(frozen=True)
 class NamedComponents:
-    """What a bot sees and does, by name.
+    """The components of a bot by name, or its environment.
 
     Attributes:
         obs: The observation builder; None where `env` is given, as `parser` is.

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -77,21 +77,24 @@ def play(
             dialect, latency = Dialect.read(file), read_input_latency(file)
             _log_dialect(file, dialect, latency)
         load = partial(_load, allow_modules, latency, override is not None)
-        followed = None
-        if follow:
-            if isinstance(policy, PlayerSpec):
-                raise ValueError("follow is True and policy a PlayerSpec, expected the folder of a run")
-            followed, policy = FollowedRun(policy, load), policy_path(str(policy))
+        followed = _followed(policy, load) if follow else None
         spec = load(policy) if followed is None else followed.spec
+        named = "" if isinstance(policy, PlayerSpec) else policy_path(str(policy)) if follow else policy
         agent = Agent(
-            spec, agent_id, override, dialect=dialect, record=record, followed=followed,
-            policy="" if isinstance(policy, PlayerSpec) else policy,
-        )  # fmt: skip
+            spec, agent_id, override, dialect=dialect, policy=named, record=record, followed=followed
+        )
     except (OSError, ValueError) as error:
         _LOG.error("%s", error)
         return 2
     agent.report.dialect_file = None if file is None else str(file)
     return agent.run()
+
+
+def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) -> FollowedRun:
+    """Return a run whose newest checkpoint is played."""
+    if isinstance(run, PlayerSpec):
+        raise ValueError("follow is True and the policy a PlayerSpec, expected the folder of a run")
+    return FollowedRun(run, load)
 
 
 def _load(

@@ -17,7 +17,7 @@ import numpy as np
 
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
-from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive
+from rlgym_bridge.policy.torchscript_archive import is_script_archive, read_archive, read_state_dict
 from rlgym_bridge.policy.torchscript_layers import RefusedScript, script_layers
 from rlgym_bridge.policy.trainer_notes import read_notes, read_ppo_notes
 from rlgym_bridge.user_input.extras import explain_install
@@ -89,7 +89,7 @@ def find_checkpoint(path: Path) -> Path:
     folder = path
     while True:
         files = (PPO_POLICY, LEARN_ACTOR, LEARN_ACTOR.name, CPP_PPO_POLICY, GIGA_POLICY)
-        for name in map(Path, files):
+        for name in files:
             if (folder / name).is_file():
                 return folder / name
         if (folder / MANIFEST_FILE).is_file():
@@ -119,7 +119,6 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
 
     Raises:
         FileNotFoundError: See `find_checkpoint`.
-        ImportError: torch is not installed, and the file is no script.
         ValueError: The file cannot be read without running code, is no perceptron that can be played, or
             something is missing that it cannot tell; the message says what to give.
     """
@@ -173,10 +172,8 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
     """Return the tensors of a `state_dict` by name, and None twice: it tells neither end nor activation."""
     try:
         import torch
-    except ImportError as error:
-        raise ImportError(
-            f"reading torch's files needs torch (playing does not): {explain_install('train')}"
-        ) from error
+    except ImportError:
+        return _tensors_without_torch(file), None, None
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises what it likes over a file that is none of its own
@@ -192,6 +189,18 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
             raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
     plain = {str(name): one.detach().resolve_conj().resolve_neg() for name, one in state.items()}
     return _finite({name: one.to(torch.float32).numpy() for name, one in plain.items()}, file), None, None
+
+
+def _tensors_without_torch(file: Path) -> dict[str, np.ndarray]:
+    """Return the tensors of a `state_dict` by name, where torch is not installed."""
+    try:
+        tensors = read_state_dict(file)
+    except Exception as error:  # what zipfile and pickle raise over a file that is none of torch's
+        raise ValueError(
+            f"{file} cannot be read without torch: {_line(error)}; expected a state_dict. To read it with "
+            f"torch: {explain_install('train')}"
+        ) from error
+    return _real(tensors, file)
 
 
 def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], str | None, str | None]:
@@ -213,12 +222,16 @@ def _script_tensors(file: Path) -> tuple[dict[str, np.ndarray], str | None, str 
             f"{file} cannot be read without running code from it: {_line(error)}; expected TorchScript"
         ) from error
     tensors, end, activation = (archive.tensors(), None, None) if computed is None else computed
+    return _real(tensors, file), end, activation
+
+
+def _real(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
+    """Return tensors as float32."""
     for name, tensor in tensors.items():
         if tensor.dtype.kind != "f":
             raise ValueError(f"{file} has a tensor {name} of {tensor.dtype}, expected plain real numbers")
     with np.errstate(over="ignore"):
-        small = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
-    return _finite(small, file), end, activation
+        return _finite({name: tensor.astype(np.float32) for name, tensor in tensors.items()}, file)
 
 
 def _line(error: Exception) -> str:

@@ -160,6 +160,28 @@ def read_archive(file: Path) -> Archive:
     return Archive(root, constants, code)
 
 
+def read_state_dict(file: Path) -> dict[str, np.ndarray]:
+    """Read a `state_dict` that `torch.save` wrote, without torch; nothing of it runs.
+
+    Raises:
+        ValueError: It names other classes than those of tensors, or holds no tensors by name.
+        Exception: What `zipfile` and `pickle` raise over a file that is broken or older than torch's zips.
+    """
+    with zipfile.ZipFile(file) as archive:
+        entries = _entries(archive)
+        storages = {
+            name.removeprefix("data/"): archive.read(full)
+            for name, full in entries.items()
+            if name.startswith("data/")
+        }
+        content = archive.read(entries["data.pkl"])
+    _check_pickle(content)
+    found = _Unpickler(content, storages).load()
+    if not isinstance(found, Mapping) or not all(isinstance(one, np.ndarray) for one in found.values()):
+        raise ValueError(f"it holds {type(found).__name__}, expected tensors by name")
+    return {str(name): tensor for name, tensor in found.items()}
+
+
 def _entries(archive: zipfile.ZipFile) -> dict[str, str]:
     """Return the full names of a zip's entries by those below its one folder.
 

@@ -11,6 +11,7 @@ from torch import nn
 from rlgym_bridge import AdvancedObs
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.folder import load_policy
+from tests.support.bring_a_bot import bring_a_bot
 from tests.support.foreign_checkpoints import libtorch_archive, save_ppo
 from tests.support.states import random_state
 
@@ -98,3 +99,10 @@ def test_components_that_do_not_fit_are_named(
     assert main(["import", "7", "--out", "bot", *words]) == 2
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_bot_is_brought_from_a_clean_environment(tmp_path: Path) -> None:
+    figures = bring_a_bot(tmp_path)
+    assert figures["environment MB"] < 150

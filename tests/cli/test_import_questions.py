@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +113,19 @@ def test_changed_bots_of_known_trainers_name_theirs(here: Path) -> None:
     save_ppo(here / "5000", network(90))
     assert main(["import", "5000", *WORDS, "--activation", "silu"]) == 0
     assert json.loads(Path("bot", "policy.json").read_text())["activation"] == "silu"
+
+
+def test_a_state_dict_is_read_where_torch_is_not_installed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = network(90)
+    save_ppo(here / "5000", model, STATS)
+    (here / "odd.pt").write_bytes(b"no zip")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["import", "5000", *WORDS]) == 0
+    weight, bias = load_policy("bot", allow_modules=("my_env",)).policy.network.layers[0]
+    np.testing.assert_array_equal(weight, model[0].weight.detach().numpy().T)
+    np.testing.assert_array_equal(bias, model[0].bias.detach().numpy())
+    assert main(["import", "odd.pt", *WORDS, "--activation", "relu"]) == 2
+    said = capsys.readouterr().err
+    assert "odd.pt cannot be read without torch: BadZipFile" in said and said.count("\n") == 1

@@ -72,8 +72,8 @@ class CleanFolder:
 def package_and_play(folder: Path) -> dict[str, float]:
     """Do all of it in an empty folder; return seconds and megabytes by name."""
     clean = CleanFolder(folder)
-    wheel = _wheel(clean)
-    python = _environment(clean, folder / "maker", str(wheel))
+    wheel = build_wheel(clean)
+    python = make_environment(clean, folder / "maker", str(wheel))
     program = python.with_name("rlgym-bridge")
     _policy_with_a_module(folder)
     with clean.timed("package"):
@@ -84,7 +84,7 @@ def package_and_play(folder: Path) -> dict[str, float]:
     clean.weigh("packaged folder", bot)
     clean.figures["start to connection, python s"] = round(told["start_seconds"], 2)
     shutil.copy(wheel, bot)  # beside requirements.txt, as long as it is nowhere else
-    theirs = _environment(clean, bot / ".venv", "-r", str(bot / "requirements.txt"))
+    theirs = make_environment(clean, bot / ".venv", "-r", str(bot / "requirements.txt"))
     clean.weigh("environment of requirements.txt", bot / ".venv")
     print(_play(clean, program, bot, "match with python"))
     with clean.timed("PyInstaller"):
@@ -116,7 +116,7 @@ def as_botpack(bot: Path, folder: Path) -> Path:
     return folder
 
 
-def _wheel(clean: CleanFolder) -> Path:
+def build_wheel(clean: CleanFolder) -> Path:
     """Build the wheel of a copy of the checkout's files."""
     sources = clean.folder / "sources"
     ignored = shutil.ignore_patterns(".*", "build", "runs", "logs", "dist", "*.egg-info", "__pycache__")
@@ -139,7 +139,7 @@ def _policy_with_a_module(folder: Path) -> None:
     manifest.write_text(json.dumps(said | {"obs": said["obs"] | {"class": "my_obs:MyObs"}}), "utf-8")
 
 
-def _environment(clean: CleanFolder, folder: Path, *what: str) -> Path:
+def make_environment(clean: CleanFolder, folder: Path, *what: str) -> Path:
     """Make an environment and install something into it; return its Python."""
     with clean.timed(f"installation into {folder.name}"):
         venv.create(folder, with_pip=True, symlinks=True)
