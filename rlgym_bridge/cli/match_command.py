@@ -130,7 +130,9 @@ def run(options: argparse.Namespace) -> int:
         )
         try:
             if real_game:
-                result = play_real_match(configuration, console, lambda: find_refusal(configuration, reports))
+                result = play_real_match(
+                    configuration, console, lambda: find_refusal(configuration, reports), options.seconds
+                )
             else:
                 recorder = recorded.recorder(options, impairments, dialect, constants)
                 result = _play(configuration, options, impairments, dialect, constants, console, recorder)
@@ -171,10 +173,10 @@ def _refuse_in_real_game(options: argparse.Namespace, impairments: Impairments) 
         raise ConfigError(
             "--watch shows simulated matches, expected none with --server rlbot: the game shows it"
         )
-    if options.seconds is not None or (options.max_overtime, options.max_hang) != (300.0, 60.0):
+    if (options.max_overtime, options.max_hang) != (300.0, 60.0):
         raise ConfigError(
-            "--seconds, --max-overtime and --max-hang end matches of the embedded server, expected none with "
-            "--server rlbot: there the match file says how long is played ([mutators] match_length)"
+            "--max-overtime and --max-hang end matches of the embedded server, expected neither with "
+            "--server rlbot: there --seconds or the match file says how long is played"
         )
 
 

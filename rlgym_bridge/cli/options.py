@@ -59,7 +59,8 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=seconds,
         metavar="N",
-        help="length of the match in seconds of game time (default: what the match file says)",
+        help="length of the match in seconds of game time; in the real game it is stopped after so long in "
+        "play (default: what the match file says)",
     )
     parser.add_argument(
         "--max-overtime",

@@ -45,7 +45,10 @@ class _Watched:
 
 
 def play_real_match(
-    configuration: flat.MatchConfiguration, console: Console, refusal: Callable[[], str | None]
+    configuration: flat.MatchConfiguration,
+    console: Console,
+    refusal: Callable[[], str | None],
+    seconds: float | None = None,
 ) -> MatchResult:
     """Play a match on a running or installed RLBotServer.
 
@@ -53,6 +56,7 @@ def play_real_match(
         configuration: The match; RLBotServer launches its bots.
         console: Where the score is shown when it changes.
         refusal: Asked about once a second until play begins: why a bot will not play, None where all do.
+        seconds: Game time in play after which the match is stopped; None to play it to its end.
 
     Returns:
         The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
@@ -75,10 +79,10 @@ def play_real_match(
         )
         relay.start_match(configuration)
         relay.send_msg(flat.InitComplete())
-        watch = _Watch(console, refusal)
+        watch = _Watch(console, refusal, seconds)
         try:
             watch.follow(relay)
-        except MatchCalledOff:
+        except (MatchCalledOff, KeyboardInterrupt):
             _stop(relay)
             raise
         _stop(relay)
@@ -134,9 +138,10 @@ def running_server() -> tuple[str, int]:
 class _Watch:
     """Follows a match packet by packet."""
 
-    def __init__(self, console: Console, refusal: Callable[[], str | None]) -> None:
+    def __init__(self, console: Console, refusal: Callable[[], str | None], seconds: float | None) -> None:
         self._console = console
         self._refusal = refusal
+        self._most_ticks = math.inf if seconds is None else seconds * TICKS_PER_SECOND
         self._packet: flat.GamePacket | None = None
         self._cars: dict[int, _Watched] = {}
         self._first_frame: int | None = None
@@ -191,7 +196,7 @@ class _Watch:
         if self._first_frame is None:
             self._first_frame = info.frame_num
         self._was_active |= phase in PLAYING_PHASES
-        if before is not None and before.match_info.match_phase in PLAYING_PHASES:
+        if before is not None and int(before.match_info.match_phase) in PLAYING_PHASES:
             self._playing_ticks += max(0, info.frame_num - before.match_info.frame_num)
         for player in packet.players:
             car = self._cars.setdefault(player.player_id, _Watched(boost=player.boost))
@@ -206,7 +211,7 @@ class _Watch:
         if before is None or _score(before) != _score(packet):
             clock = math.ceil(info.game_time_remaining)
             self._console.print(f"{_score(packet)[0]} : {_score(packet)[1]}   {clock // 60}:{clock % 60:02d}")
-        return self._was_active and phase == Phase.ENDED
+        return (self._was_active and phase == Phase.ENDED) or self._playing_ticks >= self._most_ticks
 
     def result(self, configuration: flat.MatchConfiguration, seconds: float) -> MatchResult:
         """Return what was seen."""

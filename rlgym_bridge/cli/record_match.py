@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -14,13 +15,16 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent_recorder import RECORD_VARIABLE
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.drawable import state_message
-from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError
+from rlgym_bridge.recording.mcap.mcap_reader import MAGIC
+from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, parts_of
 from rlgym_bridge.recording.mcap.merge import bot_file, bot_files, left_over, merge
 from rlgym_bridge.server import Impairments
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.sim.game_rules import describe_rules, parse_rules
 from rlgym_bridge.user_input.arguments import count_of
 
+_WAIT_SECONDS: Final = 10.0  # for bots to write what is left when their match is over
+_POLL_SECONDS: Final = 0.1
 _PACKAGES: Final = ("rlbot", "rocketsim", "rlgym-rocket-league", "numpy")
 
 
@@ -102,6 +106,8 @@ class RecordedMatch:
                     file.unlink(missing_ok=True)
                 self.file = None
                 return
+        else:  # bots that another server started
+            _wait_until_written(self.file)
         try:
             notes = merge(self.file, bot_files(self.file))
         except OSError as error:
@@ -109,3 +115,20 @@ class RecordedMatch:
             notes = [f"{self.file}: {self.failed}"]
         for note in notes:
             print(f"warning: {note}", file=sys.stderr)
+
+
+def _wait_until_written(file: Path) -> None:
+    """Wait until the bots' recordings beside a file have their end, or the time is up."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while time.monotonic() < deadline:
+        files = [part for one in bot_files(file) for part in (one, *parts_of(one))]
+        if all(map(_has_end, files)):
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _has_end(file: Path) -> bool:
+    """Tell whether a recording ends as MCAP files do."""
+    with file.open("rb") as stream:
+        stream.seek(max(file.stat().st_size - len(MAGIC), len(MAGIC)))  # it begins in the same way
+        return stream.read() == MAGIC

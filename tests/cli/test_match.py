@@ -175,6 +175,7 @@ def test_a_match_can_be_played_on_a_server_of_its_own(tmp_path: Path, here: Here
     assert result["ticks"] > 480 + 120 and len(result["bots"]) == 2
     server = json.loads(served.read_text())
     assert server["port"] == port and server["matches"][0]["score"] == result["score"]
+    assert 120 <= result["playing_ticks"] < result["ticks"] - 480
 
 
 @pytest.mark.slow
