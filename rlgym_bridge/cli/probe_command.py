@@ -1,10 +1,10 @@
 """Find out which dialect a server speaks: `rlgym-bridge probe`."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,10 +20,16 @@ from rlgym_bridge.probe import Probe, ProbeReport
 from rlgym_bridge.probe.client import Players, match_of_two
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
 
-_SIM_SECONDS = 240.0  # of wall time, after which the probe ends whatever it knows
-_GAME_SECONDS = 300.0  # the same for the real game
-_SIM_PATIENCE = 20.0  # s for each step of the handshake
+SIM_SECONDS: Final = 240.0
+"""Wall time after which the probe ends whatever it knows."""
 
+GAME_SECONDS: Final = 300.0
+"""The same for the real game."""
+
+SIM_PATIENCE: Final = 20.0
+"""Seconds for each step of the handshake."""
+
+Log = Callable[[bytes], None]
 
 STATUS: Final = "0 every point is settled, 1 one is not, 2 bad usage or no server"
 
@@ -82,20 +88,31 @@ def run(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _log_to(path: Path | None) -> Iterator[BinaryIO | None]:
-    """Open the file that `--log` names, if any."""
+def _log_to(path: Path | None) -> Iterator[Log | None]:
+    """Open the file that `--log` names, if any; yield what writes a message to it."""
     if path is None:
         yield None
         return
     log = path.open("wb")
+
+    def write(payload: bytes) -> None:
+        try:
+            log.write(len(payload).to_bytes(2, "big") + payload)
+        except OSError as error:
+            raise LogError(f"{path}: {error}") from error
+
     try:
-        yield log
+        yield write
     finally:
         with output_files.naming(path):
             log.close()  # writes what is left
 
 
-def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[ProbeReport, str]:
+class LogError(Exception):
+    """The log cannot be written; the message names it."""
+
+
+def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str]:
     """Return what was found out, and of whom."""
     dialect = shared.dialect_of(options)
     try:
@@ -110,18 +127,19 @@ def _ask(options: argparse.Namespace, log: BinaryIO | None) -> tuple[ProbeReport
                 "with --server rlbot: the real game cannot be changed"
             )
         with real_match(match) as server:
-            report = _play(server, agents_of(match), START_SECONDS, _GAME_SECONDS, log)
+            report = _play(server, agents_of(match), START_SECONDS, GAME_SECONDS, log)
             return report, f"RLBotServer at {server[0]}:{server[1]}"
     with (
         MatchServer(pace=options.pace, impairments=impairments, dialect=dialect) as match_server,
         sim_match(match_server, match),
     ):
         server = (match_server.host, match_server.port)
-        return _play(server, agents_of(match), _SIM_PATIENCE, _SIM_SECONDS, log), "the embedded server"
+        report = _play(server, agents_of(match), SIM_PATIENCE, SIM_SECONDS, log)
+        return report, "the embedded server"
 
 
 def _play(
-    server: tuple[str, int], agents: Sequence[str], patience: float, seconds: float, log: BinaryIO | None
+    server: tuple[str, int], agents: Sequence[str], patience: float, seconds: float, log: Log | None
 ) -> ProbeReport:
     with closing(Players(server, patience, log, agents)) as players:
         try:

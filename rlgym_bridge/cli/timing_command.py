@@ -66,17 +66,28 @@ def _measure(options: argparse.Namespace) -> TimingReport:
     match = with_own_ids(match_of(1, 1))
     if options.server == "rlbot":
         with real_match(match) as server:
-            return _play(server, match, START_SECONDS, options.seconds)
+            return measure_timing(server, match, START_SECONDS, options.seconds)
     with (
         MatchServer(pace=options.pace, impairments=shared.impairments_of(options)) as match_server,
         sim_match(match_server, match),
     ):
-        return _play((match_server.host, match_server.port), match, _PATIENCE, options.seconds)
+        return measure_timing((match_server.host, match_server.port), match, _PATIENCE, options.seconds)
 
 
-def _play(
+def measure_timing(
     server: tuple[str, int], match: flat.MatchConfiguration, patience: float, seconds: float
 ) -> TimingReport:
+    """Play with numbered inputs on a server whose match has begun, then stop the match.
+
+    Args:
+        server: Address and port.
+        match: The match, whose cars this process plays.
+        patience: Seconds for each step of the handshake.
+        seconds: Game time to play.
+
+    Raises:
+        NoServer: The server did not accept the agents, or sends no packets.
+    """
     seats = AgentConnections(server, agents_of(match), patience)
     try:
         return judge(_exchanges(seats, seconds))

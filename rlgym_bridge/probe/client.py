@@ -1,8 +1,8 @@
 """Connect the probe's two cars to a server, and answer its packets."""
 
 import time
-from collections.abc import Sequence
-from typing import BinaryIO, Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from rlbot import flat
 
@@ -10,13 +10,21 @@ from rlgym_bridge.client.agent_connections import AgentConnections
 from rlgym_bridge.client.own_players import own_players
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.probe.findings import ProbeReport
+from rlgym_bridge.probe.frames import Frame, Reply
 
 AGENTS: Final = ("rlgym_bridge/probe-blue", "rlgym_bridge/probe-orange")
 _SILENCE_SECONDS: Final = 30.0  # without a packet, after which the probe gives up
 
 
-class LogError(Exception):
-    """The log cannot be written; the message names it."""
+class PacketScript(Protocol):
+    """Something that answers packets for two cars until it is done, such as `Probe`."""
+
+    @property
+    def done(self) -> bool:
+        """Tell whether no more packets are wanted."""
+
+    def answer(self, packet: flat.GamePacket) -> tuple[Reply, Frame | None]:
+        """Answer a packet; see `Probe.answer`."""
 
 
 def match_of_two() -> flat.MatchConfiguration:
@@ -45,7 +53,7 @@ class Players:
         self,
         server: tuple[str, int],
         patience: float,
-        log: BinaryIO | None = None,
+        log: Callable[[bytes], None] | None = None,
         agents: Sequence[str] = AGENTS,
     ) -> None:
         """Connect both cars and wait until the match can begin.
@@ -53,15 +61,13 @@ class Players:
         Args:
             server: Address and port.
             patience: Seconds to wait for each step.
-            log: File for all messages that the first car's connection receives, each after its length.
+            log: Called with every message that the first car's connection receives.
             agents: Agent ids of the cars in the match.
 
         Raises:
             NoServer: The server did not accept both agents in time.
-            LogError: The log cannot be written.
         """
-        self._log = log
-        self._connections = AgentConnections(server, agents, patience, None if log is None else self._write)
+        self._connections = AgentConnections(server, agents, patience, log)
         self.field = self._connections.field
         self.ids = (self._connections.ids[0], self._connections.ids[1])
 
@@ -71,31 +77,39 @@ class Players:
         Args:
             probe: Plays the scenes.
             seconds: Wall time after which it ends in any case.
-
-        Raises:
-            LogError: The log cannot be written.
         """
-        deadline = time.monotonic() + seconds
-        why = None
-        try:
-            while not probe.done:
-                left = min(_SILENCE_SECONDS, deadline - time.monotonic())
-                packets = self._connections.packets(left) if left > 0.0 else []
-                if not packets:
-                    late = time.monotonic() >= deadline
-                    why = f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
-                    break
-                for packet in packets:
-                    self._answer(probe, packet)
-        except (EOFError, OSError) as error:
-            why = f"the server went away: {error}"
+        why = self.follow(probe, seconds)
         report = probe.report()
         if why is not None:
             report.notes.append(why)
         return report
 
-    def _answer(self, probe: Probe, packet: flat.GamePacket) -> None:
-        reply, frame = probe.answer(packet)
+    def follow(self, script: PacketScript, seconds: float) -> str | None:
+        """Answer packets as a script says until it is done.
+
+        Args:
+            script: Answers the packets.
+            seconds: Wall time after which it ends in any case.
+
+        Returns:
+            Why it ended early: the server is gone, or the time is up; None where the script is done.
+        """
+        deadline = time.monotonic() + seconds
+        try:
+            while not script.done:
+                left = min(_SILENCE_SECONDS, deadline - time.monotonic())
+                packets = self._connections.packets(left) if left > 0.0 else []
+                if not packets:
+                    late = time.monotonic() >= deadline
+                    return f"ended after {seconds:g} s" if late else f"no packet for {_SILENCE_SECONDS:g} s"
+                for packet in packets:
+                    self._answer(script, packet)
+        except (EOFError, OSError) as error:
+            return f"the server went away: {error}"
+        return None
+
+    def _answer(self, script: PacketScript, packet: flat.GamePacket) -> None:
+        reply, frame = script.answer(packet)
         if frame is None:
             return
         desired = reply.desired(frame.indices)
@@ -104,13 +118,6 @@ class Players:
             for index, controls in zip(frame.indices, reply.controls, strict=True)
         ]
         self._connections.answer(inputs, *(() if desired is None else (desired,)))
-
-    def _write(self, payload: bytes) -> None:
-        assert self._log is not None  # `_write` is used only then
-        try:
-            self._log.write(len(payload).to_bytes(2, "big") + payload)
-        except OSError as error:
-            raise LogError(f"{self._log.name}: {error}") from error
 
     def stop_match(self) -> None:
         """Tell the server to end the match, and wait up to 2 s for its goodbye."""

@@ -20,7 +20,9 @@ from rlgym_bridge.sim.game_rules import DEFAULT
 CAR_RULES: Final = ("thrust", "wheels", "jump", "dodge")
 """Rules that change a car which touches nothing; each is tested by what is lost without it."""
 
-_AFTER: Final = 60  # ticks of a window: a tick of lag of the wheels is 3 uu by then
+WINDOW_TICKS: Final = 60
+"""Ticks of a window: a tick of lag of the wheels is 3 uu by then."""
+
 _LEAD: Final = 60.0  # ticks followed before
 _MOST: Final = 60  # windows of all cars
 _LEAST_GAIN_ALONE: Final = float(np.log(4.0))  # of `thrust`: 5 % less boost brings it 3.9 times as near
@@ -28,9 +30,12 @@ _LAG_WINDOWS: Final = 60  # of each car, to fit the lag anew
 _LATER: Final = (-1, 0, 1, 2)  # ticks by which the lag may be another with the rules
 
 Window = tuple[int, Track, int, int]
+"""A car, its track, and the first and the last moment of a window."""
 
 
-def judge_car_rules(scene: TimedRecording, lag: LagFit) -> tuple[list[RuleTest], frozenset[str], LagFit]:
+def judge_car_rules(
+    scene: TimedRecording, lag: LagFit, windows: Sequence[Window] | None = None
+) -> tuple[list[RuleTest], frozenset[str], LagFit]:
     """Test the rules for cars, first all together, then each by leaving it out.
 
     Wheels that act a tick sooner look like inputs that act a tick sooner. So the lag is fitted anew with the
@@ -39,11 +44,12 @@ def judge_car_rules(scene: TimedRecording, lag: LagFit) -> tuple[list[RuleTest],
     Args:
         scene: The recording; its lag is the one of `lag`, and its rules are those of the ball.
         lag: Fitted without rules for cars.
+        windows: Windows without contact that do not overlap; None to choose some.
 
     Returns:
         The tests, the rules for cars to use, and the lag that belongs to them.
     """
-    windows = _windows(scene)
+    windows = _windows(scene) if windows is None else windows
     if not windows:
         return [], frozenset(), lag
     every = scene.rules | frozenset(CAR_RULES)
@@ -103,8 +109,8 @@ def _windows(scene: TimedRecording) -> list[Window]:
         for track in scene.tracks((car,)):
             if len(track.times) == TRIAL:
                 continue
-            ends = track.nearest(track.times + _AFTER)
-            fits = np.abs(track.times[ends] - track.times - _AFTER) < _AFTER / 10
+            ends = track.nearest(track.times + WINDOW_TICKS)
+            fits = np.abs(track.times[ends] - track.times - WINDOW_TICKS) < WINDOW_TICKS / 10
             fits &= touched[track.rows[ends]] == touched[track.rows]
             fits[[0, -1]] = False
             found += [(car, track, start, int(ends[start])) for start in spaced(track.times, fits, BLOCK)]

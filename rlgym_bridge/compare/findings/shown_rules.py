@@ -1,8 +1,9 @@
 """Find out which of the game's rules a recording shows: by digits, by the ball's flights, by its cars."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from rlgym_bridge.compare.findings.car_rules import CAR_RULES, judge_car_rules
+from rlgym_bridge.compare.findings.car_rules import CAR_RULES, Window, judge_car_rules
 from rlgym_bridge.compare.findings.flight_rules import judge_flights
 from rlgym_bridge.compare.findings.rule_tests import CUT_LEVEL, RulesFit, RuleTest, Shown
 from rlgym_bridge.compare.findings.significance import binomial_tail
@@ -22,7 +23,10 @@ AUTO: Final = "auto"
 
 
 def fit_rules(
-    scene: TimedRecording, windows: int, given: frozenset[str] | None = None
+    scene: TimedRecording,
+    windows: int,
+    given: frozenset[str] | None = None,
+    car_windows: Sequence[Window] | None = None,
 ) -> tuple[LagFit, RulesFit]:
     """Fit the input latency and the rules of a recording together, and put both into the scene.
 
@@ -30,13 +34,14 @@ def fit_rules(
         scene: The recording, with its times.
         windows: Of each car, to fit the lag.
         given: Rules to use; None for those that it has written down, else for those that it shows.
+        car_windows: Windows to test the rules for cars in, see `judge_car_rules`; None to choose some.
     """
     found = RulesFit(given, True) if given is not None else _recorded_rules(scene) or _find_ball_rules(scene)
     scene.rules = found.rules
     lag = fit_lag(scene, windows)
     scene.lag = lag.of_rows(len(scene.recording.tick))
     if not found.given and not found.recorded:
-        lag = _find_car_rules(scene, found, lag)
+        lag = _find_car_rules(scene, found, lag, car_windows)
     return lag, found
 
 
@@ -59,7 +64,9 @@ def _find_ball_rules(scene: TimedRecording) -> RulesFit:
     return found
 
 
-def _find_car_rules(scene: TimedRecording, found: RulesFit, lag: LagFit) -> LagFit:
+def _find_car_rules(
+    scene: TimedRecording, found: RulesFit, lag: LagFit, windows: Sequence[Window] | None
+) -> LagFit:
     """Tell which rules for cars a recording shows, and put them into the scene; return the lag with them.
 
     What is not told is used beside a cut of velocities, by which the game since 2018 is known. In replays,
@@ -72,7 +79,7 @@ def _find_car_rules(scene: TimedRecording, found: RulesFit, lag: LagFit) -> LagF
         note = "a replay holds the inputs of some ticks only"
         found.tests += [RuleTest(rule, Shown.UNTOLD, note) for rule in CAR_RULES]
         return lag
-    tests, shown, later = judge_car_rules(scene, lag)
+    tests, shown, later = judge_car_rules(scene, lag, windows)
     found.tests += tests
     found.rules |= shown
     if found.of("velocity_cut") is Shown.SHOWN:
