@@ -15,12 +15,16 @@ from rlgym_bridge.probe.findings import Finding
 from rlgym_bridge.probe.frames import Frame, press, put
 from rlgym_bridge.probe.probe_scene import SPOT, Play, ProbeScene
 
-_TILTS: Final = ((0.1, 0.25), (0.14, -0.3), (-0.12, 0.25), (-0.15, -0.3), (0.2, 0.2), (-0.2, 0.2))
+_TILTS: Final = (
+    (0.1, 0.25), (0.14, -0.3), (-0.12, 0.25), (-0.15, -0.3), (0.2, 0.2), (-0.2, 0.2),
+    (0.25, -0.25), (-0.25, 0.3),
+)  # fmt: skip
 """(pitch, roll) of the landings, rad."""
 
 _DROP_Z: Final = 62.0  # uu; no wheel reaches the floor yet
 _SINKING: Final = 60.0  # uu/s
 _CLEAR: Final = 0.4  # uu by which a wheel must reach or miss the floor to be counted
+_LONGER_REACH: Final = 2.5  # uu that the game's wheels reach farther than RocketSim's [captures of 2026]
 _LEAST: Final = 4  # frames with three wheels that are needed for a finding
 _MOST_SPEED: Final = 600.0  # uu/s
 
@@ -44,6 +48,7 @@ def landings(scene: ProbeScene) -> Play[list[Frame]]:
 def count_touching_wheels(car: flat.PlayerInfo) -> int | None:
     """Count the wheels that touch the floor by geometry; None where that is too close to call.
 
+    A wheel that touches by the game's physics and not by RocketSim's, or the other way round, is too close.
     The pose one tick before is computed from the current one and its speeds, so lost packets do no harm.
     """
     body, turn = car.physics, car.physics.rotation
@@ -67,7 +72,7 @@ def count_touching_wheels(car: flat.PlayerInfo) -> int | None:
     for x, y, z, reach in (wheels.front, wheels.back):
         for side in (1.0, -1.0):
             gap = height + forward * x + right * side * y + up * (z - reach)
-            if abs(gap) < _CLEAR:
+            if -_CLEAR < gap < _LONGER_REACH + _CLEAR:
                 return None
             count += gap < 0.0
     return count

@@ -204,6 +204,16 @@ def test_landings_without_three_wheels_settle_nothing() -> None:
     assert "in 100 of 100 with four" in wheel_landings.judge(frames).evidence
 
 
+def test_wheels_that_reach_the_floor_in_the_game_alone_are_not_counted() -> None:
+    box = flat.BoxShape(118.0, 84.2, 36.16)
+    counts = {
+        height: wheel_landings.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))
+        for height in range(14, 41)
+    }
+    assert counts[14] == 4 and counts[40] == 0
+    assert sum(count is None for count in counts.values()) >= 3  # uu: the game's wheels reach 2.5 farther
+
+
 def test_cars_are_found_by_their_ids_wherever_they_stand() -> None:
     packet = flat.GamePacket(
         [car("A human", 0), car("Probe", 2), car("Probe", 1)], match_info=flat.MatchInfo()
