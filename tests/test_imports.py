@@ -79,12 +79,13 @@ ROOMS = {
     "engines": {"client", "components", "live", "packets", "sim"},
     "probe": {"client"},
     "compare": {"recording", "sim"},
+    "field_test": {"client", "compare", "live", "probe", "recording", "sim"},
     "parity": {"compare", "components", "packets", "policy", "server", "sim"},
     "rllib": {"components", "policy", "recording", "sim"},
     "view": {"compare", "packets", "recording", "sim"},
     "project": {"components", "policy"},
     "cli": {
-        "client", "compare", "components", "live", "parity", "policy", "probe", "project",
+        "client", "compare", "components", "field_test", "live", "parity", "policy", "probe", "project",
         "recording", "server", "sim", "view",
     },
 }  # fmt: skip

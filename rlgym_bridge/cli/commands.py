@@ -72,6 +72,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "rlgym_bridge.cli.probe_command",
             "find out how a server behaves where RLBot's documents are unclear",
         ),
+        "field-test": Command(
+            "rlgym_bridge.cli.field_test_command",
+            "measure the real game in one go and pack it into a file, or read such a file",
+        ),
     },
 }
 """Groups of commands, in the order in which `--help` shows them."""

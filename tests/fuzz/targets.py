@@ -6,6 +6,7 @@ import json
 import shutil
 import struct
 import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,8 @@ from rlbot import flat
 
 from rlgym_bridge.cli.outcome import read_bot_report
 from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.field_test.field_pack import open_field_pack
+from rlgym_bridge.field_test.field_report import read_field_test
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy
@@ -211,6 +214,35 @@ def _table(path: Path) -> object:
     return read_table(path, path.parent / "map.toml")
 
 
+def _read_pack(path: Path) -> None:
+    with open_field_pack(path) as pack:
+        read_field_test(pack)
+
+
+def _pack(scenes: bytes) -> bytes:
+    """Return a field test with some definitions of scenes."""
+    path = folder() / "seed.zip"
+    about = {
+        "format": 1, "made": "2026", "server": "sim", "versions": {}, "settings": {},
+        "parts": [{"name": "scenes", "state": "done"}],
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w") as pack:
+        pack.writestr("about.json", json.dumps(about))
+        pack.writestr("scenes.json", scenes)
+        pack.writestr("scenes.mcap", recording_bytes(_packets(), checksums=False))
+    return path.read_bytes()
+
+
+def _scenes() -> bytes:
+    body = {"position": [0, 0, 17], "velocity": [1, 0, 0]}
+    scene = {
+        "name": "a", "kind": "b", "measured": ["car", "ball"], "car": body, "other": body, "ball": body,
+        "settle": 1, "steps": [{"ticks": 2, "car": [1, 0, 0, 0, 0, 0, 1, 0]}],
+    }  # fmt: skip
+    played = {"scene": 0, "asked": 1, "shown": 2, "began": 3, "ended": 5}
+    return json.dumps({"scenes": [scene], "played": [played], "notes": ["a"]}).encode()
+
+
 TARGETS: Final = [
     FuzzTarget("packets", _decode, lambda: [_framed(_packets())]),
     FuzzTarget(
@@ -221,6 +253,10 @@ TARGETS: Final = [
     FuzzTarget(
         "recording", of_file("a.mcap", lambda path: read_match(path, shadow=False)),
         lambda: [recording_bytes(_packets(), checksums=False)],
+    ),
+    FuzzTarget("field-test", of_file("p.zip", _read_pack), lambda: [_pack(_scenes())]),
+    FuzzTarget(
+        "field-scenes", lambda data: of_file("p.zip", _read_pack)(_pack(data)), lambda: [_scenes()]
     ),
     FuzzTarget("replay", lambda data: of_file("a.replay", read_replay)(_with_checksums(data)), _replays),
     FuzzTarget("match", of_file("m.toml", read_match_file), _one(

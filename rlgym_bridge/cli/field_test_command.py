@@ -1,0 +1,265 @@
+"""Measure a server in one go and pack what it did, or read such a pack: `rlgym-bridge field-test`."""
+
+import argparse
+import logging
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Literal
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.cli.field_test_parts import FieldTest
+from rlgym_bridge.cli.field_test_report import print_field_report
+from rlgym_bridge.cli.real_match import running_server
+from rlgym_bridge.compare.output.report import report as html_report
+from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.field_test.field_pack import open_field_pack, write_field_pack
+from rlgym_bridge.field_test.field_report import compare_pack, read_field_test
+from rlgym_bridge.field_test.nameless import copy_without_names, hide_personal
+from rlgym_bridge.field_test.pack_parts import FORMAT, PARTS, RECORDED, AboutPack, PartOutcome
+from rlgym_bridge.field_test.scene_list import all_scenes
+from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.user_input.text_files import escape_controls
+
+STATUS: Final = (
+    "0 all parts are done (with --read: and could be read), 1 a part failed, was stopped, or cannot be read, "
+    "2 bad usage or input, or no server"
+)
+_OUT: Final = Path("field-test.zip")
+_PACKAGES: Final = ("rlgym-bridge", "rlbot", "rlbot-flatbuffers", "rocketsim", "rlgym-rocket-league", "numpy")
+_MOST_NOTE: Final = 500  # letters of an error in the pack
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Measure a server in one go: its dialect, its timing, a hundred scripted scenes, and a short match "
+        "of the shipped bot. All goes into one zip file, without anything personal. In the real game it "
+        "takes about seven minutes. --read makes a report of such a file."
+    )
+    parser.add_argument(
+        "--server", choices=("sim", "rlbot"), default="sim",
+        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
+        "%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, default=_OUT, metavar="FILE",
+        help="new zip file to write (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--read", type=Path, metavar="FILE", help="read FILE and print a report of it")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE",
+        help="with --read: also compare its recordings as `compare` does, and write that report (a minute)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--parts", nargs="+", choices=tuple(PARTS), default=list(PARTS), metavar="PART",
+        help=f"parts to play, of {', '.join(PARTS)} (default: all)",
+    )  # fmt: skip
+    kinds = list(dict.fromkeys(scene.kind for scene in all_scenes()))
+    parser.add_argument(
+        "--scenes", nargs="+", choices=kinds, default=kinds, metavar="KIND",
+        help=f"kinds of scenes to play, of {', '.join(kinds)} (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=shared.seconds, default=30.0, metavar="S",
+        help="game time of the match in seconds (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--latency", type=int, default=0, metavar="TICKS",
+        help="have the embedded server delay every input by this many ticks (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", choices=("realtime", "lockstep"), default="lockstep",
+        help="pace of the embedded server (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rules", type=shared.checked_rules, default="default", metavar="RULES",
+        help="rules of the game that the embedded server plays by, as of `match` (default: %(default)s)",
+    )  # fmt: skip
+    shared.add_dialect_option(parser)
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make a pack, or read one."""
+    return _read(options) if options.read is not None else _make(options)
+
+
+def _read(options: argparse.Namespace) -> int:
+    console = shared.console_of(options)
+    output_files.check_outputs(options.json, options.html, inputs=[options.read])
+    with (
+        open_field_pack(options.read) as pack,
+        shared.console_of(options, stderr=True).status("reading ...") as status,
+    ):
+        progress = partial(_show, status)
+        found = read_field_test(pack, progress)
+        page = None
+        if options.html is not None:
+            page = html_report(compare_pack(pack, found, progress))
+    written = output_files.write_json(options.json, found.as_json())
+    if options.html is not None and page is not None:
+        written &= output_files.write(options.html, page)
+    print_field_report(console, found)
+    return 2 if not written else 0 if found.whole else 1
+
+
+def _make(options: argparse.Namespace) -> int:
+    console = shared.console_of(options)
+    _check(options)
+    dialect = shared.dialect_of(options)
+    if options.server == "rlbot":
+        running_server()  # what is missing is said before anything is played
+    with (
+        TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
+        _without_server_news(),
+    ):
+        scenes = tuple(scene for scene in all_scenes() if scene.kind in options.scenes)
+        test = FieldTest(options, Path(folder), dialect, scenes)
+        _announce(options, console, test)
+        began = time.perf_counter()
+        outcomes = _play_all(options, console, test)
+        recordings = _copy_recordings(test, outcomes)
+        about = AboutPack(FORMAT, time.strftime("%Y-%m-%d", time.gmtime()), options.server, _versions(), {
+            "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
+            "seconds": round(time.perf_counter() - began, 1),
+        }, outcomes)  # fmt: skip
+        with output_files.naming(options.out):
+            write_field_pack(options.out, about, test.results, recordings)
+        size = options.out.stat().st_size
+    done = all(one.state == "done" for one in outcomes)
+    result = {"pack": str(options.out), "bytes": size, "parts": [_as_dict(one) for one in outcomes]}
+    written = output_files.write_json(options.json, result)
+    console.print(
+        f"written to {escape(str(options.out))} ({size / 1e6:.1f} MB); "
+        f"`rlgym-bridge field-test --read {escape(str(options.out))}` shows what is in it",
+        soft_wrap=True,
+    )
+    return 2 if not written else 0 if done else 1
+
+
+@contextmanager
+def _without_server_news() -> Iterator[None]:
+    """Log warnings of the embedded server alone: who joins and leaves is no news."""
+    log = logging.getLogger("rlgym_bridge.server")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise `ConfigError` or `ValueError` for options that do not fit together."""
+    output_files.check_outputs(options.json, options.out)
+    if options.html is not None:
+        raise ConfigError("--html goes with --read FILE, expected none where a pack is made")
+    if options.out.suffix != ".zip":
+        raise ConfigError(f"--out is {options.out}, expected a file whose name ends with .zip")
+    if options.out.exists():
+        raise ConfigError(f"--out is {options.out}, which is there already; expected a new file")
+    if not options.seconds:
+        raise ConfigError("--seconds is 0, expected more, or leave out the match by --parts")
+    try:
+        Impairments(latency=options.latency)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error
+    changed = options.dialect or options.latency or options.rules != "default" or options.pace != "lockstep"
+    if options.server == "rlbot" and changed:
+        raise ConfigError(
+            "--dialect, --latency, --rules and --pace tell the embedded server what to do, expected none of "
+            "them with --server rlbot: the real game cannot be changed"
+        )
+
+
+def _announce(options: argparse.Namespace, console: Console, test: FieldTest) -> None:
+    names = [name for name in PARTS if name in options.parts]
+    minutes = sum(map(test.seconds, names)) / 60
+    how_long = f"{minutes:.1f} minutes of play"
+    if options.server == "rlbot":
+        how_long += f", and the game loads {len(names)} matches"
+    elif options.pace == "lockstep":
+        how_long += ", as fast as this computer simulates it"
+    console.print(f"this takes {how_long}; Ctrl-C ends it and keeps what there is", soft_wrap=True)
+
+
+def _play_all(options: argparse.Namespace, console: Console, test: FieldTest) -> list[PartOutcome]:
+    """Play the parts one after another; where one fails the next ones are played, until Ctrl-C."""
+    outcomes = {name: PartOutcome(name, "not begun") for name in PARTS if name in options.parts}
+    try:
+        for name in outcomes:
+            outcomes[name] = PartOutcome(name, "stopped")
+            outcomes[name] = _play_part(name, shared.console_of(options, stderr=True), test)
+            _print_outcome(console, outcomes[name])
+    except KeyboardInterrupt:
+        for outcome in outcomes.values():
+            if outcome.state == "stopped":
+                _print_outcome(console, outcome)
+    return list(outcomes.values())
+
+
+def _play_part(name: str, console: Console, test: FieldTest) -> PartOutcome:
+    began = time.perf_counter()
+    state: Literal["done", "failed"] = "done"
+    note = ""
+    with console.status(f"{name}: {test.seconds(name):.0f} s of play ...") as status:
+        test.progress = partial(_show, status)
+        try:
+            test.play(name)
+        except Exception as error:  # whatever a server does: the next part may go well
+            said = describe_error(error)
+            print(f"error: {name}: {escape_controls(said)}", file=sys.stderr)  # whole, unlike in the pack
+            state, note = "failed", hide_personal(said)[:_MOST_NOTE]
+    return PartOutcome(name, state, round(time.perf_counter() - began, 1), note)
+
+
+def _print_outcome(console: Console, outcome: PartOutcome) -> None:
+    said = f"[red]{outcome.state}[/]: {escape(outcome.note)}" if outcome.note else outcome.state
+    console.print(f"{outcome.name}: {said} ({outcome.seconds:.0f} s)", soft_wrap=True)
+
+
+def _show(status: Status, doing: str) -> None:
+    status.update(f"{escape(doing)} ...")
+
+
+def _copy_recordings(test: FieldTest, outcomes: list[PartOutcome]) -> dict[str, Path]:
+    """Copy what was recorded without names, as far as it is there."""
+    probe = test.results.get("probe")
+    dialect = [] if probe is None else [f"{point}={value}" for point, value in probe.dialect.items()]
+    found = {}
+    for number, outcome in enumerate(outcomes):
+        source = test.recording(outcome.name)
+        if outcome.name not in RECORDED or not source.is_file():
+            continue
+        target = test.folder / f"{outcome.name}-nameless.mcap"
+        try:
+            notes = copy_without_names(source, target, {"by": "field-test", "dialect": dialect})
+            found[outcome.name] = target
+        except (OSError, ValueError) as error:
+            notes = [f"its recording is missing: {hide_personal(describe_error(error))}"]
+        if notes:
+            state: Any = "failed" if outcome.state == "done" and outcome.name not in found else outcome.state
+            note = "; ".join(filter(None, (outcome.note, *notes)))[:_MOST_NOTE]
+            outcomes[number] = PartOutcome(outcome.name, state, outcome.seconds, note)
+    return found
+
+
+def _versions() -> dict[str, str]:
+    system = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
+    return {name: version(name) for name in _PACKAGES} | system
+
+
+def _as_dict(outcome: PartOutcome) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in ("name", "state", "seconds", "note")}

@@ -1,0 +1,141 @@
+"""Print the report of a field test."""
+
+from itertools import groupby
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rlgym_bridge.compare.findings.phrases import short
+from rlgym_bridge.compare.findings.rule_tests import RulesFit, Shown
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.field_test.field_report import FieldReport
+from rlgym_bridge.field_test.followed_scenes import SCENE_HORIZONS
+from rlgym_bridge.field_test.pack_parts import MatchPart, ProbePart, TimingPart
+from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.user_input.arguments import count_of
+
+_SERVERS = {
+    "rlbot": "made on RLBotServer with the real game",
+    "sim": "made on this project's own match server: it says nothing about the real game",
+}
+_LOOK = {Shown.SHOWN: "green", Shown.ABSENT: "yellow", Shown.UNTOLD: "dim"}
+_WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
+
+
+def print_field_report(console: Console, found: FieldReport) -> None:
+    """Print what the pack is, what was measured, and what is missing."""
+    about = found.about
+    console.width = max(console.width, _WIDTH)
+    console.print(f"{_SERVERS[about.server]}, {escape(about.made)}", soft_wrap=True)
+    versions = ", ".join(f"{name} {text}" for name, text in about.versions.items())
+    console.print(escape(versions), soft_wrap=True)
+    for part in about.parts:
+        if part.state != "done" or part.note:
+            said = f": {part.note}" if part.note else ""
+            console.print(f"[red]{escape(part.name)} {part.state}[/]{escape(said)}", soft_wrap=True)
+    if (probe := found.parts.get("probe")) is not None:
+        _print_dialect(console, probe)
+    _print_timing(console, found)
+    if (match := found.parts.get("match")) is not None:
+        _print_match(console, match)
+    if found.rules is not None:
+        _print_rules(console, found.rules)
+        _print_scenes(console, found)
+    for note in found.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+
+
+def _print_dialect(console: Console, probe: ProbePart) -> None:
+    console.print("\n[bold]dialect[/]")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("point", "value", "evidence"):
+        table.add_column(heading, overflow="fold")
+    for point, evidence in probe.evidence.items():
+        value = probe.dialect.get(point)
+        if point in ("input_latency", "packets_per_second"):
+            continue
+        usual = point in POINTS and value == POINTS[point].values[0]
+        look = "red" if value is None else "default" if usual else "cyan"
+        table.add_row(escape(point), f"[{look}]{escape(value or 'not settled')}[/]", escape(evidence))
+    console.print(table)
+    for fact in probe.facts:
+        if fact.value is not None and fact.differs:
+            said = f"{fact.name}: {fact.value:.4g}, by RocketSim {fact.expected:.4g} {fact.unit}"
+            console.print(f"[red]differs[/] {escape(said)}", soft_wrap=True)
+    for note in probe.notes:
+        console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+
+
+def _print_timing(console: Console, found: FieldReport) -> None:
+    probe: ProbePart | None = found.parts.get("probe")
+    timing: TimingPart | None = found.parts.get("timing")
+    console.print("\n[bold]timing[/]")
+    if probe is not None:
+        rate = probe.timing.packets_per_second
+        console.print(f"input latency, by the probe: {_ticks(probe.timing.input_latency)}")
+        console.print(f"packets in a second of game: {'not told' if rate is None else f'{rate:g}'}")
+    if timing is not None:
+        told = _ticks(timing.input_latency_ticks)
+        counts = ", ".join(f"{name}: {count:,}" for name, count in timing.latencies.items())
+        console.print(f"input latency, by numbered inputs: {told} ({escape(counts)})", soft_wrap=True)
+        spread = ", ".join(
+            f"{name} {value:.2f}" for name, value in timing.interval_ms.items() if value is not None
+        )
+        console.print(f"between packets, ms: {escape(spread)}; {count_of(timing.lost_ticks, 'tick')} lost")
+    if found.lag_ticks:
+        console.print(
+            f"[red]inputs that packets show as applied act {count_of(found.lag_ticks, 'tick')} later[/]"
+        )
+
+
+def _ticks(latency: int | None) -> str:
+    return "not told" if latency is None else count_of(latency, "tick")
+
+
+def _print_match(console: Console, match: MatchPart) -> None:
+    seconds = match.playing_ticks / TICKS_PER_SECOND
+    lost = ", ".join("-" if count is None else f"{count:,}" for count in match.unanswered)
+    console.print(
+        f"match: {match.score[0]} : {match.score[1]} in {seconds:.0f} s of play; touches "
+        f"{', '.join(map(str, match.touches))}; packets without an answer {lost}",
+        soft_wrap=True,
+    )
+
+
+def _print_rules(console: Console, rules: RulesFit) -> None:
+    console.print("\n[bold]rules of the game that hold[/]")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("rule", "", "what the scenes show"):
+        table.add_column(heading, overflow="fold")
+    for test in rules.tests:
+        look = _LOOK[test.shown]
+        table.add_row(escape(test.rule), f"[{look}]{test.shown.value}[/]", escape(test.text))
+    console.print(table)
+
+
+def _print_scenes(console: Console, found: FieldReport) -> None:
+    console.print(f"\n[bold]how far RocketSim is off[/], uu, in {count_of(found.scenes, 'scene')}")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenes", no_wrap=True)
+    for ticks in SCENE_HORIZONS:
+        table.add_column(f"{ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
+    table.add_column("largest", justify="right", no_wrap=True)
+    for ticks in SCENE_HORIZONS:
+        table.add_column(f"rules {ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
+    table.add_column("largest", justify="right", no_wrap=True)
+    for (kind, body), group in groupby(found.kinds, lambda one: (one.kind, one.body)):
+        rows = {one.horizon_ticks: one for one in group}
+        many = max(one.scenes for one in rows.values())
+        plain = [short(rows[ticks].rocketsim) if ticks in rows else "-" for ticks in SCENE_HORIZONS]
+        ruled = [short(rows[ticks].game) if ticks in rows else "-" for ticks in SCENE_HORIZONS]
+        worst = max(one.rocketsim_worst for one in rows.values())
+        least = max(one.game_worst for one in rows.values())
+        name = f"{kind}, {body} ({many})"
+        table.add_row(escape(name), *plain, short(worst), *ruled, short(least))
+    console.print(table)
+    console.print(
+        "Medians over the scenes of a kind (their number in brackets) 0.5, 1 and 2 s after the first "
+        "controls: by RocketSim alone, then with all rules of the game. --json has each scene.",
+        soft_wrap=True,
+    )

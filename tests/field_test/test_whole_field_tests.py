@@ -1,0 +1,94 @@
+"""Whole field tests on our own server: what it was told to do comes out, with every dialect and all rules."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.dialect import POINTS, Dialect
+from rlgym_bridge.sim.game_rules import RULES, parse_rules
+from tests.support.field_tests import ROOT, all_contents, make_pack, read_report
+from tests.support.processes import child
+from tests.support.servers import match_server
+
+OTHERS = [(name, value) for name, point in POINTS.items() for value in point.values[1:]]
+PLAYED = ("rocketsim", "game", "default", "wheels,jump,dodge,bump")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.mark.parametrize(("place", "other"), list(enumerate(OTHERS)), ids=lambda one: str(one))
+def test_the_report_names_every_dialect_and_the_rules(
+    place: int, other: tuple[str, str], tmp_path: Path
+) -> None:
+    rules = PLAYED[place % len(PLAYED)]
+    words = ["--parts", "probe", "timing", "scenes", "--dialect", "=".join(other)]
+    pack = make_pack(tmp_path, *words, "--rules", rules, "--latency", str(place % 4))
+    found = read_report(pack)
+    assert found["dialect"] == Dialect(dict([other])).complete()
+    assert found["parts"]["timing"]["input_latency_ticks"] == place % 4
+    shown = {test["rule"]: test["shown"] for test in found["rules"]["tests"]}
+    played = parse_rules(rules)
+    assert {rule for rule, answer in shown.items() if answer == "shown"} == played
+    assert {rule for rule in RULES if shown[rule] == "absent"} >= {"wheels", "bump"} - played
+    which = {"rocketsim": "rocketsim_worst", "game": "game_worst"}.get(rules)
+    if which is not None:
+        assert max(row[which] for row in found["kinds"]) < 0.1
+
+
+def test_a_whole_dialect_of_other_values_is_named(tmp_path: Path) -> None:
+    words = [word for name, value in OTHERS for word in ("--dialect", f"{name}={value}")]
+    found = read_report(make_pack(tmp_path, *words, "--rules", "game"))
+    assert found["dialect"] == Dialect(dict(OTHERS)).complete()
+    assert found["rules"]["used"] == "game" and found["notes"] == []
+    assert found["parts"]["match"]["playing_ticks"] >= 30 * 120 - 1
+    assert max(row["game_worst"] for row in found["kinds"]) < 0.1
+
+
+def test_it_runs_on_a_server_in_rlbotservers_place(tmp_path: Path) -> None:
+    with match_server("--dialect", "clock=whole", "--latency", "1", "--rules", "game") as port:
+        pack = make_pack(tmp_path, "--server", "rlbot", "--seconds", "5", RLBOT_SERVER_PORT=str(port))
+    found = read_report(pack)
+    assert found["about"]["server"] == "rlbot"
+    assert found["dialect"] == Dialect({"clock": "whole"}).complete()
+    assert found["parts"]["timing"]["input_latency_ticks"] == 1
+    assert found["rules"]["used"] == "game"
+    assert 5 * 120 <= found["parts"]["match"]["playing_ticks"] < 20 * 120
+    content, texts = all_contents(pack, tmp_path)
+    for personal in (str(tmp_path), str(Path.home()), str(Path.cwd()), sys.prefix):
+        assert personal.encode() not in content
+    assert "policy.json" in texts and "Chaser" not in texts
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    pack = tmp_path / "pack.zip"
+    words = ["field-test", "--parts", "probe", "scenes", "match", "--out", str(pack)]
+    with child(
+        [sys.executable, "-u", "-m", "rlgym_bridge.cli", *words], cwd=tmp_path, env=ENVIRONMENT,
+        stdout=subprocess.PIPE, text=True,
+    ) as test:  # fmt: skip
+        assert test.stdout is not None
+        assert "Ctrl-C ends it and keeps what there is" in test.stdout.readline()
+        assert test.stdout.readline().startswith("probe: done")
+        test.send_signal(signal.SIGINT)
+        out, _ = test.communicate(timeout=60)
+        assert test.returncode == 1, out
+    assert "written to" in out
+    found = read_report(pack, status=1)
+    probe, scenes, match = (part["state"] for part in found["about"]["parts"])
+    assert (probe, match) == ("done", "not begun") and scenes in ("stopped", "not begun")
+    assert found["dialect"] == Dialect().complete()
+
+
+def test_the_page_of_a_pack_is_that_of_compare(tmp_path: Path) -> None:
+    words = ["--parts", "scenes", "--scenes", "drive", "jump", "ball in the air"]
+    pack = make_pack(tmp_path, *words, "--rules", "rocketsim")
+    page = tmp_path / "page.html"
+    assert main(["field-test", "--read", str(pack), "-q", "--html", str(page)]) == 0
+    assert "Errors after 1 to 240 ticks" in page.read_text(encoding="utf-8")
