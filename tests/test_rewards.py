@@ -27,6 +27,7 @@ from rlgym_bridge.components.rewards import (
     BoostPickedUpReward,
     DemolitionReward,
     FaceBallReward,
+    FlyToBallReward,
     GoalReward,
     InAirReward,
     SaveReward,
@@ -59,6 +60,7 @@ EACH: dict[str, BatchReward] = {
     "demolition": DemolitionReward(),
     "air touch": AirTouchReward(),
     "in air": InAirReward(),
+    "fly to ball": FlyToBallReward(),
 }
 EACH["sum"] = WeightedSum([(reward, i - 4.5) for i, reward in enumerate(EACH.values())])
 EACH["team sum"] = WeightedSum([(GoalReward(), 3), (TouchReward(), 1)], team_spirit=0.3, zero_sum=True)
@@ -203,7 +205,9 @@ def test_the_dict_form_answers_for_the_agents_asked(reward):
         assert rewards[agent] == pytest.approx(expected[agent], abs=2e-6)
 
 
-@pytest.mark.parametrize("name", ["player to ball", "face ball", "boost kept", "boost picked up", "in air"])
+@pytest.mark.parametrize(
+    "name", ["player to ball", "face ball", "boost kept", "boost picked up", "in air", "fly to ball"]
+)
 def test_a_demolished_car_gets_nothing_for_how_it_lies_there(name):
     before, after = random_step(2, 2, 9)
     after.car_demo_respawn_timer[:] = 1.5
@@ -283,6 +287,26 @@ def test_speed_towards_the_ball_is_a_share_of_2300():
     state.car_position[0, :, 0] = 0
     state.car_linear_velocity[0] = [(1150 * 0.6, 1150 * 0.8, 0), (0, -2300, 0)]
     np.testing.assert_allclose(judge(VelocityPlayerToBallReward(), state, state), [[0.5, -0.8]], rtol=1e-6)
+
+
+def test_flying_to_a_high_ball_counts_by_speed_and_height():
+    state = at()
+    state.ball_position[0] = (0, 0, 1000)
+    state.car_position[0] = [(0, 0, 250), (0, 0, 1200)]
+    state.car_linear_velocity[0] = [(0, 0, 1150), (0, 0, -1150)]
+    state.car_wheels_with_contact[:] = 0
+    derive(state)
+    reward = FlyToBallReward()
+    np.testing.assert_allclose(judge(reward, state, state), [[0.5 * 0.25, 0.5]], rtol=1e-6)
+    for field, value in (("ball_position", (0, 0, 299)), ("car_linear_velocity", (1, 0, 0))):
+        other = state.copy()
+        getattr(other, field)[0] = value
+        assert judge(reward, other, other).max() < 1e-6, "a low ball, a car that does not come nearer"
+    state.car_wheels_with_contact[:] = 1
+    derive(state)
+    assert not judge(reward, state, state).any(), "cars on the ground"
+    with pytest.raises(ValueError, match=r"lowest is 3000, expected 91\.25 to 2,?044 uu"):
+        FlyToBallReward(lowest=3000)
 
 
 def test_facing_the_ball_is_the_cosine_of_the_angle():

@@ -16,13 +16,14 @@ from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
 from training import components as standard
-from training.settings import SettingsError, TrainingSettings, hitbox_numbers
+from training.settings import SettingsError, TrainingSettings
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """Functions that a module may have; `make_env(settings, matches)` takes the place of the last three."""
@@ -147,7 +148,7 @@ class Task:
             action_delay=settings.action_delay,
             delay_noise=settings.action_delay_noise,
             own_delays=own_delays,
-            hitbox=hitbox_numbers(settings),
+            hitbox=[HITBOX_NAMES.index(name) for name in settings.hitboxes or (settings.hitbox,)],
             constants=parse_physics(settings.physics),
             obs_noise=settings.obs_noise,
             rules=rules_in(settings.physics),

@@ -148,6 +148,9 @@ class TrainingSettings:
     touch: Annotated[Number, about("for a step with a touch")] = 2.0
     touch_strength: Annotated[Number, about("for the ball's change of speed at a touch, in 6000 uu/s")] = 2.0
     air_touch: Annotated[Number, about("for a touch high up")] = 0.0
+    fly_to_ball: Annotated[
+        Number, about("each step, for speed in the air towards a high ball, in 2300 uu/s")
+    ] = 0.0
     save: Annotated[Number, about("for a save")] = 0.0
     demolition: Annotated[Number, about("for a demolition, minus for being demolished")] = 0.0
     velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball, in 2300 uu/s")] = 0.1
@@ -250,11 +253,6 @@ class TrainingSettings:
     def _matches_by_size(self) -> list[int]:
         """Return how many matches of a collector have each of several team sizes."""
         return count_matches([size[2] for size in self.team_sizes], self.matches)
-
-
-def hitbox_numbers(settings: TrainingSettings) -> tuple[int, ...]:
-    """Return the numbers of the hitboxes that cars of training have, in `game.HITBOX_NAMES`."""
-    return tuple(map(HITBOX_NAMES.index, settings.hitboxes or (settings.hitbox,)))
 
 
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:

@@ -6,12 +6,21 @@ Every class is an RLGym `RewardFunction`; its dict form and its batch form are o
 speed and facing count nothing while it is demolished.
 """
 
-from functools import cache
 from typing import Final
 
 import numpy as np
 
 from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
+from rlgym_bridge.components.reward_terms import (
+    aim_at_ball,
+    boost_root,
+    find_alive,
+    find_touches,
+    make_units,
+    project,
+    side_signs,
+    spread_by_team,
+)
 from rlgym_bridge.game import (
     BACK_WALL_Y,
     BALL_MAX_SPEED,
@@ -24,19 +33,18 @@ from rlgym_bridge.game import (
     GOAL_HEIGHT,
     GOAL_WIDTH,
 )
-from rlgym_bridge.state import Layout, MatchState
+from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_number
 
 __all__ = [
     "AirTouchReward", "BatchReward", "BoostKeptReward", "BoostPickedUpReward", "DemolitionReward",
-    "FaceBallReward", "GoalReward", "InAirReward", "SaveReward", "TouchReward", "VelocityBallToGoalReward",
-    "VelocityPlayerToBallReward", "WeightedSum", "name_of_bad",
+    "FaceBallReward", "FlyToBallReward", "GoalReward", "InAirReward", "SaveReward", "TouchReward",
+    "VelocityBallToGoalReward", "VelocityPlayerToBallReward", "WeightedSum", "name_of_bad",
 ]  # fmt: skip
 
 # The goal that blue shoots at, then the one that orange shoots at.
 _GOAL_BACKS: Final = np.array([(0, y, GOAL_CENTRE_Z) for y in (GOAL_BACK_Y, -GOAL_BACK_Y)], np.float32)
 _OWN_GOAL_SIGNS: Final = np.array([-1.0, 1.0], np.float32)  # of y: blue's goal, orange's goal
-_FULL_BOOST: Final = 100.0
 
 
 class GoalReward(BatchReward):
@@ -53,7 +61,7 @@ class GoalReward(BatchReward):
         """Return -1, 0 or 1 for every car, `(N, cars)`."""
         scored = (after.goal_scored > 0) & (before.goal_scored == 0)
         blue_gets = np.where(after.ball_position[:, 1] > 0, 1.0, -1.0) * scored
-        rewards: np.ndarray = np.outer(blue_gets, _side(after.layout)).astype(np.float32)
+        rewards: np.ndarray = np.outer(blue_gets, side_signs(after.layout)).astype(np.float32)
         return rewards
 
 
@@ -75,7 +83,7 @@ class TouchReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return 0 or 1, or the strength, for every car, `(N, cars)`."""
-        touched = _touched(after)
+        touched = find_touches(after)
         if self.strength:
             change = after.ball_linear_velocity - before.ball_linear_velocity
             touched *= np.linalg.norm(change, axis=1, keepdims=True) / BALL_MAX_SPEED
@@ -91,8 +99,8 @@ class VelocityPlayerToBallReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return the share for every car, `(N, cars)`."""
-        speeds = _along(after.car_linear_velocity, _to_ball(after))
-        rewards: np.ndarray = speeds * (_alive(after) / CAR_MAX_SPEED)
+        speeds = project(after.car_linear_velocity, aim_at_ball(after))
+        rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
         return rewards
 
 
@@ -109,9 +117,9 @@ class VelocityBallToGoalReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return the share for every car, `(N, cars)`."""
-        to_goals = _units(_GOAL_BACKS - after.ball_position[:, None])
-        shares = _along(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
-        return _by_team(shares, after.layout)
+        to_goals = make_units(_GOAL_BACKS - after.ball_position[:, None])
+        shares = project(after.ball_linear_velocity[:, None], to_goals) / BALL_MAX_SPEED
+        return spread_by_team(shares, after.layout)
 
 
 class FaceBallReward(BatchReward):
@@ -123,7 +131,7 @@ class FaceBallReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return the cosine for every car, `(N, cars)`."""
-        rewards: np.ndarray = _along(after.car_rotation[..., 0], _to_ball(after)) * _alive(after)
+        rewards: np.ndarray = project(after.car_rotation[..., 0], aim_at_ball(after)) * find_alive(after)
         return rewards
 
 
@@ -136,7 +144,7 @@ class BoostKeptReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return 0 to 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = _boost_root(after) * _alive(after)
+        rewards: np.ndarray = boost_root(after) * find_alive(after)
         return rewards
 
 
@@ -153,8 +161,8 @@ class BoostPickedUpReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return 0 to 1 for every car, `(N, cars)`."""
-        gain = np.maximum(_boost_root(after) - _boost_root(before), 0.0)
-        rewards: np.ndarray = gain * (_alive(before) * _alive(after))
+        gain = np.maximum(boost_root(after) - boost_root(before), 0.0)
+        rewards: np.ndarray = gain * (find_alive(before) * find_alive(after))
         return rewards
 
 
@@ -186,7 +194,7 @@ class SaveReward(BatchReward):
     ) -> np.ndarray:
         """Return 0 or 1 for every car, `(N, cars)`."""
         saved = self._flies_in(before) & ~self._flies_in(after) & (after.goal_scored == 0)[:, None]
-        rewards: np.ndarray = _touched(after) * _by_team(saved, after.layout)
+        rewards: np.ndarray = find_touches(after) * spread_by_team(saved, after.layout)
         return rewards
 
     def _flies_in(self, state: MatchState) -> np.ndarray:
@@ -216,7 +224,7 @@ class DemolitionReward(BatchReward):
     ) -> np.ndarray:
         """Return the difference of the two rewards for every car, `(N, cars)`."""
         demolished = after.car_demo_respawn_timer > before.car_demo_respawn_timer
-        rows, side = np.arange(after.layout.cars), _side(after.layout)
+        rows, side = np.arange(after.layout.cars), side_signs(after.layout)
         opponents = side[:, None] != side
         # (N, attacker, victim)
         hits = (after.car_bump_victim[:, :, None] == rows) & demolished[:, None] & opponents
@@ -236,7 +244,39 @@ class AirTouchReward(BatchReward):
     ) -> np.ndarray:
         """Return 0 to 1 for every car, `(N, cars)`."""
         height = (after.ball_position[:, 2:] - BALL_REST_Z) / (CEILING_Z - BALL_RADIUS - BALL_REST_Z)
-        rewards: np.ndarray = _touched(after) * np.clip(height, 0.0, 1.0)
+        rewards: np.ndarray = find_touches(after) * np.clip(height, 0.0, 1.0)
+        return rewards
+
+
+class FlyToBallReward(BatchReward):
+    """A flying car's speed towards a high ball, as a share of 2300 uu/s: more the higher the car is.
+
+    The share is multiplied by the car's height over the ball's, 1 at most. It is 0 for a car that has three
+    wheels down or flies away from the ball, and for a ball that is not high.
+
+    Args:
+        lowest: Height above which a ball is high, uu.
+
+    Raises:
+        ValueError: `lowest` is not between the ball's radius and the ceiling.
+    """
+
+    reads = ("car_position", "car_linear_velocity", "car_on_ground", "car_is_demoed", "ball_position")
+
+    def __init__(self, lowest: float = 300.0) -> None:
+        super().__init__()
+        check_number("lowest", lowest, BALL_RADIUS, CEILING_Z, unit="uu")
+        self.lowest = lowest
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return 0 to 1 for every car, `(N, cars)`."""
+        ball = after.ball_position[:, 2:]
+        flying = (1 - after.car_on_ground) * find_alive(after) * (ball > self.lowest)
+        speeds = np.maximum(project(after.car_linear_velocity, aim_at_ball(after)), 0.0)
+        climbed = np.clip(after.car_position[..., 2] / np.maximum(ball, BALL_RADIUS), 0.0, 1.0)
+        rewards: np.ndarray = flying * climbed * (speeds / CAR_MAX_SPEED)
         return rewards
 
 
@@ -249,51 +289,5 @@ class InAirReward(BatchReward):
         self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
     ) -> np.ndarray:
         """Return 0 or 1 for every car, `(N, cars)`."""
-        rewards: np.ndarray = (1 - after.car_on_ground) * _alive(after)
+        rewards: np.ndarray = (1 - after.car_on_ground) * find_alive(after)
         return rewards
-
-
-# --- what they are made of --------------------------------------------------------------------------
-
-
-@cache
-def _side(layout: Layout) -> np.ndarray:
-    """Return `(cars,)`: 1 for blue's, -1 for orange's."""
-    return np.repeat(np.array([1.0, -1.0], np.float32), (layout.blue, layout.orange))
-
-
-def _by_team(numbers: np.ndarray, layout: Layout) -> np.ndarray:
-    """Return `(N, cars)` from `(N, 2)`: blue's number, orange's number."""
-    return np.repeat(numbers, (layout.blue, layout.orange), axis=1)
-
-
-def _touched(state: MatchState) -> np.ndarray:
-    touched: np.ndarray = (state.car_ball_touches > 0).astype(np.float32)
-    return touched
-
-
-def _alive(state: MatchState) -> np.ndarray:
-    return np.subtract(1, state.car_is_demoed)
-
-
-def _boost_root(state: MatchState) -> np.ndarray:
-    # The simulator may burn a tick's boost from a nearly empty tank.
-    root: np.ndarray = np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST)
-    return root
-
-
-def _to_ball(state: MatchState) -> np.ndarray:
-    """Return `(N, cars, 3)` unit vectors."""
-    return _units(state.ball_position[:, None] - state.car_position)
-
-
-def _units(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors of length 1; a zero vector stays."""
-    length = np.sqrt(_along(vectors, vectors))[..., None]
-    units: np.ndarray = vectors / np.where(length == 0, 1.0, length)
-    return units
-
-
-def _along(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    products: np.ndarray = np.einsum("...i,...i->...", vectors, directions)
-    return products

@@ -1,0 +1,57 @@
+"""Compute what several rewards are made of, for all cars of all matches."""
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from rlgym_bridge.state import Layout, MatchState
+
+_FULL_BOOST: Final = 100.0
+
+
+@cache
+def side_signs(layout: Layout) -> np.ndarray:
+    """Return 1 for blue's cars, -1 for orange's, `(cars,)`."""
+    return np.repeat(np.array([1.0, -1.0], np.float32), (layout.blue, layout.orange))
+
+
+def spread_by_team(numbers: np.ndarray, layout: Layout) -> np.ndarray:
+    """Return the number of each car's team, `(N, cars)`, from blue's and orange's, `(N, 2)`."""
+    return np.repeat(numbers, (layout.blue, layout.orange), axis=1)
+
+
+def find_touches(state: MatchState) -> np.ndarray:
+    """Return 1 for cars that touched the ball in the step, else 0, `(N, cars)` float32."""
+    touched: np.ndarray = (state.car_ball_touches > 0).astype(np.float32)
+    return touched
+
+
+def find_alive(state: MatchState) -> np.ndarray:
+    """Return 1 for cars that are not demolished, else 0, `(N, cars)`."""
+    return np.subtract(1, state.car_is_demoed)
+
+
+def boost_root(state: MatchState) -> np.ndarray:
+    """Return the square root of boost / 100, `(N, cars)`."""
+    # The simulator may burn a tick's boost from a nearly empty tank.
+    root: np.ndarray = np.sqrt(np.maximum(state.car_boost_amount, 0.0) / _FULL_BOOST)
+    return root
+
+
+def aim_at_ball(state: MatchState) -> np.ndarray:
+    """Return unit vectors from cars to the ball, `(N, cars, 3)`."""
+    return make_units(state.ball_position[:, None] - state.car_position)
+
+
+def make_units(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors `(..., 3)` of length 1; a zero vector stays."""
+    length = np.sqrt(project(vectors, vectors))[..., None]
+    units: np.ndarray = vectors / np.where(length == 0, 1.0, length)
+    return units
+
+
+def project(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return the lengths of vectors along unit vectors, `(..., 3)` each: `(...)`."""
+    products: np.ndarray = np.einsum("...i,...i->...", vectors, directions)
+    return products
