@@ -89,6 +89,7 @@ def test_every_key_is_translated_or_named(text: str, tmp_path: Path) -> None:
 
 def test_a_match_keeps_its_players_rules_and_map(tmp_path: Path) -> None:
     match: Any = tomllib.loads(converted(tmp_path, MATCH).text)
+    assert match["rlbot"] == {"launcher": "Epic"}
     assert match["match"] == {
         "game_mode": "Snowday", "game_map_upk": "EuroStadium_P",
         "existing_match_behavior": "ContinueAndSpawn",
@@ -100,6 +101,48 @@ def test_a_match_keeps_its_players_rules_and_map(tmp_path: Path) -> None:
         {"type": "psyonix", "skill": "AllStar"},
     ]
     assert match["scripts"] == [{"config_file": "drill.toml"}]
+
+
+@pytest.mark.parametrize(
+    ("skill", "level"), [("0.0", "Rookie"), ("0.5", "Pro"), ("0.9", "AllStar"), ("1", "AllStar")]
+)
+def test_a_psyonix_bot_keeps_its_skill(skill: str, level: str, tmp_path: Path) -> None:
+    text = MATCH.replace("bot_skill_2 = 1.0", f"bot_skill_2 = {skill}")
+    assert tomllib.loads(converted(tmp_path, text).text)["cars"][2]["skill"] == level
+
+
+def test_players_of_either_kind_keep_who_drives_them(tmp_path: Path) -> None:
+    text = MATCH.replace("participant_type_1 = human", "participant_type_1 = controller_passthrough")
+    found = converted(tmp_path, text)
+    assert tomllib.loads(found.text)["cars"][1]["type"] == "human"
+    party = MATCH.replace("participant_type_1 = human", "participant_type_1 = party_member_bot")
+    assert tomllib.loads(converted(tmp_path, party).text)["cars"][1]["type"] == "rlbot"
+    assert dict(found.left_out)["participant_config_7"] == "num_participants is 3"
+
+
+@pytest.mark.parametrize(
+    ("option", "old", "name", "new"),
+    [
+        ("Demolish", "On Contact (FF)", "demolish", "OnContactFf"),
+        ("Max Score", "0", "max_score", "Unlimited"),
+        ("Boost Strength", "1.0", "boost_strength", "One"),
+        ("Respawn Time", "3", "respawn_time", "ThreeSeconds"),
+    ],
+)
+def test_values_of_earlier_versions_are_translated(
+    option: str, old: str, name: str, new: str, tmp_path: Path
+) -> None:
+    text = MATCH.replace("Match Length = Unlimited", f"{option} = {old}")
+    assert tomllib.loads(converted(tmp_path, text).text)["mutators"][name] == new
+
+
+def test_rlbots_own_reader_skips_the_countdown_too(tmp_path: Path) -> None:
+    text = "[Match Configuration]\nstart_without_countdown = True\nskip_replays = True\n"
+    found = converted(tmp_path, f"{text}num_participants = 0\n[Participant Configuration]\n")
+    (tmp_path / "new.toml").write_text(found.text, encoding="utf-8")
+    theirs = load_match_config(tmp_path / "new.toml")
+    assert theirs.instant_start and theirs.skip_replays
+    assert tomllib.loads(found.text)["match"]["start_without_countdown"]  # as RLBot's core reads it
 
 
 def test_the_shipped_match_reads_alike_before_and_after(tmp_path: Path) -> None:
@@ -136,7 +179,7 @@ def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path: Path) -> None:
         ("[Bot Loadout]\ncar_id = fennec\n", "which RLBot v4 does not know"),
         (MATCH.replace("Hockey", "Chess"), "'Chess', which RLBot v4 does not know"),
         (MATCH.replace("num_participants = 3", "num_participants = 1000000"), "from 0 to 64"),
-        (MATCH.replace("human", "alien"), "expected rlbot, human or psyonix"),
+        (MATCH.replace("human", "alien"), "expected one of rlbot, party_member_bot, human"),
         (MATCH.replace("num_participants = 3", "num_participants = " + "9" * 900), "from 0 to 64"),
         (MATCH.replace("skill_2 = 1.0", "skill_2 = nan"), "which RLBot v4 does not know"),
         (LOOKS.replace("6083", "4294967296"), "which RLBot v4 does not know"),

@@ -17,36 +17,12 @@ from rlbot.utils.maps import GAME_MAP_TO_UPK
 from rlgym_bridge.server.config.cfg_text import parse_cfg
 from rlgym_bridge.server.config.match_file_v4 import GAME_MODES, OPTIONS
 from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.server.config.v4_names import KINDS, LAUNCHERS, LOADOUT_SECTIONS, SKILLS, WHY_NOT
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.toml_text import toml_line
 
 _MOST_PLAYERS: Final = 64
-_SKILLS: Final = ((0.25, "Beginner"), (0.6, "Rookie"), (0.8, "Pro"), (1.0, "AllStar"))
-"""Upper ends of v4's `participant_bot_skill`, 0 to 1. v4 says only that 0, 0.5 and 1 are beginner, pro and
-all-star, and v5 has one level more; where the others begin is a guess."""
-
-_LOADOUT: Final = (
-    "team_color_id", "custom_color_id", "car_id", "decal_id", "wheels_id", "boost_id", "antenna_id", "hat_id",
-    "paint_finish_id", "custom_finish_id", "engine_audio_id", "trails_id", "goal_explosion_id",
-)  # fmt: skip
-_PAINT: Final = (
-    "car_paint_id", "decal_paint_id", "wheels_paint_id", "boost_paint_id", "antenna_paint_id", "hat_paint_id",
-    "trails_paint_id", "goal_explosion_paint_id",
-)  # fmt: skip
-_LOADOUT_SECTIONS: Final = {
-    "Bot Loadout": ("blue_loadout", _LOADOUT), "Bot Loadout Orange": ("orange_loadout", _LOADOUT),
-    "Bot Paint Blue": ("blue_loadout.paint", _PAINT), "Bot Paint Orange": ("orange_loadout.paint", _PAINT),
-}  # fmt: skip
-_WHY_NOT: Final = {
-    "launcher_preference": "v5 has [rlbot] launcher, which RLBot's window sets",
-    "enable_lockstep": "v5 has no lockstep; --pace lockstep of rlgym-bridge match is one",
-    "python_file": "became run_command; code for v4's BaseAgent has to be written anew for v5's Bot",
-    "maximum_tick_rate_preference": "v5 sends every packet, 120 a second",
-    "use_virtual_environment": "run_command names the Python",
-    "requirements_file": "installing is not RLBot v5's affair",
-    "num_participants": "v5 counts [[cars]]",
-}
 
 
 @dataclass
@@ -101,6 +77,7 @@ class _Translation:
         self.translated: list[tuple[str, str]] = []
         self._left = {(section, key) for section in parser.sections() for key in parser[section]}
         self._empty: set[tuple[str, str]] = set()
+        self.cars = 0
 
     def take(self, section: str, key: str) -> str | None:
         """Return a value, None where there is none; "None" stands for none in v4."""
@@ -135,11 +112,19 @@ class _Translation:
     def rest(self) -> list[tuple[str, str]]:
         """Return the keys that nothing took, in the file's order, and why."""
         return [
-            (key, "it is empty" if (section, key) in self._empty else _WHY_NOT.get(key, "v5 has no such key"))
+            (key, "it is empty" if (section, key) in self._empty else self._why_not(key))
             for section in self._parser.sections()
             for key in self._parser[section]
             if (section, key) in self._left
         ]
+
+    def _why_not(self, key: str) -> str:
+        number = re.fullmatch(r"participant_[a-z_]+_(\d{1,9})", key)
+        if number is None:
+            return WHY_NOT.get(key, "v5 has no such key")
+        if int(number[1]) >= self.cars:
+            return f"num_participants is {self.cars}"
+        return "v5 needs none for a car of this type"
 
 
 def _flag(text: str) -> bool:
@@ -167,7 +152,8 @@ def toml_name(kind: str, stem: str) -> str:
 
 def _match(of: _Translation) -> str:
     section = "Match Configuration"
-    lines = ["[match]"]
+    launcher = of.line("RLBot Configuration", "launcher_preference", "launcher", partial(_choice, LAUNCHERS))
+    lines = ["[rlbot]", *launcher, "", "[match]"] if launcher else ["[match]"]
     lines += of.line(section, "game_mode", "game_mode", partial(_choice, GAME_MODES))
     lines += of.line(section, "game_map", "game_map_upk", lambda text: GAME_MAP_TO_UPK.get(text, text))
     for key, name in (
@@ -176,6 +162,10 @@ def _match(of: _Translation) -> str:
         ("auto_save_replay", "auto_save_replays"),
     ):  # fmt: skip
         lines += of.line(section, key, name, _flag)
+    # RLBot's core reads the one name, rlbot's Python package the other.
+    lines += [
+        line.replace("start_without_countdown", "instant_start") for line in lines if "countdown" in line
+    ]
     behaviours = {
         "restart": "Restart", "continue and spawn": "ContinueAndSpawn",
         "restart if different": "RestartIfDifferent",
@@ -193,7 +183,8 @@ def _match(of: _Translation) -> str:
     if not re.fullmatch(r"[0-9]{1,2}", count) or int(count) > _MOST_PLAYERS:
         problem = f"is {show_value(count)}, expected a whole number from 0 to {_MOST_PLAYERS}"
         raise of.source.error(section, "num_participants", problem)
-    for number in range(int(count)):
+    of.cars = int(count)
+    for number in range(of.cars):
         lines += ["", "[[cars]]", *_car(of, number)]
     of.translated.append(("num_participants", f"{count} [[cars]]"))
     for key in _scripts(of):
@@ -213,11 +204,9 @@ def _scripts(of: _Translation) -> list[str]:
 def _car(of: _Translation, number: int) -> list[str]:
     section = "Participant Configuration"
     given = of.take(section, f"participant_type_{number}")
-    kind = (given or "rlbot").lower()
-    if kind == "party_member_bot":
-        kind = "psyonix"
-    if kind not in ("rlbot", "human", "psyonix"):
-        problem = f"is {kind!r}, expected rlbot, human or psyonix"
+    kind = KINDS.get(old := (given or "rlbot").lower())
+    if kind is None:
+        problem = f"is {old!r}, expected one of {', '.join(KINDS)}"
         raise of.source.error(section, f"participant_type_{number}", problem)
     lines = [toml_line("type", kind)]
     if given is not None:
@@ -245,7 +234,7 @@ def _skill(text: str) -> str:
     value = float(text)
     if math.isnan(value):
         raise ValueError
-    return next((name for most, name in _SKILLS if value <= most), "AllStar")
+    return next((name for most, name in SKILLS if value <= most), "AllStar")
 
 
 def _number(text: str) -> int:
@@ -287,7 +276,7 @@ def _bot(of: _Translation) -> str:
 
 def _loadout(of: _Translation) -> str:
     lines: list[str] = []
-    for section, (table, keys) in _LOADOUT_SECTIONS.items():
+    for section, (table, keys) in LOADOUT_SECTIONS.items():
         found = [line for key in keys for line in of.line(section, key, key, _number)]
         if found:
             lines += ["", f"[{table}]", *found]

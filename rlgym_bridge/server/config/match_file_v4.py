@@ -24,7 +24,8 @@ _MATCH_KEYS: Final = (
     "auto_save_replay",
 )  # fmt: skip
 
-# What the options of v4 [RLBot 1.68, match settings] are called in v5.
+# What the options of v4 [RLBot 1.68, match settings] are called in v5. Numbers are earlier versions' values,
+# also taken by v4 [its match_settings_config_parser.py].
 GAME_MODES: Final = {
     "soccer": "Soccar", "soccar": "Soccar", "hoops": "Hoops", "dropshot": "Dropshot",
     "hockey": "Snowday", "rumble": "Rumble", "heatseeker": "Heatseeker", "gridiron": "Gridiron",
@@ -35,7 +36,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
         "unlimited": "Unlimited"}),
     "max score": ("max_score", {
         "unlimited": "Unlimited", "1 goal": "OneGoal", "3 goals": "ThreeGoals",
-        "5 goals": "FiveGoals"}),
+        "5 goals": "FiveGoals", "0": "Unlimited"}),
     "overtime": ("overtime", {
         "unlimited": "Unlimited", "+5 max, first score": "FiveMaxFirstScore",
         "+5 max, random team": "FiveMaxRandomTeam"}),
@@ -45,15 +46,18 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "game speed": ("game_speed", {
         "default": "Default", "slo-mo": "SloMo", "time warp": "TimeWarp"}),
     "ball max speed": ("ball_max_speed", {
-        "default": "Default", "slow": "Slow", "fast": "Fast", "super fast": "SuperFast"}),
+        "default": "Default", "slow": "Slow", "fast": "Fast", "super fast": "SuperFast",
+        "0": "Default"}),
     "ball type": ("ball_type", {
         "default": "Default", "cube": "Cube", "puck": "Puck", "basketball": "Basketball"}),
     "ball weight": ("ball_weight", {
         "default": "Default", "light": "Light", "heavy": "Heavy", "super light": "SuperLight"}),
     "ball size": ("ball_size", {
-        "default": "Default", "small": "Small", "large": "Large", "gigantic": "Gigantic"}),
+        "default": "Default", "small": "Small", "large": "Large", "gigantic": "Gigantic",
+        "1.0": "Default"}),
     "ball bounciness": ("ball_bounciness", {
-        "default": "Default", "low": "Low", "high": "High", "super high": "SuperHigh"}),
+        "default": "Default", "low": "Low", "high": "High", "super high": "SuperHigh",
+        "1.0": "Default"}),
     "boost amount": ("boost_amount", {
         "default": "NormalBoost", "unlimited": "UnlimitedBoost",
         "recharge (slow)": "SlowRecharge", "recharge (fast)": "RapidRecharge",
@@ -63,15 +67,16 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, str]]]] = {
         "destruction derby": "DestructionDerby", "spring loaded": "SpringLoaded",
         "spikes only": "SpikesOnly", "spike rush": "SpikeRush"}),
     "boost strength": ("boost_strength", {
-        "1x": "One", "1.5x": "OneAndAHalf", "2x": "Two", "10x": "Ten"}),
+        "1x": "One", "1.5x": "OneAndAHalf", "2x": "Two", "10x": "Ten", "default": "One", "1.0": "One"}),
     "gravity": ("gravity", {
         "default": "Default", "low": "Low", "high": "High", "super high": "SuperHigh"}),
     "demolish": ("demolish", {
         "default": "Default", "disabled": "Disabled", "friendly fire": "FriendlyFire",
-        "on contact": "OnContact", "on contact / ff": "OnContactFf"}),
+        "on contact": "OnContact", "on contact (ff)": "OnContactFf",
+        "on contact / ff": "OnContactFf"}),
     "respawn time": ("respawn_time", {
         "3 seconds": "ThreeSeconds", "2 seconds": "TwoSeconds", "1 second": "OneSecond",
-        "disable goal reset": "DisableGoalReset"}),
+        "disable goal reset": "DisableGoalReset", "3": "ThreeSeconds", "3.0": "ThreeSeconds"}),
 }  # fmt: skip
 
 
