@@ -128,7 +128,8 @@ class PPOLearner:
 
     def draw_older(self, steps: int | None = None) -> int:
         """Return the number of the older version that an iteration meets; `steps` as `random` takes it."""
-        return int(self.random(OLDER, steps).integers(len(self.snapshots.rows)))
+        at, by_rating = self.steps if steps is None else steps, self.settings.snapshot_choice == "rating"
+        return self.snapshots.draw(at, self.random(OLDER, steps), by_rating)
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """Return an array where the networks are."""

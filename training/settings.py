@@ -103,6 +103,9 @@ class TrainingSettings:
     rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
     overlap: Annotated[bool, about("play on while learning, with a policy one update older")] = False
     snapshot_share: Annotated[Share, about("share of matches against an older version of the policy")] = 0.2
+    snapshot_choice: Annotated[
+        str, one_of("even", "rating"), about("older versions met: all as often, or near ratings more often")
+    ] = "even"
     rival: Annotated[str, about("another opponent: chaser, or a policy folder with equal actions")] = ""
     rival_share: Annotated[Share, about("share of matches against it")] = 0.0
     snapshots: Annotated[

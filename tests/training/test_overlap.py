@@ -127,7 +127,8 @@ def test_probabilities_are_those_of_the_policy_that_played(normalise: bool, tmp_
 
 
 def test_an_overlapping_run_resumes_bit_for_bit(tmp_path: Path) -> None:
-    changes = {"steps": 6 * BATCH, "checkpoint_every": 3 * BATCH, "normalise_obs": True, "snapshots": 2}
+    changes = {"steps": 6 * BATCH, "checkpoint_every": 3 * BATCH, "normalise_obs": True, "snapshots": 2,
+               "snapshot_choice": "rating"}  # fmt: skip
     whole = ppo.main(overlapping(tmp_path / "whole", **changes), quiet=True).checkpoint
     halfway = whole.with_name(str(3 * BATCH))
     shutil.copytree(halfway, tmp_path / "resumed" / "checkpoints" / halfway.name)

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
+import numpy as np
 from openskill.models import PlackettLuce
 
+_EVEN_SHARE: Final = 0.2
+_LEAST_NEAR: Final = 1e-9  # where the policy is far above all snapshots
 _TAU: Final = 0.3  # added to the deviation at each goal, since the policy changes; openskill's own is 0.083
 
 Mark = tuple[float, float]  # mean and deviation
@@ -49,6 +52,21 @@ class Ladder:
             both = [[self._model.rating(*self.marks[i])] for i in (0, 1 + snapshot)]
             [[policy], _] = self._model.rate(both, ranks=[goal, 1 - goal])
             self.marks[0] = (policy.mu, policy.sigma)
+
+    def weigh_by_rating(self) -> np.ndarray:
+        """Return how likely each snapshot is to be met where near ratings are met more often.
+
+        The share of a snapshot grows with p (1 - p), where p is the policy's chance of the next goal by their
+        ratings. A fifth is spread evenly, so that no version is forgotten.
+
+        Returns:
+            `(snapshots,)` shares that make 1.
+        """
+        policy, *others = (self._model.rating(*mark) for mark in self.marks)
+        chances = np.array([self._model.predict_win([[policy], [other]])[0] for other in others])
+        near = chances * (1 - chances) + _LEAST_NEAR
+        shares: np.ndarray = (1 - _EVEN_SHARE) * near / near.sum() + _EVEN_SHARE / len(near)
+        return shares
 
     def keep(self, snapshot: int) -> None:
         """Give a snapshot, new or replaced, the rating that the policy has now."""

@@ -25,6 +25,7 @@ class Snapshots:
         self._most, self._offered = most, 1
         self.rows = [first]
         self.ladder = Ladder()
+        self._drawn: tuple[int, int] | None = None  # agent steps, and the snapshot drawn for them
 
     def offer(self, policy: np.ndarray, random: np.random.Generator) -> None:
         """Add a version to the opponent pool, perhaps in place of another [reservoir sampling, Vitter 1985].
@@ -43,6 +44,23 @@ class Snapshots:
             self.rows[place] = policy
             self.ladder.keep(place)
 
+    def draw(self, steps: int, random: np.random.Generator, by_rating: bool) -> int:
+        """Draw the snapshot that an iteration meets; asked again for it, return the same one.
+
+        With overlap it is drawn before the goals of the iteration before are counted.
+
+        Args:
+            steps: Agent steps at the iteration's beginning.
+            random: Draws it.
+            by_rating: Whether near ratings are met more often, see `Ladder.weigh_by_rating`.
+        """
+        if self._drawn is None or self._drawn[0] != steps:
+            count = len(self.rows)
+            shares = self.ladder.weigh_by_rating() if by_rating else None
+            number = random.integers(count) if shares is None else random.choice(count, p=shares)
+            self._drawn = steps, int(number)
+        return self._drawn[1]
+
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
         return {
@@ -55,3 +73,4 @@ class Snapshots:
         """Go on with what a checkpoint kept."""
         self.rows, self._offered = list(state["snapshots"].numpy()), state["offered"]
         self.ladder.restore(state["ratings"])
+        self._drawn = None
