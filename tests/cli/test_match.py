@@ -79,7 +79,7 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
         assert heading in done.stdout
 
 
-def test_the_line_of_a_running_match_tells_whose_reply_times_these_are() -> None:
+def test_the_line_of_a_match_says_whose_reply_times_it_shows() -> None:
     times = (0.21, 0.23, float("nan"), 0.18)
     status = MatchStatus(Phase.ACTIVE, (2, 1), 61.2, False, 900, 1234.5, (0, 0, 1, 1), times)
     assert progress_line(status).endswith("1,234 ticks/s   reply ms: blue 0.23, orange 0.18")

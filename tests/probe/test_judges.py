@@ -204,7 +204,7 @@ def test_landings_without_three_wheels_settle_nothing() -> None:
     assert "in 100 of 100 with four" in wheel_landings.judge(frames).evidence
 
 
-def test_wheels_that_reach_the_floor_in_the_game_alone_are_not_counted() -> None:
+def test_wheels_on_the_floor_in_the_game_alone_do_not_count() -> None:
     box = flat.BoxShape(118.0, 84.2, 36.16)
     counts = {
         height: wheel_landings.count_touching_wheels(car(hitbox=box, place=(0.0, 0.0, float(height))))

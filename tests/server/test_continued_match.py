@@ -50,7 +50,7 @@ def test_cars_stay_whose_place_team_and_agent_are_the_same() -> None:
 
 
 @pytest.mark.protocol("match.restart-if-different")
-def test_an_equal_match_goes_on_where_asked_and_another_does_not() -> None:
+def test_an_equal_match_goes_on_where_asked_others_do_not() -> None:
     match, before = kicked_off(), match_of(player(0), player(1))
     same = following(player(0), player(1), existing_match_behavior=IF_DIFFERENT, enable_state_setting=True)
     assert kept_cars(match, before, same) == {0: 0, 1: 1}

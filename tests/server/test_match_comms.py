@@ -105,7 +105,7 @@ def test_messages_are_recorded_and_shown_in_the_log(open_match, caplog):
     assert "to all: gg" in caplog.text
 
 
-def test_a_client_that_floods_messages_is_heard_a_little_each_tick(open_match, caplog):
+def test_a_client_that_floods_is_heard_a_little_each_tick(open_match, caplog):
     tick, recorded = [0], []
     open_match.comms.open(recorded.append, lambda: tick[0])
     caplog.set_level("INFO")

@@ -77,7 +77,7 @@ def test_a_hivemind_alone_plays(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_league_names_who_forfeits_and_goes_on_with_more_matches(
+def test_a_league_names_who_forfeits_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

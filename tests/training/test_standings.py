@@ -79,7 +79,7 @@ def test_a_forfeit_loses_whatever_the_score_is() -> None:
     assert seen_by_first(("A", "B", 0), both).lead == 0
 
 
-def test_who_wins_more_is_rated_higher_and_oneself_does_not_count() -> None:
+def test_who_wins_more_is_rated_higher() -> None:
     matches = []
     for number in range(60):
         b_wins = result(0, 1) if number % 2 == 0 else result(1, 0)
@@ -119,7 +119,7 @@ def test_equal_names_have_numbers_and_choices_are_named(tmp_path: Path) -> None:
         (["league", "chaser", "mine", "--team-size", "2"], "trained for 1v1, this match is 2v2"),
     ],
 )
-def test_what_cannot_be_played_is_refused_before_the_first_match(
+def test_unplayable_matches_are_refused_before_the_first(
     words: list[str],
     message: str,
     tmp_path: Path,

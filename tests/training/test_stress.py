@@ -42,7 +42,7 @@ def plan_of(folder: Path, groups: list[str], against: str = "", matches: int = 4
     )  # fmt: skip
 
 
-def test_every_point_of_the_dialect_and_every_impairment_has_a_cause(tmp_path: Path) -> None:
+def test_every_dialect_point_and_impairment_has_a_cause(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, list(GROUPS))
     points = {name for trial in plan.trials for name in trial.cause.dialect}
     assert points == set(POINTS)
@@ -158,7 +158,7 @@ def test_a_stress_test_plays_every_cause_and_goes_on(
         (["stress", "mine", "--against", "nowhere"], "BOT 'nowhere' is no file or folder"),
     ],
 )
-def test_what_cannot_be_tested_is_refused_before_the_first_match(
+def test_untestable_matches_are_refused_before_the_first(
     words: list[str],
     message: str,
     tmp_path: Path,
