@@ -7,7 +7,7 @@ TRAIN := $(VENV)/.train
 TESTS := $(VENV)/.training
 DOCS := $(VENV)/.docs
 
-.PHONY: install match train test test-slow fuzz bench parity docs check clean
+.PHONY: install match train test test-slow fuzz release-check bench parity docs check clean
 
 install: $(STAMP)
 
@@ -48,6 +48,10 @@ test-slow: $(TESTS) $(DOCS)
 SECONDS ?= 300
 fuzz: $(TESTS)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+
+# what the release workflow does, but publish: builds, checks, installs from the wheel, plays
+release-check: $(TESTS)
+	$(BIN)/python -m tests.support.release_check
 
 bench: $(TESTS)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.bench

@@ -116,11 +116,17 @@ def as_botpack(bot: Path, folder: Path) -> Path:
     return folder
 
 
-def build_wheel(clean: CleanFolder) -> Path:
-    """Build the wheel of a copy of the checkout's files."""
+def copy_sources(clean: CleanFolder) -> Path:
+    """Copy the checkout's files, without what was made in it; return the folder of the copy."""
     sources = clean.folder / "sources"
     ignored = shutil.ignore_patterns(".*", "build", "runs", "logs", "dist", "*.egg-info", "__pycache__")
     shutil.copytree(ROOT, sources, ignore=ignored)
+    return sources
+
+
+def build_wheel(clean: CleanFolder) -> Path:
+    """Build the wheel of a copy of the checkout's files."""
+    sources = copy_sources(clean)
     with clean.timed("wheel"):
         clean.run(sys.executable, "-m", "venv", clean.folder / "builder")
         python = clean.folder / "builder" / "bin" / "python"

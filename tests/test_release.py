@@ -1,0 +1,19 @@
+"""A release can be made of the checkout: version, changelog, and all that the workflow does but publish."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.package_and_play import ROOT
+from tests.support.release_check import check_version, release_check
+
+
+def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
+    assert check_version(ROOT).count(".") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_what_is_released_plays_in_an_empty_environment(tmp_path: Path) -> None:
+    figures = release_check(tmp_path)
+    assert figures["wheel MB"] < 10 and figures["environment MB"] < 150
