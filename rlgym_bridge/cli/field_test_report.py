@@ -115,7 +115,8 @@ def _print_rules(console: Console, rules: RulesFit) -> None:
 
 
 def _print_scenes(console: Console, found: FieldReport) -> None:
-    console.print(f"\n[bold]how far RocketSim is off[/], uu, in {count_of(found.scenes, 'scene')}")
+    played = count_of(len(found.parts["scenes"].played), "scene")
+    console.print(f"\n[bold]how far RocketSim is off[/], uu, in {found.scenes} of {played} that were played")
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("scenes", no_wrap=True)
     for ticks in SCENE_HORIZONS:

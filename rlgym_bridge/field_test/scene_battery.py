@@ -1,7 +1,9 @@
 """Play scripted scenes on a server's packets, and keep at which frames each of them was played."""
 
 import logging
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from rlbot import flat
@@ -12,6 +14,8 @@ from rlgym_bridge.probe.frames import Frame, Reply, put
 from rlgym_bridge.probe.probe_scene import MatchOver, Play, ProbeScene
 
 _LOG = logging.getLogger("rlgym_bridge.field_test")
+_BALL_TICKS: Final = 30  # in which a ball that was set has to be seen
+_NEAR: Final = 150.0  # uu between a ball set and one seen, apart from the way that it flies
 _MOST_TIMES: Final = 3  # the packets that scenes may take, in those that they need
 
 CLEAR_TICKS: Final = 20
@@ -85,6 +89,8 @@ class SceneBattery:
             if not done:
                 self.notes.append(f"the state of {scripted.name!r} was not shown, so it was left out")
                 continue
+            # Cars may have stood there before, so the ball tells when the state was set.
+            yield from scene.until(partial(_shows_ball, scripted.ball), _BALL_TICKS)
             shown = scene.frame.number
             yield from scene.hold(scripted.settle)
             began = scene.frame.number
@@ -96,6 +102,16 @@ class SceneBattery:
 def ticks_of(scene: ScriptedScene) -> int:
     """Return the ticks that a scene takes where its state is shown in the next packet."""
     return CLEAR_TICKS + 1 + scene.settle + sum(step.ticks for step in scene.steps)
+
+
+def _shows_ball(target: BodyState, frame: Frame) -> bool:
+    """Tell whether a packet has the ball about where it was set; also where it has none."""
+    balls = frame.packet.balls
+    if not balls:
+        return True
+    place = balls[0].physics.location
+    way = _NEAR + 0.1 * math.hypot(*target.velocity)
+    return math.dist((place.x, place.y, place.z), target.position) < way
 
 
 def _desired(body: BodyState) -> flat.DesiredPhysics:
