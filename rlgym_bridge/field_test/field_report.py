@@ -10,16 +10,26 @@ import numpy as np
 
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.findings.comparison_result import Comparison
-from rlgym_bridge.compare.findings.rule_tests import RULE_LEVEL, RulesFit, Shown, judge_windows
+from rlgym_bridge.compare.findings.rule_tests import RULE_LEVEL, RulesFit, RuleTest, Shown, judge_windows
 from rlgym_bridge.compare.findings.shown_rules import fit_rules
 from rlgym_bridge.field_test.field_pack import FieldPack
 from rlgym_bridge.field_test.followed_scenes import SceneError, SceneFollower
 from rlgym_bridge.field_test.pack_parts import AboutPack, ScenesPart
+from rlgym_bridge.field_test.scripted_scene import Row
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.sim.game_rules import GAME, ROCKETSIM, RULES
 
 _LAG_WINDOWS: Final = 60
 _BUMP: Final = "bump"
+_PITCH, _YAW, _JUMP, _BOOST = (CONTROL_NAMES.index(name) for name in ("pitch", "yaw", "jump", "boost"))
+_ACTS: Final[dict[str, Callable[[Row], bool]]] = {
+    "thrust": lambda row: row[_BOOST] > 0,
+    "jump": lambda row: row[_JUMP] > 0,
+    "dodge": lambda row: row[_JUMP] > 0 and abs(row[_PITCH]) + abs(row[_YAW]) > 0,
+}
+"""Controls without which nothing is seen of a rule."""
+
 _BUMP_TICKS: Final = 60  # after a scene's beginning: the cars have met by then
 
 
@@ -153,11 +163,20 @@ def _find_rules(follower: SceneFollower, found: FieldReport) -> RulesFit:
     base = rules.rules - {_BUMP}
     without, with_bump = (_ends(follower.errors(each, _BUMP)) for each in (base, base | {_BUMP}))
     test = judge_windows(_BUMP, without, with_bump, RULE_LEVEL)
-    rules.tests.append(test)
+    rules.tests = [*(_known(one, follower) for one in rules.tests), test]
     if test.shown is not Shown.UNTOLD:
         rules.rules = base | {_BUMP} if test.shown is Shown.SHOWN else base
     rules.tests.sort(key=lambda one: list(RULES).index(one.rule))
     return rules
+
+
+def _known(test: RuleTest, follower: SceneFollower) -> RuleTest:
+    """Return the test of a rule; not told where no scene acts it out, whatever all rules together say."""
+    acts = _ACTS.get(test.rule)
+    steps = [step for one in follower.scenes for step in one.scripted.steps]
+    if test.shown is Shown.ABSENT and acts is not None and not any(acts(step.car) for step in steps):
+        return RuleTest(test.rule, Shown.UNTOLD, "no scene that was played shows it")
+    return test
 
 
 def _ends(errors: Sequence[SceneError]) -> np.ndarray:

@@ -18,7 +18,7 @@ from tests.support.field_tests import all_contents, make_pack, read_report
 USER = "Wilhelmina-Quux"
 
 
-KINDS = ("hit", "ball in the air")
+KINDS = ("hit", "drive", "turn", "ball in the air")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,9 @@ def test_the_report_says_how_far_rocketsim_is_off(report: tuple[dict, str]) -> N
     assert max(row["rocketsim_worst"] for row in found["kinds"]) < 0.05
     assert max(row["game_worst"] for row in found["kinds"]) > 1.0
     assert found["rules"]["used"] == "rocketsim" and found["notes"] == []
+    shown = {test["rule"]: test["shown"] for test in found["rules"]["tests"]}
+    assert shown["velocity_cut"] == shown["wheels"] == "absent"
+    assert shown["dodge"] == shown["bump"] == "not told"  # no such scene was played
     assert re.search(r"hit, ball \(6\) +<0.01", said)
 
 
@@ -103,7 +106,7 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
 
     monkeypatch.setattr("rlgym_bridge.cli.field_test_parts.measure_timing", fail)
     out = tmp_path / "pack.zip"
-    words = ["--parts", "timing", "scenes", "--scenes", "flight", "-q", "--out", str(out)]
+    words = ["--parts", "timing", "scenes", "--scenes", "landing", "-q", "--out", str(out)]
     assert main(["field-test", *words]) == 1
     timing, scenes = read_report(out, status=1)["about"]["parts"]
     assert (timing["state"], scenes["state"]) == ("failed", "done")
