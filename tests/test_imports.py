@@ -84,9 +84,10 @@ ROOMS = {
     "rllib": {"components", "policy", "recording", "sim"},
     "view": {"compare", "packets", "recording", "sim"},
     "project": {"components", "policy"},
+    "bot_check": {"server"},
     "cli": {
-        "client", "compare", "components", "field_test", "live", "parity", "policy", "probe", "project",
-        "recording", "server", "sim", "view",
+        "bot_check", "client", "compare", "components", "field_test", "live", "parity", "policy", "probe",
+        "project", "recording", "server", "sim", "view",
     },
 }  # fmt: skip
 """Rooms from which each room may import, besides `user_input` and the modules at the package's root."""

@@ -60,6 +60,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
         "league": Command("training.league", "let bots play each other without the game, and rate them"),
         "stress": Command("training.stress", "say what will cost a bot most matches in the real game"),
+        "check": Command(
+            "rlgym_bridge.cli.check_command", "try a bot as RLBot would start it, and say what breaks"
+        ),
         "sim-vs-server": Command(
             "training.sim_vs_server", "check that a policy plays on the match server as it did in training"
         ),

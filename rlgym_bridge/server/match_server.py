@@ -78,6 +78,7 @@ class MatchServer:
     Attributes:
         host: Address it listens on.
         port: Port it listens on.
+        hosted: The match of `play` while it is played, for callbacks; None at other times.
 
     Raises:
         ServerError: The port is in use, or the address does not belong to this machine.
@@ -145,6 +146,7 @@ class MatchServer:
         self._runs_commands = is_this_machine(address)
         self._lobby = Lobby(listener)
         self._allow_clients = allow_clients
+        self.hosted: HostedMatch | None = None
 
     def play(self, match: flat.MatchConfiguration | Path | str) -> MatchResult:
         """Launch the bots of a match, play it to its end, and end the bots.
@@ -165,10 +167,12 @@ class MatchServer:
         self._lobby.orders.read_match = None
         self._lobby.admission.is_guarded = not self._allow_clients
         hosted = HostedMatch(self._lobby, self._settings, match, (self.host, self.port))
+        self.hosted = hosted
         try:
             hosted.gather(patient=False)
             hosted.run(forever=False)
         finally:
+            self.hosted = None
             result = hosted.end()
         return result
 

@@ -35,6 +35,7 @@ class BotResult:
         reply_p99_ms: 99th percentile of that time, NaN without any.
         invalid_inputs: Inputs dropped because a value was not finite.
         dropped_messages: Messages not sent because the bot did not read.
+        was_told_to_end: Whether its process did not end by itself after the match.
     """
 
     name: str
@@ -59,6 +60,7 @@ class BotResult:
     reply_p99_ms: float
     invalid_inputs: int
     dropped_messages: int
+    was_told_to_end: bool = False
 
     @property
     def troubles(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ MISSING = {
     "inspect": ["nowhere.mcap"], "compare": ["nowhere.mcap"], "parity": ["--policy", "nowhere"],
     "sim-vs-server": ["nowhere", "chaser"], "package": ["nowhere", "--name", "a", "--author", "b"],
     "league": ["nowhere", "chaser"], "stress": ["nowhere"],
+    "check": ["nowhere"],
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.nearest_key import nearest_key
-from rlgym_bridge.user_input.text_files import read_text
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_text
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Source:
         except FileNotFoundError:
             raise ConfigError(f"{path}: no such file; expected a match, bot or loadout file") from None
         except (OSError, ValueError) as error:
-            raise ConfigError(str(error)) from error
+            raise ConfigError(explain_unreadable(error)) from error
         if len(self.text) > _MOST_CHARACTERS:
             raise ConfigError(
                 f"{path} has {len(self.text):,} characters, expected a match, bot or loadout file of "

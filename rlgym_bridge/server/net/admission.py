@@ -79,6 +79,11 @@ class Admission:
         self._begin().submit(self._look, client, ends)
         return False
 
+    def has_started(self, client: Client) -> bool:
+        """Tell whether a client is known to be of a process that this one has started."""
+        caller = self._callers.get(client)
+        return caller is not None and caller.standing is Standing.OWN
+
     def may_drive(self, client: Client, seat: AgentSeat) -> bool:
         """Tell whether a client that is known may have a seat; the log says why not, once."""
         by_hand = not (seat.run_command and self.starts_bots)

@@ -40,4 +40,5 @@ def bot_result(account: BotAccount, match: Match, process: BotProcess | None, cr
         reply_p99_ms=p99,
         invalid_inputs=account.invalid,
         dropped_messages=account.dropped,
+        was_told_to_end=process.was_told_to_end if process else False,
     )

@@ -14,10 +14,11 @@ class FreeSeats:
 
     def __init__(self, seats: Sequence[AgentSeat] = ()) -> None:
         self._seats = list(seats)
+        self._given: set[AgentSeat] = set()
 
-    def __contains__(self, seat: AgentSeat) -> bool:
-        """Tell whether nobody has taken a seat."""
-        return seat in self._seats
+    def has_given(self, seat: AgentSeat) -> bool:
+        """Tell whether somebody has taken a seat, and may have left it since."""
+        return seat in self._given
 
     def has_one_for(self, agent_id: str | None) -> bool:
         """Tell whether a seat with this agent id is free."""
@@ -40,6 +41,7 @@ class FreeSeats:
         if first.hivemind:
             taken = [one for one in self._seats if one.agent_id == agent_id and one.team == first.team]
         self._seats = [seat for seat in self._seats if seat not in taken]
+        self._given.update(taken)
         return taken
 
     def give_back(self, seats: Iterable[AgentSeat]) -> None:

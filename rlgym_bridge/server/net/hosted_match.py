@@ -2,43 +2,37 @@
 
 import logging
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
+from rlgym_bridge.server.bot_account import BotAccount
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.continued_match import kept_cars
-from rlgym_bridge.server.game.roster import AgentSeat, seat_players, warn_of_shared_ids
+from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
 from rlgym_bridge.server.game.simulated_match import Match
 from rlgym_bridge.server.net.bot_outcome import bot_result
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.server.net.host_settings import HostSettings
 from rlgym_bridge.server.net.impairments import Lines, SlowInputs
-from rlgym_bridge.server.net.launch import BotProcess, end_all, launch, processes_needed
 from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.match_processes import MatchProcesses
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
-from rlgym_bridge.server.net.missing_bots import describe_missing
 from rlgym_bridge.server.net.pace import Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import MatchResult, MatchStatus
-from rlgym_bridge.server.server_errors import MatchCalledOff
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 0.05  # between two looks at processes that have not connected yet
 _STATUS_SECONDS: Final = 0.25  # of wall time
 _STATUS_REPLIES: Final = 512  # a look at all of them would take milliseconds towards the end
-_LEAVE_SECONDS: Final = 3.0  # bots have this long to end by themselves after a match
-_NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
 
 
 class HostedMatch:
@@ -72,12 +66,9 @@ class HostedMatch:
         warn_of_shared_ids(self._roster)
         self._lobby = lobby
         self._settings = settings
-        self._address = address
         self._match: Match = self._make_match(configuration, earlier)
         self._pace = RealTime() if settings.pace == "realtime" else Lockstep()
-        self._processes: list[BotProcess] = []
-        self._temporary: Path | None = None  # folder of logs, kept where something went wrong
-        self._given_up: set[int] = set()  # pids of bots whose early end has been logged
+        self._processes = MatchProcesses(lobby, settings, self._roster, address)
         self._began = time.perf_counter()
         self._next_status = (self._began + _STATUS_SECONDS, self._began, 0)
         impairments = settings.impairments
@@ -123,64 +114,27 @@ class HostedMatch:
     # --- before ------------------------------------------------------------------------------
 
     def gather(self, patient: bool) -> None:
-        """Launch the bots and wait until all are ready, or until a client has an order.
+        """Launch the bots and wait until all are ready; see `MatchProcesses.gather`."""
+        self._processes.gather(patient)
 
-        In lockstep a bot is launched when the one before it has taken its seat, so that equal
-        bots always get the same cars.
+    @property
+    def accounts(self) -> list[BotAccount]:
+        """List the counts of each car's answers, in packet order."""
+        return self._lobby.accounts
+
+    def set_state(self, desired: flat.DesiredGameState) -> bool:
+        """Set a state after the next tick; see `Match.set_state`."""
+        return self._match.set_state(desired)
+
+    def restart_bot(self, car: int) -> None:
+        """End the process of a car's bot and start it anew, to join the running match.
+
+        From then on the match does not end by itself where no bot is left.
 
         Args:
-            patient: Wait without limit, as RLBot's core does, instead of `connect_timeout`.
-
-        Raises:
-            MatchCalledOff: A bot did not connect or did not get ready in time.
+            car: Index of the car in packets; its process was started by this match.
         """
-        configuration = self._roster.configuration
-        groups = processes_needed(self._roster.agents) if configuration.auto_start_agents else []
-        log_dir = self._log_dir() if groups else Path()
-        for group in groups:
-            process = launch(group, *self._address, log_dir)
-            self._processes.append(process)
-            if self._settings.pace == "lockstep":
-                self._wait_until_none(partial(self._not_taken, group), patient)
-            if self._lobby.orders.latest is not None:
-                return
-        if configuration.wait_for_agents or not patient:
-            self._wait_until_none(self._lobby.missing, patient)
-        for process in self._processes:
-            process.watch_family()
-
-    def _log_dir(self) -> Path:
-        if self._settings.log_dir is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
-            return self._temporary
-        self._settings.log_dir.mkdir(parents=True, exist_ok=True)
-        return self._settings.log_dir
-
-    def _not_taken(self, seats: list[AgentSeat]) -> list[AgentSeat]:
-        return [seat for seat in seats if not self._lobby.is_taken(seat)]
-
-    def _wait_until_none(self, missing: Callable[[], list[AgentSeat]], patient: bool) -> None:
-        deadline = time.perf_counter() + self._settings.connect_timeout
-        while (seats := missing()) and self._lobby.orders.latest is None:
-            failed = [
-                one for one in self._processes
-                if any(seat in seats for seat in one.seats) and one.has_ended
-            ]  # fmt: skip
-            if not patient and (failed or time.perf_counter() > deadline):
-                absent = failed[0].seats if failed else seats
-                raise MatchCalledOff(f"the match was called off: {self._why_not(absent)}", absent)
-            for process in failed:
-                if process.popen.pid not in self._given_up:
-                    self._given_up.add(process.popen.pid)
-                    _log.error("the match waits: %s", self._why_not(process.seats))
-            self._lobby.clients.pump(_LOOK_SECONDS)
-
-    def _why_not(self, seats: list[AgentSeat]) -> str:
-        timeout = self._settings.connect_timeout
-        return describe_missing(seats, self._lobby.is_taken, self._process_of, timeout)
-
-    def _process_of(self, seat: AgentSeat) -> BotProcess | None:
-        return next((one for one in self._processes if seat in one.seats), None)
+        self._processes.restart(car)
 
     # --- during ------------------------------------------------------------------------------
 
@@ -226,7 +180,8 @@ class HostedMatch:
                 if slow_inputs is not None:
                     slow_inputs.arrive()
                 match.advance()
-                if driven and not any(account.ready for account in lobby.accounts):
+                is_left = not any(one.ready for one in lobby.accounts)
+                if driven and is_left and not self._processes.has_restarted:
                     referee.end("no bots left")
 
     def _hold_other(
@@ -268,18 +223,20 @@ class HostedMatch:
         seconds = time.perf_counter() - self._began
         accounts = list(self._lobby.accounts)
         left_early = {one.seat.index for one in accounts if not one.ready and not one.seat.is_idle}
-        for process in self._processes:
-            process.note_end()
+        self._processes.note_ends()
         self._lobby.note_dropped()
         self._lobby.clients.handlers.pop(flat.SetLoadout, None)
         self._lobby.close_match()
-        end_all(self._processes, _LEAVE_SECONDS if self._match.tick else _NEVER_PLAYED_SECONDS)
+        self._processes.end(was_played=self._match.tick > 0)
         bots = [
-            bot_result(account, self._match, self._process_of(account.seat), account.seat.index in left_early)
+            bot_result(
+                account, self._match, self._processes.of(account.seat), account.seat.index in left_early
+            )
             for account in accounts
         ]
-        if self._temporary is not None and self._match.tick and not any(bot.troubles for bot in bots):
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        temporary = self._processes.temporary  # kept where something went wrong
+        if temporary is not None and self._match.tick and not any(bot.troubles for bot in bots):
+            shutil.rmtree(temporary, ignore_errors=True)
             bots = [replace(bot, log_path=None) for bot in bots]
         unrepeatable = REAL_TIME if self._settings.pace == "realtime" else self._repeatability.sentences
         if self._recorder is not None:

@@ -46,6 +46,7 @@ class BotProcess:
         popen: The shell that runs its command.
         early_exit_code: Its exit code, if it has ended before the match did.
         exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.
+        was_told_to_end: It did not end by itself, and was made to.
     """
 
     seats: list[AgentSeat]
@@ -53,6 +54,7 @@ class BotProcess:
     popen: subprocess.Popen[bytes]
     early_exit_code: int | None = None
     exceptions: int = 0
+    was_told_to_end: bool = False
     _family: dict[int, psutil.Process] = field(default_factory=dict)
 
     @property
@@ -87,15 +89,7 @@ class BotProcess:
     @property
     def log_tail(self) -> str:
         """Return the last lines it has printed; why not, where they cannot be read."""
-        try:
-            check_file(self.log_path, "a log")  # whose bot may have put a pipe in its place
-            with self.log_path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - _TAIL_BYTES))
-                text = file.read().decode("utf-8", "replace")
-        except (OSError, ValueError) as error:
-            return f"(cannot be read: {error})"
-        return "\n".join(text.splitlines()[-_TAIL_LINES:])
+        return read_tail(self.log_path)
 
     def note_end(self) -> None:
         """Note its exit code and the exceptions in its log; called before the match closes connections."""
@@ -119,6 +113,19 @@ class BotProcess:
         self.watch_family()
         self.popen.poll()  # else the shell stays as a zombie
         return [one for one in self._family.values() if _is_alive(one)]
+
+
+def read_tail(log_path: Path) -> str:
+    """Return the last lines of a log; why not, where they cannot be read."""
+    try:
+        check_file(log_path, "a log")  # whose bot may have put a pipe in its place
+        with log_path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except (OSError, ValueError) as error:
+        return f"(cannot be read: {error})"
+    return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
 
 def _is_alive(process: psutil.Process) -> bool:
@@ -194,6 +201,20 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
     return BotProcess(seats, log_path, popen)
 
 
+def launch_again(process: BotProcess, host: str, port: int) -> BotProcess:
+    """End a bot process at once and start it anew, with a log of its own in the folder `restarted`.
+
+    Args:
+        process: The process.
+        host: Address of this server.
+        port: Port of this server.
+    """
+    end_all([process], 0.0)
+    log_dir = process.log_path.parent / "restarted"
+    log_dir.mkdir(exist_ok=True)
+    return launch(process.seats, host, port, log_dir)
+
+
 def end_all(processes: list[BotProcess], patience: float) -> None:
     """End bot processes with everything they have started.
 
@@ -202,6 +223,8 @@ def end_all(processes: list[BotProcess], patience: float) -> None:
         patience: Seconds in which they may leave by themselves.
     """
     _wait(processes, patience)
+    for one in processes:
+        one.was_told_to_end = bool(one.living())
     for process in _living(processes):
         _try(process.terminate)
     _wait(processes, _TERMINATE_SECONDS)

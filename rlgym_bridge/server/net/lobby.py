@@ -119,8 +119,8 @@ class Lobby:
         return [seat for seat in agents if seat.identifier not in ready]
 
     def is_taken(self, seat: AgentSeat) -> bool:
-        """Tell whether an agent has come for a seat."""
-        return seat not in self._free
+        """Tell whether an agent has come for a seat; it may have left since."""
+        return self._free.has_given(seat)
 
     def send_packet(self, data: bytes, prediction: bytes = b"") -> float:
         """Send a packet; answers count for it from now on.

@@ -1,0 +1,96 @@
+"""`rlgym-bridge check`: try a bot as RLBot would start it, and say what would break in a match."""
+
+import argparse
+import dataclasses
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from rich.markup import escape
+from rich.table import Table
+
+from rlgym_bridge.bot_check.bot_folder import find_bot_file, read_bot_file
+from rlgym_bridge.bot_check.bot_verdict import BotVerdict
+from rlgym_bridge.bot_check.check_bot import check_bot
+from rlgym_bridge.bot_check.tried_match import MatchTrier
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files
+from rlgym_bridge.user_input.text_files import escape_controls
+
+STATUS: Final = "0 no check failed, 1 a check failed, 2 bad usage or input"
+_STYLES: Final = {"pass": "green", "warning": "yellow", "failure": "bold red"}
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of the command."""
+    parser.description = (
+        "Try a bot of any language as RLBot v5 starts it, on the embedded match server: whether it starts, "
+        "answers in time, moves, survives goals, demolitions, overtime and restarts, and plays what its tags "
+        "say. Takes about half a minute. The bot's own command is run."
+    )
+    parser.add_argument("bot", type=Path, metavar="FOLDER", help="folder with a bot.toml, or the file itself")
+    parser.add_argument(
+        "--timeout", type=shared.seconds, default=30.0, metavar="N",
+        help="seconds in which the bot must connect, and again in which it must be ready (default: "
+        "%(default)g)",
+    )  # fmt: skip
+    shared.add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check, show progress, and print a table."""
+    output_files.check_outputs(options.json, inputs=[options.bot])
+    bot = read_bot_file(find_bot_file(options.bot))
+    progress = shared.console_of(options, stderr=True)
+    log_dir = Path(tempfile.mkdtemp(prefix="rlgym-bridge-check-"))
+    trier = MatchTrier(
+        bot, options.timeout, log_dir, lambda name: progress.print(f"{name} ...", markup=False)
+    )
+    failed = False
+    try:
+        with _silent_server(), shared.stopped_by_signals(trier.stop):
+            verdicts = list(check_bot(bot, trier, options.timeout))
+        failed = any(one.result == "failure" for one in verdicts)
+    finally:
+        if not failed:
+            shutil.rmtree(log_dir, ignore_errors=True)
+    console = shared.console_of(options)
+    console.print(_table(verdicts))
+    untried = ", ".join(one.name for one in verdicts if one.result == "not tried")
+    if untried:
+        console.print(f"not tried because of failures above: {untried}", markup=False)
+    if failed:
+        console.print(f"the bot's logs are in {log_dir}", markup=False, soft_wrap=True)
+    if not output_files.write_json(options.json, [dataclasses.asdict(one) for one in verdicts]):
+        return 2
+    return int(failed)
+
+
+def _table(verdicts: list[BotVerdict]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("check", "result", "seen"):
+        table.add_column(title, overflow="fold")
+    for one in verdicts:
+        if one.result == "not tried":
+            continue
+        seen = escape(escape_controls(one.seen))
+        if one.remedy:
+            seen += f"\n[italic]{escape(escape_controls(one.remedy))}[/]"
+        table.add_row(one.name, f"[{_STYLES[one.result]}]{one.result}[/]", seen)
+    return table
+
+
+@contextmanager
+def _silent_server() -> Iterator[None]:
+    """Keep the server's log off the terminal: the verdicts say the same."""
+    log = logging.getLogger("rlgym_bridge.server")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

@@ -1,0 +1,131 @@
+"""Start the bots of one match, wait for them, start one anew, and end them."""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.server.game.roster import AgentSeat, Roster
+from rlgym_bridge.server.net.host_settings import HostSettings
+from rlgym_bridge.server.net.launch import BotProcess, end_all, launch, launch_again, processes_needed
+from rlgym_bridge.server.net.lobby import Lobby
+from rlgym_bridge.server.net.missing_bots import describe_absent, explain_absence, find_strangers
+from rlgym_bridge.server.server_errors import MatchCalledOff
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 0.05  # between two looks at processes that have not connected yet
+_LEAVE_SECONDS: Final = 3.0  # bots have this long to end by themselves after a match
+_NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
+_STRANGER_SECONDS: Final = 3.0  # a bot is waited for after its process has connected under another agent id
+
+
+class MatchProcesses:
+    """The processes of a match's bots.
+
+    Args:
+        lobby: The connections and their seats.
+        settings: Settings of the server.
+        roster: The seats of the match.
+        address: Address and port that bots are to connect to.
+
+    Attributes:
+        temporary: A temporary folder with their logs; None where the settings name one.
+        has_restarted: Whether a bot was started anew, and may be on its way.
+    """
+
+    def __init__(
+        self, lobby: Lobby, settings: HostSettings, roster: Roster, address: tuple[str, int]
+    ) -> None:
+        """Begin without a process."""
+        self._lobby, self._settings, self._roster, self._address = lobby, settings, roster, address
+        self._started: list[BotProcess] = []
+        self._given_up: set[int] = set()  # pids of bots whose early end has been logged
+        self.temporary: Path | None = None
+        self.has_restarted = False
+
+    def gather(self, patient: bool) -> None:
+        """Launch the bots and wait until all are ready, or until a client has an order.
+
+        In lockstep a bot is launched when the one before it has taken its seat, so that equal
+        bots always get the same cars.
+
+        Args:
+            patient: Wait without limit, as RLBot's core does, instead of `connect_timeout`.
+
+        Raises:
+            MatchCalledOff: A bot did not connect or did not get ready in time.
+        """
+        configuration = self._roster.configuration
+        groups = processes_needed(self._roster.agents) if configuration.auto_start_agents else []
+        log_dir = self._log_dir() if groups else Path()
+        for group in groups:
+            process = launch(group, *self._address, log_dir)
+            self._started.append(process)
+            if self._settings.pace == "lockstep":
+                self._wait_until_none(partial(self._not_taken, group), patient)
+            if self._lobby.orders.latest is not None:
+                return
+        if configuration.wait_for_agents or not patient:
+            self._wait_until_none(self._lobby.missing, patient)
+        for process in self._started:
+            process.watch_family()
+
+    def of(self, seat: AgentSeat) -> BotProcess | None:
+        """Return the process that was started for a seat; None where there is none."""
+        return next((one for one in self._started if seat in one.seats), None)
+
+    def restart(self, car: int) -> None:
+        """End the process of a car's bot and start it anew.
+
+        Args:
+            car: Index of the car in packets.
+        """
+        process = self.of(self._roster.cars[car])
+        if process is not None:
+            self.has_restarted = True
+            self._started[self._started.index(process)] = launch_again(process, *self._address)
+
+    def note_ends(self) -> None:
+        """Note which have ended before the match closes their connections."""
+        for process in self._started:
+            process.note_end()
+
+    def end(self, was_played: bool) -> None:
+        """End all, after they have had time to end by themselves."""
+        end_all(self._started, _LEAVE_SECONDS if was_played else _NEVER_PLAYED_SECONDS)
+
+    def _log_dir(self) -> Path:
+        if self._settings.log_dir is None:
+            self.temporary = Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
+            return self.temporary
+        self._settings.log_dir.mkdir(parents=True, exist_ok=True)
+        return self._settings.log_dir
+
+    def _not_taken(self, seats: list[AgentSeat]) -> list[AgentSeat]:
+        return [seat for seat in seats if not self._lobby.is_taken(seat)]
+
+    def _wait_until_none(self, missing: Callable[[], list[AgentSeat]], patient: bool) -> None:
+        timeout = self._settings.connect_timeout
+        deadline = time.perf_counter() + timeout
+        while (seats := missing()) and self._lobby.orders.latest is None:
+            failed = [
+                one for one in self._started if any(seat in seats for seat in one.seats) and one.has_ended
+            ]  # fmt: skip
+            strangers = find_strangers(self._lobby, self._roster.agents)
+            if strangers:  # nobody else will come from that process
+                deadline = min(deadline, time.perf_counter() + _STRANGER_SECONDS)
+            if not patient and (failed or time.perf_counter() > deadline):
+                gone = failed[0].seats if failed else seats
+                absent = describe_absent(gone, self._lobby, self.of, strangers)
+                why = explain_absence(absent, timeout)
+                raise MatchCalledOff(f"the match was called off: {why}", absent)
+            for process in failed:
+                if process.popen.pid not in self._given_up:
+                    self._given_up.add(process.popen.pid)
+                    absent = describe_absent(process.seats, self._lobby, self.of, strangers)
+                    _log.error("the match waits: %s", explain_absence(absent, timeout))
+            self._lobby.clients.pump(_LOOK_SECONDS)
