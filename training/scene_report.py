@@ -65,8 +65,9 @@ def evaluate_scenes(
         raise ValueError(f"seed is {seed}, expected 0 or more")
     check_scenes(scenes)
     known = CHASER if player == STANDING else player
-    size = team_size_of(known, known) if team_size is None else team_size
-    (hitbox,) = check_players([known], size, None if action_delay is None else [action_delay])
+    size = team_size_of(known) if team_size is None else team_size
+    delays = None if action_delay is None else [action_delay]
+    (hitbox,) = check_players([known], size, delays, [None])
     counts = [min(_AT_ONCE, trials - first) for first in range(0, trials, _AT_ONCE)]
     with open_pool(min(processes, len(counts))) as pool:
         jobs = [
