@@ -11,6 +11,7 @@ SHORT_BYTES: Final = 2048
 """A message of a server of this size is not checked: 4v4 takes less, and its parts cannot be many."""
 
 _MOST_PARTS: Final = 2000  # tables, and entries of lists; a match of 4v4 has a hundred
+_MOST_BODIES: Final = 256  # of a state that is set, which takes 0.5 ms then; a match has 64 cars at most
 _MOST_TEXT: Final = 1 << 18  # bytes of all texts and points, four times the longest message
 _POINT_BYTES: Final = 12
 
@@ -26,10 +27,11 @@ _ENVIRONMENT: Final[_Part] = [{0: _TEXT, 1: _TEXT}]
 _BOT: Final[_Part] = {0: _TEXT, 1: _TEXT, 2: _TEXT, 4: _TEXT, 6: _ENVIRONMENT}
 _SCRIPT: Final[_Part] = {0: _TEXT, 1: _TEXT, 2: _TEXT, 4: _TEXT, 5: _ENVIRONMENT}
 _MATCH: Final[_Part] = {1: _TEXT, 4: _TEXT, 5: [{1: ((2, _BOT),)}], 6: [_SCRIPT]}
+_STATE: Final[_Part] = {0: [{}], 1: [{}]}
 _PLAYER: Final[_Part] = {10: _TEXT, 14: [_TEXT]}
 _DRAWN: Final[_Part] = {1: ((1, {}), (2, {0: _POINTS}), (3, {0: _TEXT}), (4, {0: _TEXT}), (5, {}), (6, {}))}
 
-TO_SERVER: Final[Mapping[int, _Part]] = {3: _MATCH, 5: {0: [{}], 1: [{}]}, 6: {0: [_DRAWN]}}
+TO_SERVER: Final[Mapping[int, _Part]] = {3: _MATCH, 5: _STATE, 6: {0: [_DRAWN]}}
 """Messages to a server whose parts can be many, by the numbers of their kinds: a match, a state, drawings."""
 
 FROM_SERVER: Final[Mapping[int, _Part]] = {
@@ -86,7 +88,8 @@ def check_message(message: bytes, kinds: Mapping[int, _Part]) -> None:
         root = struct.unpack_from("<I", message)[0]
         at = _field(message, root, 1)
         if at:
-            _Counter(message).count(_target(message, at), part)
+            most = _MOST_BODIES if part is _STATE else _MOST_PARTS
+            _Counter(message, most).count(_target(message, at), part)
     except struct.error:
         raise ValueError("its parts lie outside of it") from None
 
@@ -104,8 +107,8 @@ def check_from_server(message: bytes) -> None:
 class _Counter:
     """Counts the parts of a message as a decoder makes them: one that is named twice counts twice."""
 
-    def __init__(self, message: bytes) -> None:
-        self._message = message
+    def __init__(self, message: bytes, most: int) -> None:
+        self._message, self._most = message, most
         self._parts = self._text = 0
 
     def count(self, at: int, part: _Part) -> None:
@@ -133,8 +136,8 @@ class _Counter:
         self._check()
 
     def _check(self, more: int = 0) -> None:
-        if self._parts + more > _MOST_PARTS:
-            raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
+        if self._parts + more > self._most:
+            raise ValueError(f"it has more than {self._most:,} parts")
         if self._text > _MOST_TEXT:
             raise ValueError(f"it has texts of more than {_MOST_TEXT:,} bytes")
 

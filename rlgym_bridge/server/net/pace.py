@@ -16,6 +16,9 @@ _LATE_SECONDS: Final = 0.25 * TICK_SECONDS  # a packet sent this much after it w
 _GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up for
 _UNANSWERED_SECONDS: Final = 0.5 * TICK_SECONDS  # before a tick, from which on nobody waits for answers
 
+_ANSWERS_ALONE_SECONDS: Final = 0.0005
+"""Before a tick: other messages wait for the next one, since the longest takes about as long to take in."""
+
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
 # period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
 _SPIN_SECONDS: Final = 0.002 if sys.platform == "win32" else 0.0004
@@ -84,7 +87,7 @@ class RealTime:
         if behind > _GIVE_UP_SECONDS:
             self._due = sent_at
         self._due += TICK_SECONDS / speed
-        lobby.clients.hear_until = self._due
+        lobby.clients.hear_until = self._due - _ANSWERS_ALONE_SECONDS
         if self._due <= time.perf_counter():
             lobby.clients.pump(0.0)  # there is no time to wait, but answers that have come count
         while (left := self._due - time.perf_counter()) > 0.0:
