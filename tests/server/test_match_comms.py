@@ -126,6 +126,20 @@ def test_a_client_that_floods_is_heard_a_little_each_tick(open_match, caplog):
     assert all(len(line) < 400 for line in caplog.text.splitlines())
 
 
+def test_a_crowd_that_watches_silences_no_bot(open_match):
+    recorded: list[bytes] = []
+    open_match.comms.open(recorded.append)
+    crowd = [listener(open_match) for _ in range(10)]
+    bot = listener(open_match, "first")
+    for one in crowd:
+        for _ in range(3):
+            one.send(flat.MatchComm(0, 0, False, "", bytes(50_000)))
+    settle(open_match)
+    assert sum(map(len, recorded)) <= 8 * 64 * 2048
+    say(open_match, bot, "defend")
+    assert b"defend" in recorded[-1]
+
+
 def test_a_message_without_quick_chat_is_passed_on(open_match):
     first, second = listener(open_match, "first"), listener(open_match, "second")
     first.send(flat.MatchComm(content=b"plan"))

@@ -29,7 +29,8 @@ class MatchComms:
     A message goes to every client that gets packets and wants messages, but not back to its sender. With
     `team_only` it goes to the sender's team alone; scripts are a team of their own. The sender's team is
     filled in, its index stays as it was sent. Before the match's first packet messages are dropped
-    [RLBot core]. So are those beyond `TICK_BYTES`, or beyond eight times that of all clients.
+    [RLBot core]. So are those beyond `TICK_BYTES`, or beyond eight times that of all clients without
+    a seat.
 
     Args:
         audience: Returns the clients that get packets.
@@ -50,7 +51,7 @@ class MatchComms:
         self._on_message: Callable[[bytes], None] | None = None
         self._tick: Callable[[], int] = int
         self._each: WeakKeyDictionary[Client, Allowance] = WeakKeyDictionary()
-        self._all = Allowance(TICK_BYTES * CLIENTS_TOGETHER, 0)
+        self._watchers = Allowance(TICK_BYTES * CLIENTS_TOGETHER, 0)
         self._lines = Allowance(_TICK_LINES, 0)
 
     def open(self, on_message: Callable[[bytes], None] | None = None, tick: Callable[[], int] = int) -> None:
@@ -70,11 +71,12 @@ class MatchComms:
         if size > MAX_PAYLOAD:
             client.warn_once("%s sends others a message of more than %d bytes: ignored", MAX_PAYLOAD)
             return False
-        if not (its.has(size, tick) and self._all.has(size, tick)):
+        allowances = [its] if client.seats else [its, self._watchers]  # strangers do not silence a bot
+        if not all(one.has(size, tick) for one in allowances):
             client.warn_once("%s sends others more than %d bytes a tick: some are ignored", TICK_BYTES)
             return False
-        its.left -= size
-        self._all.left -= size
+        for one in allowances:
+            one.left -= size
         return True
 
     def _on_comm(self, client: Client, message: flat.MatchComm) -> None:
