@@ -1,11 +1,7 @@
 """Readers to fuzz: each takes bytes, and may raise errors of files and values alone."""
 
-import ast
-import atexit
 import json
-import shutil
 import struct
-import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,28 +19,23 @@ from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.importers import read_checkpoint
-from rlgym_bridge.policy.run_modules import run_modules
-from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.recording.replays.replay_recording import checksum, read_replay
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.recording.tables.table_recording import read_table
-from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot, read_script
 from rlgym_bridge.server.config.convert_v4 import convert
 from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.packer import field_info
 from tests.fuzz.heard_messages import draw, drawn_seeds, hear, heard_seeds
+from tests.fuzz.own_folders import ROOT, begin_project, folder, of_file, read_run, resume
 from tests.support.made_packets import at, player
-from tests.support.made_recordings import recording_bytes
+from tests.support.made_recordings import of_every_topic, recording_bytes
 from tests.support.policy_folders import save
 from tests.support.real_data import REAL_DATA
-from training.runs.progress_table import mend_table
-from training.runs.progress_table import read_table as read_progress
 from training.settings_file import load_settings
 
-ROOT: Final = Path(__file__).parents[2]
 ALLOWED: Final = (OSError, ValueError, ImportError)
 """Errors that a reader may raise; any other one is a finding."""
 
@@ -65,26 +56,6 @@ class FuzzTarget:
     name: str
     read: Callable[[bytes], object]
     seeds: Callable[[], Sequence[bytes]]
-
-
-@cache
-def folder() -> Path:
-    """Return a folder of this process for files to be read."""
-    made = Path(tempfile.mkdtemp(prefix="rlgym-bridge-fuzz-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    shutil.copytree(ROOT / "bot", made / "bot", ignore=shutil.ignore_patterns("policy"))
-    return made
-
-
-def of_file(name: str, read: Callable[[Path], object]) -> Callable[[bytes], object]:
-    """Return a function that writes bytes into a file and has it read."""
-
-    def run(data: bytes) -> object:
-        path = folder() / name
-        path.write_bytes(data)
-        return read(path)
-
-    return run
 
 
 @cache
@@ -170,37 +141,6 @@ def _scripts() -> list[bytes]:
     return [script, made.read_bytes()]
 
 
-def _begin_project(data: bytes) -> None:
-    """Begin a project whose folder and author have these names, and read its files."""
-    name, _, author = data.decode(errors="surrogateescape").partition("\n")
-    made = folder() / "project" / name.replace("/", "").replace("\0", "")
-    if made.name in ("", "..", "project"):
-        return
-    try:
-        new_project(made, author)
-        read_match_file(made / "match.toml")
-        for file in made.glob("*.py"):
-            ast.parse(file.read_text("utf-8"))
-    except (SyntaxError, ConfigError) as error:
-        raise AssertionError("the project cannot be read") from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _read_run(data: bytes) -> object:
-    """Have the file of a training run read that names its modules."""
-    run = folder() / "run"
-    (run / "checkpoints" / "1").mkdir(parents=True, exist_ok=True)
-    (run / "run.toml").write_bytes(data)
-    return run_modules(run)
-
-
-def _resume(path: Path) -> object:
-    """Have the table of a training run mended and read."""
-    mend_table(path, ("steps", "rating"), 2)
-    return read_progress(path, ("steps", "rating"))
-
-
 def _files(*names: str) -> Callable[[], list[bytes]]:
     return lambda: [(ROOT / name).read_bytes() for name in names]
 
@@ -252,11 +192,7 @@ TARGETS: Final = [
     ),
     FuzzTarget(
         "recording", of_file("a.mcap", lambda path: read_match(path, shadow=False)),
-        lambda: [recording_bytes(_packets(), checksums=False)],
-    ),
-    FuzzTarget("field-test", of_file("p.zip", _read_pack), lambda: [_pack(_scenes())]),
-    FuzzTarget(
-        "field-scenes", lambda data: of_file("p.zip", _read_pack)(_pack(data)), lambda: [_scenes()]
+        lambda: [recording_bytes(_packets(), checksums=False), of_every_topic(_packets(), drawn_seeds()[0])],
     ),
     FuzzTarget("replay", lambda data: of_file("a.replay", read_replay)(_with_checksums(data)), _replays),
     FuzzTarget("match", of_file("m.toml", read_match_file), _one(
@@ -286,9 +222,9 @@ TARGETS: Final = [
         *_files("rlbot.cfg")(), b"[Locations]\nname = A\npython_file = a.py\n[Details]\ntags = a, b\n",
         b"[Bot Loadout]\ncar_id = 23\n[Bot Paint Blue]\ncar_paint_id = 1\n",
     ]),
-    FuzzTarget("project", _begin_project, lambda: [b"mybot\nme", b'it\'s "a" \\ bot']),
-    FuzzTarget("run", _read_run, _one('modules = ["my_parts", "a.b"]\n')),
-    FuzzTarget("progress", of_file("progress.csv", _resume), _one("steps,rating\n1,25.0\n2,nan\n")),
+    FuzzTarget("project", begin_project, lambda: [b"mybot\nme", b'it\'s "a" \\ bot']),
+    FuzzTarget("run", read_run, _one('modules = ["my_parts", "a.b"]\n')),
+    FuzzTarget("progress", of_file("progress.csv", resume), _one("steps,rating\n1,25.0\n2,nan\n")),
     FuzzTarget("report", of_file("report.json", read_bot_report), _one(
         '{"lost": 3, "faults": {"late": 2}, "dialect_file": "a", "refused": null, "checkpoints": ["1"]}'
     )),

@@ -28,6 +28,7 @@ def test_a_reader_that_fails_is_found_and_kept(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize(
     "one", [one for one in TARGETS if one.name != "checkpoint"], ids=lambda one: one.name
 )
+@pytest.mark.odd_packets("a client puts bodies elsewhere in the countdown")
 def test_a_reader_takes_its_seeds_and_refuses_nothing_else(one: FuzzTarget) -> None:
     for data in one.seeds():
         one.read(data)
