@@ -1,14 +1,14 @@
 """The observations of RLGym v1 and rlgym-sim, with which most bots before 2024 were trained.
 
-MatchState -> ball, previous action, pads -> own car -> team mates, opponents: (matches, cars, size) float32
+MatchState.buffer -> take columns, less those of origins, times factors -> (matches, cars, size) float32
 
 The order of the numbers is that of RLGym v1's `AdvancedObs` and `DefaultObs` and of rlgym-tools'
 `AdvancedObsPadder` [AechPro/rocket-league-gym-sim, rlgym_sim/utils/obs_builders; RLGym/rlgym-tools, v1].
 """
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from rlgym.api import ObsBuilder
@@ -17,17 +17,45 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.components.batch_base import car_of
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import Layout, MatchState, layout_of
 from rlgym_bridge.user_input.arguments import check_number, check_whole
 
-_TURNED: Final = np.array((-1.0, -1.0, 1.0), np.float32)  # x, y, z where the field is turned about z
+_TURNED: Final = (-1.0, -1.0, 1.0)  # signs of x, y, z where the field is turned by 180 degrees about z
 _FORWARD, _UP = 0, 2  # columns of a rotation matrix
 _MOST_PADDING: Final = 64
 _MOST_COEFFICIENT: Final = 1e30
-_VECTORS: Final = ("position", "forward", "up", "linear_velocity", "angular_velocity")
-_BALL_FIRST: Final = ("ball_position", "ball_linear_velocity")
-_OWN_FIRST: Final = ("own_position", "own_linear_velocity")
-_FLAGS: Final = ("boost_amount", "on_ground", "has_flip", "is_demoed")
+_HEAD: Final = 9 + len(CONTROL_NAMES) + PAD_COUNT  # numbers of ball, previous action and pads
+_BALL: Final = ("position", "linear_velocity", "angular_velocity")
+_MOTION: Final = ("position", "linear_velocity")
+_FLAGS: Final = ("on_ground", "has_flip", "is_demoed")
+
+
+class _Number(NamedTuple):
+    """A number of an observation: a column less another one, times a factor.
+
+    Attributes:
+        name: Of the number.
+        column: Of the state.
+        origin: Column that is subtracted; None for none.
+        scale: Factor.
+        is_absent: Whether 1 is shown where the column is 0, and 0 elsewhere.
+    """
+
+    name: str
+    column: int
+    origin: int | None = None
+    scale: float = 1.0
+    is_absent: bool = False
+
+
+class _AdvancedTable(NamedTuple):
+    """The numbers of some cars, `(cars, size)` each: `relative` is 1 where an origin is subtracted."""
+
+    columns: np.ndarray
+    origins: np.ndarray
+    relative: np.ndarray
+    scales: np.ndarray
+    absent: np.ndarray
 
 
 class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
@@ -83,8 +111,9 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         for name, value in factors.items():
             check_number(name, value, -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
         self.zero_padding, self.relative, self.has_jump = zero_padding, relative, has_jump
-        self._pos, self._vel, self._ang = (np.float32(value) for value in factors.values())
+        self._pos, self._vel, self._ang = factors.values()
         self._cars: int | None = None
+        self._tables: dict[tuple[Layout, tuple[int, ...] | None], _AdvancedTable] = {}
 
     # --- RLGym's form ------------------------------------------------------------------------------
 
@@ -93,8 +122,8 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         places = self._cars if self.zero_padding is None else 2 * self.zero_padding
         if places is None:
             return "real", -1
-        own, other = len(self._own_names()), len(self._other_names())
-        return "real", len(_head_names()) + own + (places - 1) * other
+        car = (19 + 6 * self.relative) + self.has_jump  # numbers of the own car
+        return "real", _HEAD + car + (places - 1) * (car + 6 * self.relative)
 
     def reset(
         self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
@@ -130,9 +159,15 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         Raises:
             ValueError: There is no such car, or a team has more cars than `zero_padding`.
         """
-        own = range(state.layout.cars) if cars is None else cars
-        seen = [self._seen_by(state, car) for car in own]
-        return np.stack(seen, 1) if seen else np.zeros((state.matches, 0, 0), np.float32)
+        key = (state.layout, None if cars is None else tuple(cars))
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = self._table(*key)
+        shown = state.buffer.take(table.columns, 1)
+        observations: np.ndarray = shown - state.buffer.take(table.origins, 1) * table.relative
+        observations *= table.scales
+        np.equal(shown, 0, out=observations, where=table.absent)
+        return observations
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
         """Return the name of every number that a car is shown.
@@ -140,58 +175,79 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         Raises:
             ValueError: As `build_batch`.
         """
-        allies, enemies = self._others(blue, orange, car)
-        names = [*_head_names(), *(f"self/{name}" for name in self._own_names())]
-        for group, places in (("ally", allies), ("enemy", enemies)):
-            names += [f"{group}-{i}/{name}" for i in range(len(places)) for name in self._other_names()]
-        return tuple(names)
+        return tuple(number.name for number in self._numbers(layout_of(blue, orange), car))
 
     def size(self, blue: int, orange: int) -> int:
         """Return how many numbers an observation has; the same for every car."""
         return len(self.names(blue, orange))
 
-    # --- the numbers -------------------------------------------------------------------------------
+    # --- the table ---------------------------------------------------------------------------------
 
-    def _seen_by(self, state: MatchState, car: int) -> np.ndarray:
-        """Return what a car is shown, `(N, size)`."""
-        allies, enemies = self._others(state.layout.blue, state.layout.orange, car)
-        turn = np.float32(1) if car < state.layout.blue else _TURNED
-        pads = np.equal(state.pad_timer, 0)
-        ball = [state.ball_position * turn, state.ball_linear_velocity * turn]
-        parts = [
-            ball[0] * self._pos, ball[1] * self._vel, state.ball_angular_velocity * turn * self._ang,
-            state.car_controls[:, car], pads if car < state.layout.blue else pads[:, ::-1],
-            *self._car(state, car, turn, ball),
-        ]  # fmt: skip
-        own = [state.car_position[:, car] * turn, state.car_linear_velocity[:, car] * turn]
-        nobody = np.zeros((state.matches, len(self._other_names())), np.float32)
-        for other in (*allies, *enemies):
-            parts += [nobody] if other is None else self._car(state, other, turn, ball, own)
-        return np.concatenate(parts, 1, dtype=np.float32)
+    def _table(self, layout: Layout, cars: tuple[int, ...] | None) -> _AdvancedTable:
+        rows = [self._numbers(layout, car) for car in (range(layout.cars) if cars is None else cars)]
+        shape = (len(rows), len(rows[0]) if rows else 0)
+
+        def table(of: Callable[[_Number], Any], kind: type) -> np.ndarray:
+            return np.array([[of(number) for number in row] for row in rows], kind).reshape(shape)
+
+        return _AdvancedTable(
+            table(lambda number: number.column, np.intp),
+            table(lambda number: number.column if number.origin is None else number.origin, np.intp),
+            table(lambda number: number.origin is not None, np.float32),
+            table(lambda number: number.scale, np.float32),
+            table(lambda number: number.is_absent, np.bool_),
+        )
+
+    def _numbers(self, layout: Layout, car: int) -> list[_Number]:
+        """Return the numbers that a car is shown, in order."""
+        allies, enemies = self._others(layout.blue, layout.orange, car)
+        is_turned = car >= layout.blue
+        numbers: list[_Number] = []
+        for name, scale in zip(_BALL, (self._pos, self._vel, self._ang), strict=True):
+            numbers += _vector(f"ball/{name}", layout.column(f"ball_{name}"), None, scale, is_turned)
+        controls = layout.column("controls", car=car)
+        numbers += [_Number(f"previous/{name}", controls + i) for i, name in enumerate(CONTROL_NAMES)]
+        for pad in range(PAD_COUNT):
+            # Turning the field by 180 degrees maps pad i to pad 33 - i.
+            column = layout.column("pad_timer", PAD_COUNT - 1 - pad if is_turned else pad)
+            numbers.append(_Number(f"pad/{pad}", column, is_absent=True))
+        numbers += self._car(layout, "self", car, None, is_turned)
+        for group, others in (("ally", allies), ("enemy", enemies)):
+            for place, other in enumerate(others):
+                who = f"{group}-{place}"
+                shown = self._car(layout, who, car if other is None else other, car, is_turned)
+                if other is None:  # zeros: a column that is always finite, times 0
+                    shown = [_Number(number.name, layout.column("phase"), scale=0.0) for number in shown]
+                numbers += shown
+        return numbers
 
     def _car(
-        self,
-        state: MatchState,
-        car: int,
-        turn: Any,
-        ball: Sequence[np.ndarray],
-        own: Sequence[np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
-        """Return the numbers of a car, `(N, n)` each; `own` are place and velocity of the car that looks."""
-        place, velocity = state.car_position[:, car] * turn, state.car_linear_velocity[:, car] * turn
-        rotation = state.car_rotation[:, car]
-        parts = [(ball[0] - place) * self._pos, (ball[1] - velocity) * self._vel] if self.relative else []
-        parts += [
-            place * self._pos, rotation[:, :, _FORWARD] * turn, rotation[:, :, _UP] * turn,
-            velocity * self._vel, state.car_angular_velocity[:, car] * turn * self._ang,
-        ]  # fmt: skip
-        flags = [state.car_on_ground[:, car], state.car_has_flip[:, car], state.car_is_demoed[:, car]]
+        self, layout: Layout, who: str, car: int, observer: int | None, is_turned: bool
+    ) -> list[_Number]:
+        """Return the numbers of a car; `observer` is the car that looks at another one."""
+        place, velocity = (layout.column(name, car=car) for name in _MOTION)
+        numbers: list[_Number] = []
+
+        def add(name: str, column: int, origin: int | None, scale: float, stride: int = 1) -> None:
+            numbers.extend(_vector(f"{who}/{name}", column, origin, scale, is_turned, stride))
+
+        if self.relative:
+            add("ball_position", layout.column("ball_position"), place, self._pos)
+            add("ball_linear_velocity", layout.column("ball_linear_velocity"), velocity, self._vel)
+        add("position", place, None, self._pos)
+        add("forward", layout.column("rotation", _FORWARD, car), None, 1.0, 3)
+        add("up", layout.column("rotation", _UP, car), None, 1.0, 3)
+        add("linear_velocity", velocity, None, self._vel)
+        add("angular_velocity", layout.column("angular_velocity", car=car), None, self._ang)
+        numbers.append(_Number(f"{who}/boost_amount", layout.column("boost_amount", car=car), scale=0.01))
+        numbers += [_Number(f"{who}/{name}", layout.column(name, car=car)) for name in _FLAGS]
         if self.has_jump:
-            flags.append(np.equal(state.car_has_jumped[:, car], 0))
-        parts.append(np.stack([state.car_boost_amount[:, car] / 100, *flags], 1))
-        if own is not None and self.relative:
-            parts += [(place - own[0]) * self._pos, (velocity - own[1]) * self._vel]
-        return parts
+            column = layout.column("has_jumped", car=car)
+            numbers.append(_Number(f"{who}/has_jump", column, is_absent=True))
+        if observer is not None and self.relative:
+            for name, column, scale in zip(_MOTION, (place, velocity), (self._pos, self._vel), strict=True):
+                add(f"own_{name}", column, layout.column(name, car=observer), scale)
+        return numbers
 
     def _others(self, blue: int, orange: int, car: int) -> tuple[list[int | None], list[int | None]]:
         """Return a car's team mates and opponents; None for a place without a car."""
@@ -211,21 +267,13 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             enemies += [None] * (self.zero_padding - len(enemies))
         return allies, enemies
 
-    def _own_names(self) -> list[str]:
-        vectors = (*_BALL_FIRST, *_VECTORS) if self.relative else _VECTORS
-        flags = (*_FLAGS, "has_jump") if self.has_jump else _FLAGS
-        return [*_axes(vectors), *flags]
 
-    def _other_names(self) -> list[str]:
-        return self._own_names() + (_axes(_OWN_FIRST) if self.relative else [])
-
-
-def _head_names() -> list[str]:
-    ball = _axes(f"ball/{name}" for name in ("position", "linear_velocity", "angular_velocity"))
+def _vector(
+    name: str, column: int, origin: int | None, scale: float, is_turned: bool, stride: int = 1
+) -> list[_Number]:
+    """Return x, y and z of a vector, from an origin if there is one."""
+    signs = _TURNED if is_turned else (1.0, 1.0, 1.0)
     return [
-        *ball, *(f"previous/{name}" for name in CONTROL_NAMES), *(f"pad/{i}" for i in range(PAD_COUNT))
-    ]  # fmt: skip
-
-
-def _axes(names: Any) -> list[str]:
-    return [f"{name}/{axis}" for name in names for axis in "xyz"]
+        _Number(f"{name}/{axis}", column + i * stride, None if origin is None else origin + i, sign * scale)
+        for i, (axis, sign) in enumerate(zip("xyz", signs, strict=True))
+    ]
