@@ -32,7 +32,9 @@ def describe_league(
     lines.append("against itself: win rate of one copy against another, which chance alone moves off 50 %")
     lines += ["", f"{'pair':{2 * wide + 9}}  won drawn lost   goals     win rate of the first, 95 %"]
     for (first, second), (found, different) in pairs.items():
-        repeated = "" if different == found.matches else f", {different} matches differ"
+        repeated = (
+            "" if different == found.matches else f", only {different} of {found.matches} matches differ"
+        )
         same = "  not told apart" if found.interval[0] <= 0.5 <= found.interval[1] else ""
         names = f"{first} against {second}"
         results = f"{_results_of(found)}   {_share_of(found)}"

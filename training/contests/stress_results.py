@@ -176,7 +176,7 @@ def describe_losses(plan: StressPlan, losses: Sequence[Loss]) -> list[str]:
         f"within noise: {noise} of {len(tested)} causes, with so many matches not distinguishable from "
         "nothing",
         f"no effect: {none} of {len(tested)} causes, with them every match went exactly as without",
-        f"intervals are 95 %: of {len(tested)} causes without any effect, {len(tested) / 20:.0f} would be "
+        f"intervals are 95 %: of {len(tested)} causes without any effect, {len(tested) / 20:.1f} would be "
         "told apart by chance",
     ]
     lines += [
