@@ -46,6 +46,8 @@ class ServedBot:
 class ServedMatch:
     """A match to play. What is level when the time is up is drawn.
 
+    It also ends when nobody touches the ball of a kickoff for as long: the game's clock waits for that.
+
     Attributes:
         bots: Those of blue and of orange.
         team_size: Cars a team.
@@ -129,8 +131,9 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
             ],
         )
         with MatchServer(
-            pace="lockstep", seed=match.seed, seconds=match.seconds, max_overtime=0.0, log_dir=match.log_dir,
-            impairments=match.impairments, dialect=Dialect(match.dialect), rules=match.rules,
+            pace="lockstep", seed=match.seed, seconds=match.seconds, max_overtime=0.0,
+            max_kickoff=match.seconds, log_dir=match.log_dir, impairments=match.impairments,
+            dialect=Dialect(match.dialect), rules=match.rules,
         ) as server:  # fmt: skip
             begin(server)
             try:
