@@ -11,7 +11,7 @@ SHORT_BYTES: Final = 2048
 """A message of a server of this size is not checked: 4v4 takes less, and its parts cannot be many."""
 
 _MOST_PARTS: Final = 2000  # tables, and entries of lists; a match of 4v4 has a hundred
-_MOST_BODIES: Final = 256  # of a state that is set, which takes 0.5 ms then; a match has 64 cars at most
+_MOST_BODIES: Final = 256  # of a state that is set, which takes 0.7 ms then; a match has 64 cars at most
 _MOST_TEXT: Final = 1 << 18  # bytes of all texts and points, four times the longest message
 _POINT_BYTES: Final = 12
 

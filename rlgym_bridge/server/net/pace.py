@@ -17,7 +17,7 @@ _GIVE_UP_SECONDS: Final = 0.25  # behind by more, the lost time is not made up f
 _UNANSWERED_SECONDS: Final = 0.5 * TICK_SECONDS  # before a tick, from which on nobody waits for answers
 
 _ANSWERS_ALONE_SECONDS: Final = 0.0005
-"""Before a tick: other messages wait for the next one, since the longest takes about as long to take in."""
+"""Before a tick: other messages wait for the next one, since the longest take about as long to take in."""
 
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
 # period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
