@@ -58,7 +58,7 @@ def check_bot(bot: BotFile, trier: MatchTrier, timeout: float) -> Iterator[BotVe
             yield verdict
     for name in PLAYED:
         if name not in given:
-            yield BotVerdict(name, "not tried", "because of the failures above", "")
+            yield BotVerdict(name, "not tried", "because of what is above", "")
 
 
 def _check_played(bot: BotFile, trier: MatchTrier, timeout: float) -> Iterator[BotVerdict]:

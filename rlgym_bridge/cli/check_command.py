@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     console.print(_table(verdicts))
     untried = ", ".join(one.name for one in verdicts if one.result == "not tried")
     if untried:
-        console.print(f"not tried because of failures above: {untried}", markup=False)
+        console.print(f"not tried because of what is above: {untried}", markup=False)
     if failed:
         console.print(f"the bot's logs are in {log_dir}", markup=False, soft_wrap=True)
     if not output_files.write_json(options.json, [dataclasses.asdict(one) for one in verdicts]):

@@ -45,7 +45,7 @@ def test_a_bot_that_does_not_start_is_named(
     assert failures(found) == {name} and seen in found[name]["seen"] and found[name]["remedy"]
     assert found["goal"]["result"] == "not tried"
     said = capsys.readouterr()
-    assert "failure" in said.out and "not tried because of failures above: " in said.out
+    assert "failure" in said.out and "not tried because of what is above: " in said.out
     assert "lockstep match with scenes ..." in said.err
 
 
