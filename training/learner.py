@@ -19,7 +19,7 @@ from training.environment import Task
 from training.learner_setup import choose_device, probe_components
 from training.returns import RunningScale, scaled
 from training.runs.checkpoints import Checkpoints
-from training.runs.policy_output import recorded_settings, write_policy
+from training.runs.policy_output import describe_changes, recorded_settings, write_policy
 from training.runs.restore import STATE_FILE, load_start, load_state
 from training.selfplay.policy_rows import pack
 from training.selfplay.rivals import Rival
@@ -296,5 +296,4 @@ class PPOLearner:
         self.scale = RunningScale(count, mean.numpy(), spread.numpy())
         self.snapshots.restore(state)
         self.steps = state["steps"]
-        before, now = state["settings"], recorded_settings(self.settings)
-        return {name: f"{before.get(name)} -> {now[name]}" for name in now if before.get(name) != now[name]}
+        return describe_changes(state["settings"], self.settings)

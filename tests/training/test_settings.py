@@ -7,6 +7,7 @@ import pytest
 
 import training
 from training.environment import Task
+from training.runs.policy_output import describe_changes, recorded_settings
 from training.settings import SettingsError, TrainingSettings, check_settings
 from training.settings_file import load_settings, settings_as_toml
 
@@ -130,3 +131,9 @@ def test_no_file_is_blamed_for_a_value_of_the_command_line(tmp_path: Path) -> No
 def test_a_name_that_no_module_has_is_told_as_such(name: str) -> None:
     with pytest.raises(SettingsError, match="expected the name of a module"):
         Task(check_settings({"components": name}))
+
+
+def test_a_setting_newer_than_a_checkpoint_did_not_change() -> None:
+    before = recorded_settings(TrainingSettings())
+    del before["beginnings"]
+    assert describe_changes(before | {"goal": 3.0}, TrainingSettings()) == {"goal": "3.0 -> 10.0"}

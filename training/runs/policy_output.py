@@ -20,6 +20,17 @@ def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
     return {name: as_lists(value) for name, value in asdict(settings).items()}
 
 
+def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> dict[str, str]:
+    """Return settings that were others before, by name: `0.5 -> 0.3`.
+
+    Args:
+        before: As `recorded_settings`; those that did not exist then had their defaults.
+        settings: The present ones.
+    """
+    then, now = recorded_settings(TrainingSettings()) | dict(before), recorded_settings(settings)
+    return {name: f"{then[name]} -> {now[name]}" for name in now if then[name] != now[name]}
+
+
 def write_policy(
     folder: Path,
     settings: TrainingSettings,
