@@ -53,7 +53,8 @@ def test_a_builder_of_another_scale_is_refused_by_element(tmp_path, monkeypatch,
         PolicyMismatch, match=r"elements of the observation changed: ball/position/x was -?\d"
     ) as e:
         load_policy(folder, ["my_bot"])
-    assert "Use the code it was trained with" in str(e.value)
+    assert "does not fit your my_bot:Obs: " in str(e.value)
+    assert "Use the code it was trained with, or train anew into another folder" in str(e.value)
     assert "car 0" in str(e.value)
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,13 +16,13 @@ from rlgym_bridge.project.this_project import settings_file
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.settings import TrainingSettings
 from training.settings_file import load_settings, settings_as_toml
+from training.settings_tables import DEFAULTS
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
 PROFILED: Final = 5
 """Iterations that --profile times unless another number is given."""
 
 _MOST_PROFILED: Final = 10_000
-_DEFAULTS: Final = Path(__file__).with_name("config.toml")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +66,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, and write how it ended where that is wanted."""
-    files = options.config or [settings_file() or _DEFAULTS]
+    files = options.config or [settings_file() or DEFAULTS]
     output_files.check_outputs(options.json, inputs=files)
     changes = {
         name: getattr(options, name)
@@ -84,9 +85,13 @@ def run(options: argparse.Namespace) -> int:
     if options.settings:
         print(settings_as_toml(settings), end="")
         return 0
-    if files != [_DEFAULTS]:  # the user's settings may name modules
+    say = shared.printer(options)
+    if files != [DEFAULTS]:  # the user's settings may name modules
         add_module_folders(Path.cwd(), *(file.parent for file in files))
-        shared.printer(options)(f"settings: {', '.join(map(str, files))}")
+        say(f"settings: {', '.join(map(str, files))}")
+    elif not options.config:
+        into = "" if options.profile else f", into {settings.out}"
+        say(f"no train.toml here: the default settings{into}")
     if options.profile is not None:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
@@ -97,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
         raise
     except (OSError, RuntimeError) as error:  # a full disk, a dead collector, a policy that diverged
         raise RuntimeError(f"{error}\n{_what_is_left(settings)}") from error
+    say(f"next: rlgym-bridge evaluate {shlex.quote(settings.out)}")
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2

@@ -177,12 +177,16 @@ def _imported(name: str) -> SimpleNamespace:
     """Import a module of one's own, and return its functions; those that it lacks are the standard ones."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise SettingsError(f'components is "{name}", expected the name of a module, such as my_bot')
+    if name.endswith(".py"):
+        raise SettingsError(f'components is "{name}", expected the name of a module: leave out .py')
     try:
         module = import_user_module(name)
     except (Exception, SystemExit) as error:  # a module of one's own may raise anything
+        lacking = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
+        where = ". It is looked for beside the file of settings, in the current folder and on PYTHONPATH"
         raise SettingsError(
-            f'components is "{name}", which cannot be imported: {describe_error(error)}. It is '
-            "looked for beside the file of settings, in the current folder and on PYTHONPATH"
+            f'components is "{name}", which cannot be imported: {describe_error(error)}'
+            f"{where if lacking else ''}"
         ) from error
     functions = (*FUNCTIONS, "make_env")
     own = {one: getattr(module, one) for one in functions if callable(getattr(module, one, None))}

@@ -15,7 +15,7 @@ from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
 from training.network_limits import Layers, check_layers
-from training.settings_tables import PARSERS, check_own
+from training.settings_tables import DEFAULTS, PARSERS, check_own
 from training.team_sizes import count_matches
 
 MOST_NUMBER = 1e30
@@ -278,7 +278,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             )
         raise SettingsError(
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
-            "training/config.toml; those of your own components go into a table [my])"
+            f"{DEFAULTS}; those of your own components go into a table [my])"
         )
     given = dict(values)
     try:

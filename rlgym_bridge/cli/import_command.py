@@ -13,7 +13,7 @@ from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
-from rlgym_bridge.policy.importers import ForeignNetwork, read_checkpoint
+from rlgym_bridge.policy.importers import ForeignNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
@@ -70,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     add_module_folders(Path.cwd())  # --env names a module
     output_files.check_outputs(options.json, inputs=[options.checkpoint])
     output_files.check_output_folder(options.out, options.json, [options.checkpoint])
+    find_checkpoint(options.checkpoint)  # before options that are missing
     named = named_components(options)
     network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
     components = component_factory(named.obs, named.parser, named.env, allow=None)()

@@ -8,7 +8,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.project.new_project import new_project
 
-_NEXT = ("train", "evaluate", "match")
+_NEXT = ("train", "evaluate", "match --pace lockstep")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "RLBot starts it, and a match. In that folder train, evaluate and match run without options."
     )
     parser.add_argument("folder", type=Path, metavar="NAME", help="folder to make; the bot has its name")
-    parser.add_argument("--author", default="", metavar="A", help="who made it, for RLBot's window")
+    parser.add_argument(
+        "--author", default="", metavar="A", help="who made it, for RLBot's window (default: nobody is named)"
+    )
     shared.add_output_options(parser)
 
 
@@ -28,6 +30,8 @@ def run(options: argparse.Namespace) -> int:
     files = new_project(options.folder, options.author)
     say = shared.printer(options)
     say(f"{options.folder}: {', '.join(file.name for file in files)}")
+    if not options.author:
+        say("no author: --author A names you; or write it into bot.toml, as developer")
     say("next:")
     say(f"  cd {shlex.quote(str(options.folder))}")
     for name in _NEXT:

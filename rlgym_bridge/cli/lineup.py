@@ -12,7 +12,14 @@ from pathlib import Path
 from rlbot import flat
 
 from rlgym_bridge.game import BLUE, BODY_OF_HITBOX, HITBOXES, ORANGE
-from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path, read_files, run_of
+from rlgym_bridge.policy.files import (
+    CHECKPOINTS,
+    MANIFEST_FILE,
+    explain_project,
+    policy_path,
+    read_files,
+    run_of,
+)
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
@@ -138,7 +145,11 @@ def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> 
         return _game_player(bot, team)
     what = "a folder without policy.json" if path.is_dir() else "a file of another kind"
     what = what if path.exists() else "no file or folder"
-    raise ConfigError(f"BOT {bot!r} is {what}; expected a policy folder, a run, a bot.toml, or {CHASER}")
+    bot_file = f", or its {path / 'bot.toml'}" if (path / "bot.toml").is_file() else ""
+    raise ConfigError(
+        f"BOT {bot!r} is {what}; expected a policy folder, a run (train makes it), a bot.toml, or {CHASER}"
+        f"{explain_project(path)}{bot_file}"
+    )
 
 
 def _followed_player(run: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -52,6 +53,8 @@ from rlgym_bridge.server import (
 )  # fmt: skip
 from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
 from rlgym_bridge.server.config.toml_lines import Source
+
+_BOT: Final = Path("bot.toml")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -205,6 +208,8 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
             return empty_match()
         path = match_file()
         if path is None:
+            bot = "; --blue bot.toml --orange chaser plays the bot of this folder" if _BOT.is_file() else ""
+            shared.printer(options)(f"no match.toml here: the shipped bot against Chaser{bot}")
             return read_shipped_match()
     if options.server == "rlbot" and path.suffix == ".toml":
         parsed(Source(path))

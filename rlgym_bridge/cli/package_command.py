@@ -75,11 +75,15 @@ def run(options: argparse.Namespace) -> int:
     say = shared.printer(options)
     say(f"{out}: {len(bot.files)} files, {size / 1e6:.1f} MB")
     say(f"  {bot.name} plays {sizes}, with {plan.policy}")
-    say(f"  agent id {bot.agent_id}{'' if bot.author else '; --author says who made it'}")
+    say(f"  agent id {bot.agent_id}")
+    if not bot.author:
+        say(f'  no author: LICENSE, if not yours, names "the author of {bot.name}"; --author A names you')
     if bot.modules:
         say(f"  your modules: {', '.join(bot.modules)}")
     say(f"  it starts in {seconds:.1f} s, without torch")
     say("next:")
+    say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this in its checkout")
+    say(f"  pip wheel --no-deps -w {shlex.quote(str(out.absolute()))} .")
     say(f"  rlgym-bridge match --blue {shlex.quote(str(out / BOT_FILE))} --orange chaser")
     result = {
         "folder": str(out), "name": bot.name, "agent_id": bot.agent_id, "policy": str(plan.policy),

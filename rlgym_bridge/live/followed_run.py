@@ -35,7 +35,9 @@ class FollowedRun:
         folder = run_of(run)
         newest = None if folder is None else newest_checkpoint(folder)
         if folder is None or newest is None:
-            raise FileNotFoundError(f"{run} is no training run with a checkpoint, expected one to follow")
+            raise FileNotFoundError(
+                f"{run} has no checkpoint to follow, expected a training run: rlgym-bridge train makes it"
+            )
         self._run, self._load = folder, load
         self._tried = newest
         self._in_countdown = False

@@ -16,6 +16,18 @@ MOST_WEIGHTS_BYTES: Final = 1 << 29
 
 CHECKPOINTS: Final = "checkpoints"
 LATEST: Final = "latest"
+EXPECTED: Final = "expected a policy folder, or a training run, which rlgym-bridge train makes"
+"""What a folder should be that is not there, for errors."""
+
+_PROJECT: Final = ("train.toml", "bot.toml")
+
+
+def explain_project(folder: Path) -> str:
+    """Return what to name in place of a bot's project that was named; "" for another folder."""
+    if not any((folder / file).is_file() for file in _PROJECT):
+        return ""
+    runs = [str(one) for one in sorted((folder / "runs").glob("*")) if newest_checkpoint(one)]
+    return f"; {folder} is a bot's project: name its run, {' or '.join(runs) or 'which train makes first'}"
 
 
 def all_checkpoints(run: Path) -> list[Path]:
@@ -92,11 +104,12 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
     """
     for attempt in range(3):
         if not folder.is_dir():
-            raise FileNotFoundError(f"{folder} is no folder; expected a policy folder")
+            raise FileNotFoundError(f"{folder} is no folder; {EXPECTED}")
         for name in (MANIFEST_FILE, WEIGHTS_FILE):
             if not (folder / name).exists():
                 raise FileNotFoundError(
                     f"{folder / name} is missing; a policy folder holds {MANIFEST_FILE} and {WEIGHTS_FILE}"
+                    f"{explain_project(folder)}"
                 )
         manifest = Manifest.from_json(read_text(folder / MANIFEST_FILE), str(folder / MANIFEST_FILE))
         data = read_bytes(folder / WEIGHTS_FILE, MOST_WEIGHTS_BYTES, "weights")

@@ -24,7 +24,7 @@ from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
-from rlgym_bridge.policy.mismatch import differences
+from rlgym_bridge.policy.mismatch import changed_own, differences
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 
 __all__ = [
@@ -256,12 +256,13 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
 def _check_fits(manifest: Manifest, built: Fingerprint, components: Components, source: str) -> None:
     found = differences(manifest, built, components)
     if found:
+        own = [f"your {name}" for name in changed_own(manifest, built)]
         here = _versions()
         changed = [f"{k} {v} (here {here.get(k)})" for k, v in manifest.versions.items() if here.get(k) != v]
         hint = "; saved with other versions: " + ", ".join(changed) if changed else ""
         raise PolicyMismatch(
-            f"{source} does not fit this checkout: {'; '.join(found)}. Use the code it was trained with, or "
-            f"train it anew{hint}."
+            f"{source} does not fit {' and '.join(own) or 'this checkout'}: {'; '.join(found)}. Use the code "
+            f"it was trained with, or train anew into another folder{hint}."
         )
 
 

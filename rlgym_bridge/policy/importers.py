@@ -86,6 +86,8 @@ def find_checkpoint(path: Path) -> Path:
     """
     if path.is_file():
         return path
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is no file or folder, expected a checkpoint")
     folder = path
     while True:
         files = (PPO_POLICY, LEARN_ACTOR, LEARN_ACTOR.name, CPP_PPO_POLICY, GIGA_POLICY)

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.spec import TRUSTED, Components
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Manifest
@@ -31,6 +31,24 @@ def differences(manifest: Manifest, built: Fingerprint, components: Components) 
             f"over {built.space[1]}"
         )
     return found
+
+
+def changed_own(manifest: Manifest, built: Fingerprint) -> list[str]:
+    """Return the names of components that differ and are the user's own.
+
+    Args:
+        manifest: What was recorded.
+        built: Fingerprint of the components here.
+    """
+    sides = ((manifest.obs, _observations), (manifest.parser, _controls))
+    changed = [spec for spec, compare in sides if spec is not None and compare(manifest, built)]
+    names = [] if manifest.env is None else [manifest.env]
+    while changed:
+        spec = changed.pop(0)
+        names.append(spec.path)
+        if spec.nested is not None:
+            changed.append(spec.nested)
+    return [name for name in names if name.partition(":")[0].partition(".")[0] not in TRUSTED]
 
 
 def _observations(manifest: Manifest, built: Fingerprint) -> list[str]:

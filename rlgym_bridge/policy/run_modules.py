@@ -8,6 +8,7 @@ installed modules and in the current folder, never in the folder of a run or a p
 import importlib.util
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +47,8 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
         Names of the run's modules; none for a policy folder outside of a run, whatever else lies in it.
 
     Raises:
-        ValueError: The run's file is unreadable, or a module that it names lies in the run's own folder.
+        ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, or
+            in one above it that is not searched.
     """
     run = run_of(named)
     if run is None or os.path.lexists(run / MANIFEST_FILE) or not (run / RUN_FILE).is_file():
@@ -63,7 +65,21 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
                 f"{file}: {module} would be imported from {run} itself, expected modules of your own outside "
                 "of it; if you trust it, name it with --allow-modules"
             )
+        if (project := _project_of(run, module)) is not None:
+            raise ValueError(f"{file} names {module}, which lies in {project}: run this there (cd {project})")
     return tuple(modules)
+
+
+def _project_of(run: Path, module: str) -> Path | None:
+    """Return the folder above a run that has one of its modules, where Python does not find it; or None."""
+    first = module.partition(".")[0]
+    with suppress(ImportError, ValueError):
+        if importlib.util.find_spec(first) is not None:
+            return None
+    folders = (
+        one for one in list(run.parents)[:2] if (one / f"{first}.py").is_file() or (one / first).is_dir()
+    )
+    return next(folders, None)
 
 
 def _lies_in(folder: Path, module: str) -> bool:

@@ -25,7 +25,8 @@ def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
         The files.
 
     Raises:
-        ProjectError: The folder's name is no name for a bot, or there is something in the folder.
+        ProjectError: The folder's name is no name for a bot, there is something in the folder, or the folder
+            that it would be in is not there.
         OSError: The folder cannot be written.
     """
     name = folder.absolute().name
@@ -34,6 +35,8 @@ def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
         check_name(author, "the author")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ProjectError(f"{folder} is there already, expected a new or empty folder")
+    if not folder.absolute().parent.is_dir():
+        raise ProjectError(f"{folder.parent} is not there, expected a folder: init makes the last one alone")
     agent_id = agent_id_of(author, name)
     texts = {ours: (TEMPLATE / theirs).read_text("utf-8") for theirs, ours in _COPIED.items()}
     for one in _FILLED:
@@ -45,7 +48,7 @@ def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
         "Drives at the ball and lines up with the goal",
     )  # fmt: skip
     texts["match.toml"] = _MATCH
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     for one, text in texts.items():
         (folder / one).write_text(text, "utf-8", newline="\n")
     return tuple(folder / one for one in texts)

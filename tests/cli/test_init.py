@@ -11,9 +11,11 @@ import pytest
 from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.policy.run_modules import write_run_modules
 from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file
 from tests.support.documentation_folders import FEW, run_command
+from tests.support.policy_folders import save
 
 SHORT = "--pace lockstep --seconds 2 --max-overtime 0"
 FILES = {
@@ -91,13 +93,17 @@ def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
         file.seek(0)
         file.write(FEW + text.replace("steps = 4_000_000", "# steps"))
     said = run_command(folder, "train")
-    assert "settings: train.toml" in said and "1v1 of my_parts: 114 numbers" in said
+    assert "settings: train.toml" in said and "next: rlgym-bridge evaluate runs/mine" in said
+    assert "1v1 of my_parts: 114 numbers" in said
     said = run_command(folder, "evaluate --matches 2 --seconds 5 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
     said = run_command(folder, f"match {SHORT}")
     assert "mybot" in said and "Chaser" in said
     assert "all equal" in run_command(folder, "parity --policy runs/mine --ticks 300")
-    assert "your modules: my_parts" in run_command(folder, "package")
+    said = run_command(folder, "package")
+    assert "your modules: my_parts" in said and 'LICENSE, if not yours, names "the author of mybot"' in said
+    assert "rlgym_bridge is not at PyPI yet" in said
+    assert "rlgym_bridge is not at PyPI yet" in (folder / "dist" / "mybot" / "README.md").read_text("utf-8")
     packaged = folder / "dist" / "mybot"
     said = run_command(tmp_path, f"match --blue {packaged / 'bot.toml'} --orange chaser {SHORT}")
     assert "mybot" in said and "Chaser" in said
@@ -112,3 +118,34 @@ def test_the_run_of_settings_without_out_is_not_guessed(tmp_path: Path) -> None:
     assert 'expected the folder of the run, such as out = "runs/mine"' in run_command(
         tmp_path, "evaluate", code=2
     )
+
+
+def test_a_project_or_run_named_from_outside_says_what_to_name(tmp_path: Path) -> None:
+    run_command(tmp_path, "init mybot")
+    for words in ("evaluate", "parity --policy runs/mine", "match --blue runs/mine --orange chaser"):
+        assert "train makes" in run_command(tmp_path / "mybot", words, code=2)
+    said = run_command(tmp_path, "evaluate mybot", code=2)
+    assert "mybot is a bot's project: name its run, which train makes first" in said
+    save(tmp_path / "mybot" / "runs" / "mine" / "checkpoints" / "8")
+    write_run_modules(tmp_path / "mybot" / "runs" / "mine", ["my_parts"])
+    said = run_command(tmp_path, "match --blue mybot --orange chaser", code=2)
+    assert "name its run, mybot/runs/mine, or its mybot/bot.toml" in said
+    said = run_command(tmp_path, "evaluate mybot/runs/mine", code=2)
+    assert f"names my_parts, which lies in {tmp_path / 'mybot'}: run this there (cd " in said
+
+
+def test_one_folder_alone_is_made(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "my/bot"]) == 2
+    assert "my is not there, expected a folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert main(["init", "bot"]) == 0
+    assert "no author: --author A names you" in capsys.readouterr().out
+
+
+def test_defaults_are_named_where_nothing_is_said(tmp_path: Path) -> None:
+    said = run_command(tmp_path, "train --resume --out runs/none", code=2)
+    assert "no train.toml here: the default settings, into runs/none" in said
+    (tmp_path / "bot.toml").touch()
+    said = run_command(tmp_path, f"match {SHORT}")
+    assert "no match.toml here: the shipped bot against Chaser; --blue bot.toml --orange chaser plays" in said

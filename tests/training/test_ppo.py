@@ -251,6 +251,8 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
 def test_components_that_do_not_exist_are_named() -> None:
     with pytest.raises(SettingsError, match=r'components is "nowhere", which cannot be imported'):
         Task(check_settings({"components": "nowhere"}))
+    with pytest.raises(SettingsError, match=r'components is "my_parts.py", .* leave out .py'):
+        Task(check_settings({"components": "my_parts.py"}))
     with pytest.raises(SettingsError, match=r'components is "json", which has no function obs'):
         Task(check_settings({"components": "json"}))
 
