@@ -24,12 +24,14 @@ from rlgym_bridge.cli.field_test_report import print_field_report
 from rlgym_bridge.cli.real_match import running_server
 from rlgym_bridge.compare.output.report import report as html_report
 from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.field_test.field_conclusion import conclude_field_test
 from rlgym_bridge.field_test.field_pack import open_field_pack, write_field_pack
 from rlgym_bridge.field_test.field_report import compare_pack, read_field_test
 from rlgym_bridge.field_test.nameless import copy_without_names, hide_personal
 from rlgym_bridge.field_test.pack_parts import FORMAT, PARTS, RECORDED, AboutPack, PartOutcome
 from rlgym_bridge.field_test.scene_list import all_scenes
 from rlgym_bridge.server import ConfigError, Impairments
+from rlgym_bridge.user_input.nearest_key import check_names
 from rlgym_bridge.user_input.text_files import escape_controls
 
 STATUS: Final = (
@@ -38,6 +40,7 @@ STATUS: Final = (
 )
 _OUT: Final = Path("field-test.zip")
 _PACKAGES: Final = ("rlgym-bridge", "rlbot", "rlbot-flatbuffers", "rocketsim", "rlgym-rocket-league", "numpy")
+_MEGABYTE: Final = 1_000_000  # bytes from which a size is given in MB
 _MOST_NOTE: Final = 500  # letters of an error in the pack
 
 
@@ -63,12 +66,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="with --read: also compare its recordings as `compare` does, and write that report (a minute)",
     )  # fmt: skip
     parser.add_argument(
-        "--parts", nargs="+", choices=tuple(PARTS), default=list(PARTS), metavar="PART",
+        "--parts", nargs="+", default=list(PARTS), metavar="PART",
         help=f"parts to play, of {', '.join(PARTS)} (default: all)",
     )  # fmt: skip
-    kinds = list(dict.fromkeys(scene.kind for scene in all_scenes()))
+    kinds = _kinds()
     parser.add_argument(
-        "--scenes", nargs="+", choices=kinds, default=kinds, metavar="KIND",
+        "--scenes", nargs="+", metavar="KIND",
         help=f"kinds of scenes to play, of {', '.join(kinds)} (default: all)",
     )  # fmt: skip
     parser.add_argument(
@@ -108,7 +111,9 @@ def _read(options: argparse.Namespace) -> int:
         page = None
         if options.html is not None:
             page = html_report(compare_pack(pack, found, progress))
-    written = output_files.write_json(options.json, found.as_json())
+    written = output_files.write_json(
+        options.json, found.as_json() | {"conclusion": conclude_field_test(found)}
+    )
     if options.html is not None and page is not None:
         written &= output_files.write(options.html, page)
     print_field_report(console, found)
@@ -125,7 +130,8 @@ def _make(options: argparse.Namespace) -> int:
         TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
         _without_server_news(),
     ):
-        scenes = tuple(scene for scene in all_scenes() if scene.kind in options.scenes)
+        kinds = options.scenes or _kinds()
+        scenes = tuple(scene for scene in all_scenes() if scene.kind in kinds)
         test = FieldTest(options, Path(folder), dialect, scenes)
         _announce(options, console, test)
         began = time.perf_counter()
@@ -142,11 +148,25 @@ def _make(options: argparse.Namespace) -> int:
     result = {"pack": str(options.out), "bytes": size, "parts": [_as_dict(one) for one in outcomes]}
     written = output_files.write_json(options.json, result)
     console.print(
-        f"written to {escape(str(options.out))} ({size / 1e6:.1f} MB); "
+        f"written to {escape(str(options.out))} ({_size_text(size)}); "
         f"`rlgym-bridge field-test --read {escape(str(options.out))}` shows what is in it",
         soft_wrap=True,
     )
+    if options.server == "rlbot":
+        console.print(
+            f"please give {escape(str(options.out))} to whoever gave you this project", soft_wrap=True
+        )
     return 2 if not written else 0 if done else 1
+
+
+def _size_text(size: int) -> str:
+    """Return the size of a file in words."""
+    return f"{size / 1e6:.1f} MB" if size >= _MEGABYTE else f"{size / 1e3:.1f} kB"
+
+
+def _kinds() -> list[str]:
+    """Return the kinds of scenes, in their order."""
+    return list(dict.fromkeys(scene.kind for scene in all_scenes()))
 
 
 @contextmanager
@@ -164,6 +184,10 @@ def _without_server_news() -> Iterator[None]:
 def _check(options: argparse.Namespace) -> None:
     """Raise `ConfigError` or `ValueError` for options that do not fit together."""
     output_files.check_outputs(options.json, options.out)
+    check_names("--parts", options.parts, PARTS)
+    check_names("--scenes", options.scenes or (), _kinds())
+    if options.scenes and "scenes" not in options.parts:
+        raise ConfigError(f"--scenes goes with the part scenes, and --parts has {', '.join(options.parts)}")
     if options.html is not None:
         raise ConfigError("--html goes with --read FILE, expected none where a pack is made")
     if options.out.suffix != ".zip":

@@ -9,12 +9,14 @@ from rich.table import Table
 from rlgym_bridge.compare.findings.phrases import short
 from rlgym_bridge.compare.findings.rule_tests import RulesFit, Shown
 from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.field_test.field_conclusion import conclude_field_test, parts_left_out
 from rlgym_bridge.field_test.field_report import FieldReport
 from rlgym_bridge.field_test.followed_scenes import SCENE_HORIZONS
 from rlgym_bridge.field_test.pack_parts import MatchPart, ProbePart, TimingPart
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.user_input.arguments import count_of
 
+_BODIES = {"other": "struck car"}  # names of bodies that do not speak for themselves
 _SERVERS = {
     "rlbot": "made on RLBotServer with the real game",
     "sim": "made on this project's own match server: it says nothing about the real game",
@@ -28,17 +30,20 @@ def print_field_report(console: Console, found: FieldReport) -> None:
     about = found.about
     console.width = max(console.width, _WIDTH)
     console.print(f"{_SERVERS[about.server]}, {escape(about.made)}", soft_wrap=True)
+    console.print(f"[bold]{escape(' '.join(conclude_field_test(found)))}[/]\n", soft_wrap=True)
     versions = ", ".join(f"{name} {text}" for name, text in about.versions.items())
     console.print(escape(versions), soft_wrap=True)
     for part in about.parts:
         if part.state != "done" or part.note:
             said = f": {part.note}" if part.note else ""
             console.print(f"[red]{escape(part.name)} {part.state}[/]{escape(said)}", soft_wrap=True)
+    if left := parts_left_out(found):
+        console.print(f"left out by --parts: {', '.join(left)}", soft_wrap=True)
     if (probe := found.parts.get("probe")) is not None:
         _print_dialect(console, probe)
     _print_timing(console, found)
     if (match := found.parts.get("match")) is not None:
-        _print_match(console, match)
+        _print_match(console, match, found)
     if found.rules is not None:
         _print_rules(console, found.rules)
         _print_scenes(console, found)
@@ -77,7 +82,10 @@ def _print_timing(console: Console, found: FieldReport) -> None:
         console.print(f"packets in a second of game: {'not told' if rate is None else f'{rate:g}'}")
     if timing is not None:
         told = _ticks(timing.input_latency_ticks)
-        counts = ", ".join(f"{name}: {count:,}" for name, count in timing.latencies.items())
+        counts = ", ".join(
+            f"{count:,} acted {name} {'tick' if name == '1' else 'ticks'} late"
+            for name, count in timing.latencies.items()
+        )
         console.print(f"input latency, by numbered inputs: {told} ({escape(counts)})", soft_wrap=True)
         spread = ", ".join(
             f"{name} {value:.2f}" for name, value in timing.interval_ms.items() if value is not None
@@ -93,11 +101,16 @@ def _ticks(latency: int | None) -> str:
     return "not told" if latency is None else count_of(latency, "tick")
 
 
-def _print_match(console: Console, match: MatchPart) -> None:
+def _print_match(console: Console, match: MatchPart, found: FieldReport) -> None:
     seconds = match.playing_ticks / TICKS_PER_SECOND
     lost = ", ".join("-" if count is None else f"{count:,}" for count in match.unanswered)
+    asked = found.about.settings.get("match_seconds")
+    longer = isinstance(asked, int | float) and seconds > asked + 1 and found.about.server == "sim"
+    why = f" ({asked:g} s by the clock, which stands until the first touch after a kickoff, and the last \
+flight of the ball)"
     console.print(
-        f"match: {match.score[0]} : {match.score[1]} in {seconds:.0f} s of play; touches "
+        f"match: the shipped bot (blue) {match.score[0]} : {match.score[1]} Chaser (orange) in "
+        f"{seconds:.0f} s of play{why if longer else ''}; of the two bots in this order: touches "
         f"{', '.join(map(str, match.touches))}; packets without an answer {lost}",
         soft_wrap=True,
     )
@@ -106,12 +119,17 @@ def _print_match(console: Console, match: MatchPart) -> None:
 def _print_rules(console: Console, rules: RulesFit) -> None:
     console.print("\n[bold]rules of the game that hold[/]")
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("rule", "", "what the scenes show"):
+    for heading in ("rule", "", "RocketSim with the rule, compared with RocketSim without it"):
         table.add_column(heading, overflow="fold")
-    for test in rules.tests:
-        look = _LOOK[test.shown]
-        table.add_row(escape(test.rule), f"[{look}]{test.shown.value}[/]", escape(test.text))
+    for (shown, text), alike in groupby(rules.tests, lambda test: (test.shown, test.text)):
+        names = ", ".join(test.rule for test in alike)
+        table.add_row(escape(names), f"[{_LOOK[shown]}]{shown.value}[/]", escape(text))
     console.print(table)
+    console.print(
+        "shown: half of the windows come twice as near with the rule; absent: they go farther off; not told: "
+        "neither can be said",
+        soft_wrap=True,
+    )
 
 
 def _print_scenes(console: Console, found: FieldReport) -> None:
@@ -121,10 +139,10 @@ def _print_scenes(console: Console, found: FieldReport) -> None:
     table.add_column("scenes", no_wrap=True)
     for ticks in SCENE_HORIZONS:
         table.add_column(f"{ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
-    table.add_column("largest", justify="right", no_wrap=True)
+    table.add_column("worst", justify="right", no_wrap=True)
     for ticks in SCENE_HORIZONS:
         table.add_column(f"rules {ticks / TICKS_PER_SECOND:g} s", justify="right", no_wrap=True)
-    table.add_column("largest", justify="right", no_wrap=True)
+    table.add_column("rules, worst", justify="right", no_wrap=True)
     for (kind, body), group in groupby(found.kinds, lambda one: (one.kind, one.body)):
         rows = {one.horizon_ticks: one for one in group}
         many = max(one.scenes for one in rows.values())
@@ -132,11 +150,12 @@ def _print_scenes(console: Console, found: FieldReport) -> None:
         ruled = [short(rows[ticks].game) if ticks in rows else "-" for ticks in SCENE_HORIZONS]
         worst = max(one.rocketsim_worst for one in rows.values())
         least = max(one.game_worst for one in rows.values())
-        name = f"{kind}, {body} ({many})"
+        name = f"{kind}, {_BODIES.get(body, body)} ({many})"
         table.add_row(escape(name), *plain, short(worst), *ruled, short(least))
     console.print(table)
     console.print(
         "Medians over the scenes of a kind (their number in brackets) 0.5, 1 and 2 s after the first "
-        "controls: by RocketSim alone, then with all rules of the game. --json has each scene.",
+        "controls, in uu (1 uu is 1 cm): by RocketSim alone, then with all rules of the game; worst is the "
+        "largest of all. A struck car is the one that is bumped into. --json has each scene.",
         soft_wrap=True,
     )

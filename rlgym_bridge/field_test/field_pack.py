@@ -38,6 +38,7 @@ _BROKEN: Final = (
 
 _TEXT: Final = """A field test of rlgym_bridge, made by `rlgym-bridge field-test`.
 `rlgym-bridge field-test --read FILE` makes a report of it.
+Please give this file to whoever gave you the project: it has no public address yet.
 
 about.json    the day, the server, versions of packages, settings, and what became of each part
 probe.json    how the server speaks where RLBot's documents are unclear, and the numbers behind that
@@ -157,7 +158,8 @@ def _read_parts(archive: zipfile.ZipFile, pack: FieldPack) -> None:
         try:
             pack.parts[name] = _json_of(archive, f"{name}.json", form)
         except KeyError:
-            pass  # `about` says what became of it
+            if any(part.name == name and part.state == "done" for part in pack.about.parts):
+                pack.notes.append(f"{name}.json is missing, though that part is done")
         except _BROKEN as error:
             pack.notes.append(f"{name}.json is left out: {_said(error)}")
 

@@ -1,7 +1,12 @@
-"""Suggest the key that a user meant who misspelt one."""
+"""Suggest the key that a user meant who misspelt one, and check names that a user chose."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from typing import Final
+
+from rlgym_bridge.user_input.arguments import show_value
+
+_ALIKE: Final = 0.6  # similarity from 0 to 1 below which no name is suggested
 
 
 def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | None:
@@ -13,3 +18,21 @@ def nearest_key(name: str, known: Iterable[str], least: float = 0.0) -> str | No
         least: Similarity from 0 to 1 below which none is meant.
     """
     return next(iter(get_close_matches(str(name), [*known], 1, least)), None)
+
+
+def check_names(option: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Check that an option names what there is.
+
+    Args:
+        option: Its name, for the error: "--parts".
+        names: What the user gave.
+        known: The names there are.
+
+    Raises:
+        ValueError: A name is unknown; the message has the nearest one.
+    """
+    for name in names:
+        if name not in known:
+            near = nearest_key(name, known, _ALIKE)
+            hint = f"did you mean {near}? " if near else ""
+            raise ValueError(f"{option} has {show_value(name)}, {hint}expected some of {', '.join(known)}")

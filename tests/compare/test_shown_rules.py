@@ -108,7 +108,9 @@ def test_a_car_that_the_game_drives_shows_its_wheels() -> None:
     recording = played("game", 20, 1)
     found = fitted(recording)
     assert found.of("wheels") is Shown.SHOWN and found.rules == GAME
-    assert "wheels shown (nearer in" in found.told() and "all rules of the game" in found.told()
+    assert (
+        "wheels shown (nearer to the recording in" in found.told() and "all rules of the game" in found.told()
+    )
 
 
 def test_a_car_that_rocketsim_drives_shows_none() -> None:

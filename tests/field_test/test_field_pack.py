@@ -51,6 +51,17 @@ def test_the_report_names_the_dialect_and_the_latency(report: tuple[dict, str]) 
     assert "input latency, by the probe: 2 ticks" in said
 
 
+def test_the_report_begins_with_a_conclusion(report: tuple[dict, str]) -> None:
+    found, said = report
+    conclusion = " ".join(found["conclusion"])
+    assert conclusion in said.replace("\n", " ")
+    assert "left out by --parts: match." in conclusion and "Inputs act 2 ticks late." in conclusion
+    assert "in pad_timer=remaining, demolished_place=origin." in conclusion
+    assert "wheels" in conclusion and "absent" in conclusion and "bump not told" in conclusion
+    assert "After a second RocketSim alone is off by <0.01 uu" in conclusion
+    assert "Next: play it in the real game" in conclusion and "\nleft out by --parts: match" in said
+
+
 def test_the_report_says_how_far_rocketsim_is_off(report: tuple[dict, str]) -> None:
     found, said = report
     assert {row["kind"] for row in found["kinds"]} == set(KINDS)
@@ -96,6 +107,8 @@ def test_a_broken_part_is_named_and_the_others_are_read(pack: Path, tmp_path: Pa
     found = read_report(broken, status=1)
     assert set(found["parts"]) == {"probe"} and found["dialect"]["pad_timer"] == "remaining"
     assert found["notes"][0].startswith("timing.json is left out: ")
+    assert found["notes"][1] == "scenes.json is missing, though that part is done"
+    assert found["conclusion"][0] == "The test is not whole: 2 notes below."
 
 
 def test_a_part_that_fails_is_named_and_the_next_is_played(
@@ -121,6 +134,9 @@ def test_a_part_that_fails_is_named_and_the_next_is_played(
         (["--server", "rlbot", "--latency", "2"], "expected none of them with --server rlbot"),
         (["--out", "pack.mcap"], "a file whose name ends with .zip"),
         (["--html", "page.html"], "--html goes with --read FILE"),
+        (["--parts", "timin"], "--parts has 'timin', did you mean timing?"),
+        (["--scenes", "half fli"], "--scenes has 'half fli', did you mean half flip?"),
+        (["--parts", "timing", "--scenes", "hit"], "--scenes goes with the part scenes"),
         (["--seconds", "0"], "--seconds is 0, expected more"),
         (["--latency", "-1"], "latency is -1, expected whole ticks"),
         (["--dialect", "clock=half"], "dialect point clock is 'half'"),

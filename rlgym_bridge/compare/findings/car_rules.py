@@ -64,7 +64,7 @@ def judge_car_rules(
         if first.shown is not Shown.SHOWN:
             scene.lag, later = known, lag
     if first.shown is Shown.ABSENT and not scene.rules:  # RocketSim's own: one by one would cost seconds
-        text = f"all rules for cars together: {first.text}"
+        text = f"tested with all rules for cars together: {first.text}"
         tests = [RuleTest(rule, Shown.ABSENT, text) for rule in CAR_RULES if rule not in DEFAULT]
         tests += [_judge_default(scene, windows, plain)]
     elif first.shown is Shown.SHOWN:

@@ -113,8 +113,8 @@ def judge_windows(
         return RuleTest(rule, Shown.UNTOLD, "no window depends on it")
     gain = np.log((before + _EXACT) / (after + _EXACT))
     text = (
-        f"nearer in {int((gain > 0).sum())} of {len(gain)} windows that it changes, by the median "
-        f"{_written(np.median(before))} -> {_written(np.median(after))} uu off"
+        f"nearer to the recording in {int((gain > 0).sum())} of {len(gain)} windows, farther off in the "
+        f"others; median error {_written(np.median(before))} uu without, {_written(np.median(after))} uu with it"
     )
     if np.median(gain) >= least_gain and flip_test(gain) < level:
         return RuleTest(rule, Shown.SHOWN, text)

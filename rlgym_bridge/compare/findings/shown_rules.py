@@ -96,14 +96,20 @@ def _by_digits(digits: Digits) -> list[RuleTest]:
         return []
     share = digits.cut / digits.velocities
     chance = binomial_tail(digits.cut, digits.velocities, CHANCE)
-    text = f"{digits.cut:,} of {digits.velocities:,} components of velocity end as those of the game do"
+    text = (
+        f"{share:.0%} of {digits.velocities:,} components of velocity have the last digit that the game's "
+        f"cut leaves; by chance up to {CHANCE:.0%} have it"
+    )
     if share > _MOSTLY and chance < CUT_LEVEL:
         shown = Shown.SHOWN
     elif share < _SELDOM and digits.velocities >= _ENOUGH:
-        shown, text = Shown.ABSENT, f"{text}, as by chance"
+        shown = Shown.ABSENT
     else:
         return []
-    places = f"{digits.rounded:,} of {digits.positions:,} coordinates are whole hundredths of a uu"
+    places = (
+        f"{digits.rounded / max(1, digits.positions):.0%} of {digits.positions:,} coordinates are whole "
+        "hundredths of a uu"
+    )
     rounded = Shown.ABSENT
     if shown is Shown.SHOWN and digits.rounded > _MOSTLY * digits.positions:
         rounded = Shown.SHOWN
