@@ -20,6 +20,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
+from rlgym_bridge.project.this_project import run_named
 from training.runs.progress_table import read_table
 
 _SHOWN = {
@@ -101,7 +102,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Plot how training runs learned: touches, goals and rating over agent steps. Print their last values."
     )
-    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="folder of a training run")
+    parser.add_argument(
+        "runs", metavar="RUN", type=Path, nargs="*",
+        help="folder of a training run (default: the run of train.toml in this folder)",
+    )  # fmt: skip
     parser.add_argument(
         "--out",
         type=Path,
@@ -132,6 +136,7 @@ def _picture(options: argparse.Namespace) -> Path:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
+    options.runs = options.runs or [Path(run_named(None, "RUN", "the folder of a training run"))]
     picture = _picture(options)
     curves = [read_curve(run) for run in options.runs]
     output_files.check_outputs(options.json, picture)

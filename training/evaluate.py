@@ -14,13 +14,13 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.project.this_project import run_folder
+from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from training.intervals import share_interval
-from training.play_options import add_options, how
+from training.play_options import MATCHES, add_options, how
 from training.play_pool import open_pool
 from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
-from training.scene_report import parse_scenes, run_scenes
+from training.scene_report import run_scenes
 from training.scenes import SCENES
 
 _AT_ONCE = 25  # matches of a job
@@ -188,9 +188,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "b", nargs="?", metavar="B", help="its opponent, given the same way (default: chaser)"
     )
-    add_options(parser, 200, "half of them from each side")
+    add_options(parser, MATCHES, "half of them from each side")
     parser.add_argument(
-        "--scenes", nargs="?", type=parse_scenes, const=list(SCENES), metavar="NAMES",
+        "--scenes", nargs="?", const=",".join(SCENES), metavar="NAMES",
         help="play scenes with A in place of matches: saves, shots and other skills; A may be standing, a "
         f"car that does nothing (NAMES: with commas between them: {', '.join(SCENES)}; default: all)",
     )  # fmt: skip
@@ -222,11 +222,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
     output_files.check_outputs(options.json)
-    first = options.a or run_folder()
-    if first is None:
-        raise ValueError(
-            "A is missing, expected a policy folder, a training run or chaser: there is no train.toml here"
-        )
+    first = run_named(options.a, "A", "a policy folder, a training run or chaser")
     if options.scenes is not None:
         return run_scenes(options, first)
     second = options.b or CHASER

@@ -3,11 +3,17 @@
 import argparse
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.user_input.user_modules import add_module_folders
+
+MATCHES: Final = 200
+"""Matches of `evaluate` when nothing is said."""
+
+SECONDS: Final = 60.0
+"""Game time of a match when nothing is said, s."""
 
 
 def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
@@ -28,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
     parser.add_argument(
         "--seconds",
         type=float,
-        default=60.0,
+        default=SECONDS,
         metavar="S",
         help="game time of a match in seconds (default: %(default)s)",
     )

@@ -18,6 +18,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
 from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.project.this_project import run_named
 from training.evaluate import evaluate
 from training.play_options import add_options, how
 
@@ -138,7 +139,10 @@ def checkpoints(run: Path, most: int) -> list[str]:
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = "Rate the checkpoints of a training run, and Chaser, on one scale (openskill)."
-    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a training run")
+    parser.add_argument(
+        "run", nargs="?", metavar="RUN", type=Path,
+        help="folder of a training run (default: the run of train.toml in this folder)",
+    )  # fmt: skip
     add_options(parser, 20, "for each pair of players")
     parser.add_argument(
         "--most",
@@ -160,6 +164,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--most is {options.most}, expected 2 or more")
     if options.seed < 0:
         raise ValueError(f"--seed is {options.seed}, expected 0 or more")
+    options.run = Path(run_named(options.run and str(options.run), "RUN", "the folder of a training run"))
     players = [*checkpoints(options.run, options.most), CHASER]
     ratings = rate(players, options.matches, team_size=options.team_size, **how(options, options.run))
     say(f"{'checkpoint':>14}  rating  deviation  at least")

@@ -13,7 +13,8 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import CHASER, load_player
-from training.play_options import how
+from rlgym_bridge.user_input.nearest_key import check_names
+from training.play_options import MATCHES, SECONDS, how
 from training.play_pool import open_pool
 from training.policy_matches import check_players, team_size_of
 from training.scene_drivers import StandingDriver, scripted_player
@@ -102,13 +103,10 @@ def parse_scenes(text: str) -> list[str]:
     """Return the scenes that a text names, with commas between them.
 
     Raises:
-        argparse.ArgumentTypeError: One is unknown.
+        ValueError: One is unknown.
     """
     names = list(dict.fromkeys(text.split(",")))
-    try:
-        check_scenes(names)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    check_names("--scenes", names, SCENES)
     return names
 
 
@@ -121,13 +119,19 @@ def run_scenes(options: argparse.Namespace, first: str) -> int:
     """
     if options.b is not None:
         raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
+    given = {"matches": options.matches != MATCHES, "seconds": options.seconds != SECONDS}
+    if ignored := [f"--{name}" for name, changed in given.items() if changed]:
+        raise ValueError(
+            f"{' and '.join(ignored)} given with --scenes, expected --trials: a scene has a length of its own"
+        )
+    scenes = parse_scenes(options.scenes)
     say = shared.printer(options)
     player = first if first == STANDING else policy_path(first)
     played = how(options, first)
     del played["seconds"]
     delay = None if options.action_delay is None else options.action_delay[0]
     found = evaluate_scenes(
-        player, options.scenes, options.trials, team_size=options.team_size, selection=options.selection,
+        player, scenes, options.trials, team_size=options.team_size, selection=options.selection,
         action_delay=delay, **played,
     )  # fmt: skip
     say(f"{player}, {options.trials} trials of each scene, half of them on each side")

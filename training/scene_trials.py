@@ -18,6 +18,7 @@ from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.nearest_key import check_names
 from training.intervals import median_interval, share_interval
 from training.policy_sides import Side, make_side
 from training.scene_drivers import RammingDriver, scripted_player
@@ -108,9 +109,7 @@ def check_scenes(names: Sequence[str]) -> None:
     Raises:
         ValueError: One does not.
     """
-    for name in names:
-        if name not in SCENES:
-            raise ValueError(f"scene {name!r} is unknown, expected some of {', '.join(SCENES)}")
+    check_names("scenes", names, SCENES)
 
 
 def _check_pace(player: PlayerSpec, scenes: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.cli.options import stopped_by_signals
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.project.this_project import run_named
+from rlgym_bridge.user_input.nearest_key import check_names
 from training.contests.contest_options import (
     add_contest_options,
     allowed_modules,
@@ -26,7 +29,7 @@ from training.contests.contest_options import (
 from training.contests.entrant import Entrant, read_entrants, split_selection
 from training.contests.kept_matches import FILE, KeptMatches
 from training.contests.match_workers import play_missing
-from training.contests.stress_causes import GROUPS, list_causes
+from training.contests.stress_causes import CONTROL, GROUPS, list_causes
 from training.contests.stress_picture import draw_losses
 from training.contests.stress_plan import StressPlan, plan_trials, served_matches, simulated_jobs
 from training.contests.stress_results import describe_losses, losses_of, summarise_losses
@@ -47,16 +50,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "stress.json, stress.txt and stress.png."
     )
     parser.add_argument(
-        "policy", metavar="POLICY",
+        "policy", nargs="?", metavar="POLICY",
         help="policy folder, training run or checkpoint to test; :sample or :argmax behind it chooses how it "
-        "plays, on both sides",
+        "plays, on both sides (default: the run of train.toml in this folder)",
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="BOT",
         help="opponent: a policy, a run, a bot.toml or chaser (default: the tested policy itself)",
     )  # fmt: skip
     parser.add_argument(
-        "--causes", nargs="+", choices=tuple(GROUPS), default=list(GROUPS), metavar="NAME",
+        "--causes", nargs="+", default=list(GROUPS), metavar="NAME",
         help=f"play only these causes: {', '.join(GROUPS)} (default: all)",
     )  # fmt: skip
     add_contest_options(parser, 200, "for each cause in RocketSim", _WORK)
@@ -83,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             complete = False
         if not complete:
+            _print_so_far(plan, kept, options)
             print(
                 f"stopped: {len(kept.results)} matches are kept in {kept.path}; the same command goes on "
                 "with the others",
@@ -94,6 +98,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _plan_of(options: argparse.Namespace) -> tuple[StressPlan, Entrant]:
     """Return what is to be played, and against whom."""
+    check_names("--causes", options.causes, GROUPS)
+    options.policy = run_named(options.policy, "POLICY", "a policy folder, a training run or a checkpoint")
     if options.team_size is None:
         policy = policy_path(split_selection(options.policy)[0])
         options.team_size = team_size_of(policy) if (Path(policy) / MANIFEST_FILE).is_file() else 1
@@ -138,12 +144,29 @@ def _play(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> b
                     ended, waiting = wait(waiting, _LOOK_SECONDS, FIRST_COMPLETED)
                     for played in [future.result() for future in ended]:
                         kept.add(played)
-                        for key, result in played.items():
-                            done += 1
-                            show(done, count, key, result)
+                        done += len(played)
+                        show(done, count, played)
                     if stopping.is_set():
                         raise KeyboardInterrupt  # which ends the processes
-        return play_missing(kept, served_matches(plan), options.jobs, show)
+    matches = served_matches(plan)
+    if jobs and matches:
+        shared.printer(options)(
+            f"in RocketSim all is played; now {len(matches)} matches over the match server"
+        )
+    with shown_progress(options) as show:
+        return play_missing(kept, matches, options.jobs, show)
+
+
+def _print_so_far(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> None:
+    """Print the table of the causes whose matches are all played, those without one left out."""
+    trials = [trial for trial in plan.trials if all(key in kept.results for key in trial.keys)]
+    whole = tuple(trial for trial in trials if trial.baseline in trials)
+    if any(trial.cause.name != CONTROL for trial in whole):
+        part = replace(plan, trials=whole)
+        lines = describe_losses(part, losses_of(part, kept.results))
+        shared.printer(options)(
+            "\n".join([f"{len(whole)} of {len(plan.trials)} rows are whole so far:", *lines])
+        )
 
 
 def _report(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> int:

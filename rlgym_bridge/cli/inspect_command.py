@@ -17,6 +17,7 @@ from rlgym_bridge.recording.mcap.agent_track import AgentTrack
 from rlgym_bridge.recording.mcap.match_recording import MatchRecording
 from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Inputs, Recording
+from rlgym_bridge.user_input.arguments import count_of
 
 STATUS: Final = "0 read, 2 the recording cannot be read"
 
@@ -140,13 +141,13 @@ def _print(console: Console, recording: Recording, found: dict[str, Any]) -> Non
         for agent in sorted(found["agents"], key=lambda one: one["cars"]):
             reward = "" if agent["reward"] is None else f", reward {agent['reward']:+,.2f}"
             kind = "" if agent["policy"] else " (no policy folder)"
-            came = f"{agent['packets']:,} packets"
+            came = count_of(agent["packets"], "packet")
             if agent["missed"]:
                 came += f" ({agent['missed']:,} more did not reach it)"
             table.add_row(
                 ", ".join(agent["cars"]) or "agent",
-                f"{escape(agent['agent_id'])}{kind}: {came}, {agent['inputs']:,} inputs, "
-                f"{agent['decisions']:,} decisions{reward}",
+                f"{escape(agent['agent_id'])}{kind}: {came}, "
+                f"{count_of(agent['inputs'], 'input')}, {count_of(agent['decisions'], 'decision')}{reward}",
             )
     console.print(table)
     for note in recording.notes:

@@ -19,7 +19,9 @@ from rlgym_bridge.parity.mismatches import Parity
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.project.this_project import run_folder
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 _OBS, _PARSER = "rlgym_bridge:DefaultObs", "rlgym_bridge:LookupTableAction"
@@ -37,7 +39,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--policy", metavar="FOLDER", help="check the components of a policy folder or training run"
+        "--policy",
+        metavar="FOLDER",
+        help="check the components of a policy folder or training run (default, where nothing else is named: "
+        "the run of train.toml in this folder)",
     )
     what.add_argument(
         "--env",
@@ -102,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
 def _components(options: argparse.Namespace) -> tuple[Callable[[], Components], int | None, int]:
     if options.parser is not None and (options.env or options.policy):
         raise ConfigError("--parser goes with --obs; an environment or a policy has a parser of its own")
+    if not any((options.policy, options.env, options.obs, options.parser)):
+        options.policy = run_folder()
     if options.policy is not None:
         allowed = (*options.allow_modules, *run_modules(options.policy))
         loaded = load_policy(policy_path(options.policy), allow_modules=allowed)
@@ -129,6 +136,8 @@ def _print(console: Console, found: Parity) -> None:
             "training nor in a match: the builder's own doing",
             highlight=False,
         )
-    left_out = f", {found.unknown:,} decisions left out: the packet does not tell" if found.unknown else ""
+    left_out = (
+        f", {count_of(found.unknown, 'decision')} left out: the packet does not tell" if found.unknown else ""
+    )
     differ = f"{len(found.mismatches)} differ" if found.mismatches else "all equal"
     console.print(f"{found.samples:,} samples of {found.numbers:,} numbers compared: {differ}{left_out}")

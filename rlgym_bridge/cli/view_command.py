@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     if options.rules != AUTO:
         parse_rules(options.rules)
+    if options.save is not None and options.save.suffix != ".rrd":
+        raise ValueError(f"--save is {options.save}, expected a file whose name ends with .rrd")
     write_rrd = _writer()
     output_files.check_outputs(options.save, options.json, inputs=[options.file, options.columns])
     recording = open_recording(options.file, options.columns)
@@ -69,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
         write_rrd(recording, options.save, options.compare, options.rules)
         if not output_files.write_json(options.json, _summary(recording, options)):
             return 2
-        console.print(f"written to {escape(str(options.save))}", soft_wrap=True)
+        name = escape(str(options.save))
+        console.print(f"written to {name}; `rerun {name}` opens it", soft_wrap=True)
         if options.web or options.window:
             _show(options.save, options, console)
         return 0

@@ -9,6 +9,7 @@ from rlgym_bridge.components.spec import TRUSTED, Components
 from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.user_input.arguments import count_of
 
 TOLERANCE: Final = 1e-5
 """Of probe numbers, absolute, and relative to those above 1: room for another processor's last digits."""
@@ -71,7 +72,7 @@ def _observations(manifest: Manifest, built: Fingerprint) -> list[str]:
             name = f"number {i}" if row_names is None else row_names[i]
             changed.setdefault(name, f"{name} was {row[i]:.7g} and is {here[i]:.7g} ({label})")
     return (
-        [f"{len(changed)} elements of the observation changed: {_first(list(changed.values()))}"]
+        [f"{count_of(len(changed), 'element')} of the observation changed: {_first(list(changed.values()))}"]
         if changed
         else []
     )

@@ -33,3 +33,21 @@ def run_folder() -> str | None:
     if not isinstance(out, str) or not out:
         raise ValueError(f'{file} has no out, expected the folder of the run, such as out = "runs/mine"')
     return out
+
+
+def run_named(given: str | None, what: str, expected: str) -> str:
+    """Return what a command's argument names, else the run of the settings here.
+
+    Args:
+        given: The argument; None or empty where it was left out.
+        what: Its name, for the error: "RUN".
+        expected: What it may name, for the error.
+
+    Raises:
+        ValueError: It was left out, and there are no settings here, or none with an `out`.
+        OSError: The settings cannot be read.
+    """
+    found = given or run_folder()
+    if found is None:
+        raise ValueError(f"{what} is missing, expected {expected}: there is no {SETTINGS_FILE} here")
+    return found

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from rlgym_bridge.user_input.arguments import show_value
-
+_MOST_SHOWN: Final = 200  # letters of a name in a message
 _ALIKE: Final = 0.6  # similarity from 0 to 1 below which no name is suggested
 
 
@@ -35,4 +34,6 @@ def check_names(option: str, names: Iterable[str], known: Collection[str]) -> No
         if name not in known:
             near = nearest_key(name, known, _ALIKE)
             hint = f"did you mean {near}? " if near else ""
-            raise ValueError(f"{option} has {show_value(name)}, {hint}expected some of {', '.join(known)}")
+            raise ValueError(
+                f"{option} has {str(name)[:_MOST_SHOWN]!r}, {hint}expected some of {', '.join(known)}"
+            )

@@ -24,6 +24,16 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("command", ["stress", "ratings", "curves", "parity", "evaluate"])
+def test_commands_take_the_run_of_this_folder(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.toml").write_text('out = "runs/not-yet"\n')
+    assert main([command]) == 2
+    assert "not-yet" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["mybot", "Ace Bot", """it's "quoted" \\ bot""", "Çelik №1"])
 def test_every_name_makes_files_that_can_be_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

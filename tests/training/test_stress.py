@@ -89,6 +89,22 @@ def test_a_cause_costs_what_is_missing_from_one_half(tmp_path: Path) -> None:
     lines = describe_losses(plan, losses)
     assert sum(line.endswith("within noise") for line in lines) == 4
     assert any("within noise: 4 of 5 causes" in line for line in lines)
+    assert lines[2].startswith("nothing ") and lines[3].startswith("hitbox plank")
+
+
+def test_a_bot_that_never_scores_is_called_too_weak(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["hitbox"])
+    results = {
+        key: result(0, 0, 7200 + 9 * key[2] + len(trial.cause.name))
+        for trial in plan.trials for key in trial.keys
+    }  # fmt: skip
+    assert any(
+        "were drawn: the bots score too seldom" in line
+        for line in describe_losses(plan, losses_of(plan, results))
+    )
+    results |= {key: result(1, 0, 7200 + key[2]) for key in plan.trials[0].keys}
+    (said,) = (line for line in describe_losses(plan, losses_of(plan, results)) if "reach up to" in line)
+    assert "points to either side" in said
 
 
 def test_against_another_one_the_control_is_what_it_wins(tmp_path: Path) -> None:
@@ -153,6 +169,18 @@ def test_a_stress_test_plays_every_cause_and_goes_on(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (
+            ["stress"],
+            "POLICY is missing, expected a policy folder, a training run or a checkpoint: there is no",
+        ),
+        (["stress", "mine", "--causes", "los"], "--causes has 'los', did you mean loss?"),
+        (["evaluate", "mine", "--scenes", "savess"], "--scenes has 'savess', did you mean"),
+        (
+            ["evaluate", "mine", "--scenes", "--seconds", "5"],
+            "--seconds given with --scenes, expected --trials",
+        ),
+        (["ratings"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
+        (["curves"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
         (["stress", "chaser"], "POLICY is 'chaser', expected a policy folder"),
         (["stress", "mine", "--out", "mine"], "--out mine is read and would be replaced"),
         (["stress", "mine", "--against", "nowhere"], "BOT 'nowhere' is no file or folder"),

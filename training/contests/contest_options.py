@@ -3,17 +3,20 @@
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli.output_files import folder_name
+from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
 from training.contests.kept_matches import MatchKey
 from training.contests.served_match import ServedResult
 from training.usable_cores import count_usable_cores
 
+_MOST_SECONDS = 100.0  # from which on minutes are told
 _NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no terminal shows each
 
 
@@ -85,29 +88,50 @@ def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(options.allow_modules)
 
 
+Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
+"""Called after matches with the number of results, that of matches, and what has just ended."""
+
+
 @contextmanager
-def shown_progress(
-    options: argparse.Namespace,
-) -> Iterator[Callable[[int, int, MatchKey, ServedResult], None]]:
-    """Yield a function that shows each finished match: on one line of a terminal, else now and then."""
+def shown_progress(options: argparse.Namespace) -> Iterator[Progress]:
+    """Yield a function that shows finished matches: on one line of a terminal, else now and then.
+
+    It also says how long the others take, once as many have ended as are played at the same time.
+    """
     terminal = sys.stderr.isatty() and not options.quiet
     clear = "\r" if terminal else ""
     say = shared.printer(options)
     told: set[tuple[str, str]] = set()
+    began, played, shares = time.monotonic(), 0, -1
 
-    def show(done: int, count: int, key: MatchKey, result: ServedResult) -> None:
-        line = f"{done} of {count} matches: {key[0]} against {key[1]}"
+    def show(done: int, count: int, ended: Mapping[MatchKey, ServedResult]) -> None:
+        nonlocal played, shares
+        played += len(ended)
+        known = played >= min(options.jobs, count - done + played)
+        line = f"{done} of {count} matches"
+        if known and done < count:
+            line += f", about {_time_text((time.monotonic() - began) / played * (count - done))} left"
+        share = math.floor(done / count / _NEWS_SHARE)
         if terminal:
             sys.stderr.write(f"\r{line[:79]:79}")
             sys.stderr.flush()
-        elif math.floor(done / count / _NEWS_SHARE) > math.floor((done - 1) / count / _NEWS_SHARE):
-            say(f"{done} of {count} matches")
-        if any(result.forfeits) and (key[0], key[1]) not in told:
-            told.add((key[0], key[1]))
-            say(f"{clear}match {key[2]} of {key[0]} against {key[1]} was forfeited")
+        elif known and share > shares:
+            shares = share
+            say(line)
+        for key, result in ended.items():
+            if any(result.forfeits) and (key[0], key[1]) not in told:
+                told.add((key[0], key[1]))
+                say(f"{clear}match {key[2]} of {key[0]} against {key[1]} was forfeited")
 
     try:
         yield show
     finally:
         if terminal:
             sys.stderr.write("\r" + " " * 79 + "\r")
+
+
+def _time_text(seconds: float) -> str:
+    """Return a time in words, rounded up."""
+    if seconds < _MOST_SECONDS:
+        return count_of(math.ceil(seconds), "second")
+    return count_of(math.ceil(seconds / 60), "minute")

@@ -11,7 +11,7 @@ import queue
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
@@ -171,7 +171,7 @@ def play_missing(
     kept: KeptMatches,
     wanted: Sequence[tuple[MatchKey, ServedMatch]],
     jobs: int,
-    report: Callable[[int, int, MatchKey, ServedResult], None],
+    report: Callable[[int, int, Mapping[MatchKey, ServedResult]], None],
 ) -> bool:
     """Play the matches that are not kept yet, and keep each as soon as it has ended.
 
@@ -179,7 +179,7 @@ def play_missing(
         kept: Results so far; new ones are added.
         wanted: All matches.
         jobs: At once.
-        report: Called after each match with the number of results, that of matches, its key and its result.
+        report: Called after each match with the number of results, that of matches, what ended.
 
     Returns:
         Whether all were played; False where Ctrl-C or another program ended it.
@@ -195,5 +195,5 @@ def play_missing(
         for key, result in workers.play(left):
             kept.add({key: result})
             done += 1
-            report(done, len(wanted), key, result)
+            report(done, len(wanted), {key: result})
     return done == len(wanted)

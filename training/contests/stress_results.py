@@ -14,6 +14,8 @@ from training.contests.stress_causes import CONTROL
 from training.contests.stress_plan import StressPlan, Trial
 
 _CONFIDENCE_Z: Final = 1.96  # of a normal distribution, 95 % within
+_MOSTLY_DRAWN: Final = 0.9  # share of matches above which bots are called too weak
+_WIDE: Final = 15.0  # points to either side from which on an interval is named wide
 
 
 @dataclass(frozen=True)
@@ -155,13 +157,13 @@ def _count_unchanged(trial: Trial, results: Mapping[MatchKey, ServedResult]) -> 
 
 
 def describe_losses(plan: StressPlan, losses: Sequence[Loss]) -> list[str]:
-    """Return the lines of the table."""
+    """Return the lines of the table, the controls first."""
     wide = max(len(loss.trial.cause.name) for loss in losses)
     lines = [
         f"what costs {plan.tested.name} matches ({plan.team_size}v{plan.team_size}, {plan.seconds:g} s each)",
         f"{'cause':{wide}}  win rate lost, points  goals/min lost        matches  unchanged  where, against",
     ]
-    for loss in losses:
+    for loss in sorted(losses, key=lambda loss: loss.trial.cause.name != CONTROL):
         (low, high), (fewer, more) = loss.lost.interval, loss.goals_lost.interval
         trial, count = loss.trial, len(loss.trial.keys)
         lines.append(
@@ -179,10 +181,29 @@ def describe_losses(plan: StressPlan, losses: Sequence[Loss]) -> list[str]:
         f"intervals are 95 %: of {len(tested)} causes without any effect, {len(tested) / 20:.1f} would be "
         "told apart by chance",
     ]
+    lines += _caveats(losses, tested)
     lines += [
         f"{loss.trial.cause.name}: {loss.forfeits} matches forfeited by a bot that was not there or left"
         for loss in losses if loss.forfeits
     ]  # fmt: skip
+    return lines
+
+
+def _caveats(losses: Sequence[Loss], tested: Sequence[Loss]) -> list[str]:
+    """Return what keeps the table from saying much: matches without goals, and wide intervals."""
+    lines = []
+    played, drawn = sum(sum(loss.results) for loss in losses), sum(loss.results[1] for loss in losses)
+    if drawn > _MOSTLY_DRAWN * played:
+        lines.append(
+            f"{drawn:,} of {played:,} matches were drawn: the bots score too seldom for a loss to be "
+            "measured. Train further, or raise --seconds and --matches"
+        )
+    reach = max((100 * loss.lost.reach for loss in tested), default=0.0)
+    if reach > _WIDE:
+        lines.append(
+            f"intervals reach up to {reach:.0f} points to either side, and smaller losses cannot be seen: "
+            "four times as many --matches and --server-matches make them half as wide"
+        )
     return lines
 
 

@@ -114,7 +114,8 @@ def judge_windows(
     gain = np.log((before + _EXACT) / (after + _EXACT))
     text = (
         f"nearer to the recording in {int((gain > 0).sum())} of {len(gain)} windows, farther off in the "
-        f"others; median error {_written(np.median(before))} uu without, {_written(np.median(after))} uu with it"
+        f"others; median error {_written(np.median(before))} uu without, "
+        f"{_written(np.median(after))} uu with it"
     )
     if np.median(gain) >= least_gain and flip_test(gain) < level:
         return RuleTest(rule, Shown.SHOWN, text)
