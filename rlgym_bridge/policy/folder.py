@@ -249,7 +249,8 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
         return
     if known and declared != manifest.obs_size:
         raise PolicyMismatch(
-            f"the observation was {manifest.obs_size} numbers (obs_size) and is {declared} here"
+            f"the observation was {manifest.obs_size} numbers (obs_size) and is {declared} here: use the "
+            "code that the policy was trained with, or train anew into another folder"
         )
 
 

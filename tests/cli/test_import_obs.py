@@ -106,3 +106,8 @@ def test_components_that_do_not_fit_are_named(
 def test_a_bot_is_brought_from_a_clean_environment(tmp_path: Path) -> None:
     figures = bring_a_bot(tmp_path)
     assert figures["environment MB"] < 150
+
+
+def test_a_checkpoint_that_is_not_there_comes_first(tmp_path: Path, capsys) -> None:
+    assert main(["import", str(tmp_path / "nope"), "--out", "x"]) == 2
+    assert "nope is no file or folder, expected a checkpoint" in capsys.readouterr().err

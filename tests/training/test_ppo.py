@@ -248,6 +248,13 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
         main(settings(tmp_path), resume=True, quiet=True)
 
 
+def test_a_module_with_a_mistake_is_not_told_as_missing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "odd_parts.py").write_text("def x(:")
+    with pytest.raises(SettingsError, match=r"SyntaxError: .*odd_parts.py, line 1\)$"):
+        Task(check_settings({"components": "odd_parts"}))
+
+
 def test_components_that_do_not_exist_are_named() -> None:
     with pytest.raises(SettingsError, match=r'components is "nowhere", which cannot be imported'):
         Task(check_settings({"components": "nowhere"}))
