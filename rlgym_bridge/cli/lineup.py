@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rlbot import flat
@@ -26,7 +27,7 @@ from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot
-from rlgym_bridge.user_input.text_files import explain_unreadable
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
 
 
 def add_line_up_options(parser: argparse.ArgumentParser) -> None:
@@ -193,7 +194,13 @@ def command_of(policy: str, allow_modules: Sequence[str] = (), follow: bool = Fa
 
 
 def _name_of(folder: Path) -> str:
-    """Return what a policy is called: a checkpoint by its run and its steps."""
+    """Return what a policy is called: a checkpoint by its run and its steps, a bot's own as the bot is."""
+    bot = folder.parent / "bot.toml"
+    if folder.name == "policy" and bot.is_file():
+        with suppress(OSError, ValueError):  # a broken bot.toml names nothing
+            settings = read_toml(bot).get("settings")
+            if isinstance(settings, dict) and isinstance(name := settings.get("name"), str) and name.strip():
+                return name
     run = folder.parent.parent
     return f"{run.name} {folder.name}" if folder.parent.name == CHECKPOINTS else folder.name
 

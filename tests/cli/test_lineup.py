@@ -57,3 +57,11 @@ def test_a_pipe_in_place_of_a_policys_manifest_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "policy.json")
     with pytest.raises(ConfigError, match=r"policy\.json cannot be read: it is a named pipe"):
         with_line_up(empty_match(), [str(tmp_path)], ["chaser"])
+
+
+def test_a_bots_own_policy_has_the_name_of_the_bot(tmp_path: Path) -> None:
+    save(tmp_path / "policy")
+    for text, name in (('[settings]\nname = "Bridge"\n', "Bridge"), ("[settings", "policy"), ("", "policy")):
+        (tmp_path / "bot.toml").write_text(text)
+        player, _ = with_line_up(empty_match(), [str(tmp_path / "policy")], ["chaser"]).player_configurations
+        assert player.variety.name == name
