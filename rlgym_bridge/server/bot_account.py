@@ -94,7 +94,8 @@ class BotAccount:
         self.late += 1
         self.late_in_play += in_play
         self.misses += 1
-        self.skips = self.replies > 0 and self.late_in_play > _SKIPS_FORGIVEN + _SHARE_FORGIVEN * self.replies
+        counted = self.late_in_play if in_play else self.late  # some bots rest in countdowns alone
+        self.skips = self.replies > 0 and counted > _SKIPS_FORGIVEN + _SHARE_FORGIVEN * self.replies
         self._note(Deviation.LATE)
 
     def left(self) -> None:

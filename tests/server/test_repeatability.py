@@ -113,6 +113,21 @@ def test_a_bot_that_skips_answers_is_hardly_waited_for() -> None:
 
 
 @pytest.mark.usefixtures("usual_answer_wait")
+def test_a_bot_that_rests_in_countdowns_is_waited_for_in_play() -> None:
+    account, _ = account_at([0])
+    for number in range(100):
+        account.sent(number)
+        if number % 5:
+            account.missed(in_play=False)
+        else:
+            account.reply(number + 0.002)
+    assert (account.skips, account.patience) == (True, pytest.approx(0.02))
+    account.sent(100)
+    account.missed(in_play=True)
+    assert (account.skips, account.patience) == (False, 1.0)
+
+
+@pytest.mark.usefixtures("usual_answer_wait")
 def test_few_answers_that_did_not_come_leave_lockstep_patient() -> None:
     account, _ = account_at([0])
     for number in range(2000):
