@@ -237,12 +237,10 @@ def test_a_folder_without_a_checkpoint_says_what_was_looked_for(
 ) -> None:
     for name in ("a", "b"):
         (here / "data" / name).mkdir(parents=True)
-    for given in ("data", "nowhere"):
+    looked_for = "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt (rlgym-learn)"
+    for given, said in (("data", looked_for), ("nowhere", "nowhere is no file or folder")):
         assert main(["import", given, "--env", "my_env:discrete", "--out", "bot"]) == 2
-        assert (
-            "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt (rlgym-learn)"
-            in capsys.readouterr().err
-        )
+        assert said in capsys.readouterr().err
 
 
 def test_a_policy_folder_needs_no_import(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,7 +114,7 @@ def test_without_rerun_it_says_what_to_install(
         (["nothing.mcap"], "No such file"),
         ([__file__], "a table needs --columns"),
         ([__file__, "--save", "/nowhere/x.rrd"], "/nowhere/x.rrd: No such file or directory"),
-        ([__file__, "--save", __file__], "expected another file"),
+        ([__file__, "--save", __file__], "expected a file whose name ends with .rrd"),
     ],
 )
 def test_what_cannot_be_shown_is_told_in_a_line(

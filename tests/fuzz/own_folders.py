@@ -43,6 +43,7 @@ def begin_project(data: bytes) -> None:
     made = folder() / "project" / name.replace("/", "").replace("\0", "")
     if made.name in ("", "..", "project"):
         return
+    made.parent.mkdir(exist_ok=True)
     try:
         new_project(made, author)
         read_match_file(made / "match.toml")

@@ -206,7 +206,7 @@ def test_decisions_of_cars_that_are_not_there_are_left_out(
     recorder.close()
     assert main(["inspect", str(file)]) == 0
     said = capsys.readouterr().out
-    assert "3 decisions of a/b cannot be read" in said and "1 decisions" in said
+    assert "3 decisions of a/b cannot be read" in said and "1 decision," in said
 
 
 @pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.ZSTD, CompressionType.LZ4])

@@ -159,6 +159,7 @@ def test_a_page_shows_a_match_as_long_as_it_is_played(tmp_path: Path) -> None:
         [*PROGRAM, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
+        assert process.stdout.readline().startswith("no match.toml here")
         said = process.stdout.readline()
         assert said.startswith("look at http://127.0.0.1:"), said
         with urllib.request.urlopen(said.split()[2].partition("?")[0], timeout=10) as page:
