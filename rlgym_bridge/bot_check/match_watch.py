@@ -12,7 +12,7 @@ from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.net.hosted_match import HostedMatch
 
 MOVED: Final = 100.0
-"""How far a car must get from its place to count as moving, uu: less than its own length."""
+"""A car that gets this far from its place moves, uu: less than its own length."""
 
 
 class MatchWatch:

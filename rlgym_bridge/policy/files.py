@@ -17,7 +17,7 @@ MOST_WEIGHTS_BYTES: Final = 1 << 29
 CHECKPOINTS: Final = "checkpoints"
 LATEST: Final = "latest"
 EXPECTED: Final = "expected a policy folder, or a training run, which rlgym-bridge train makes"
-"""What a folder should be that is not there, for errors."""
+"""Expected of a folder that is not there, for errors."""
 
 _PROJECT: Final = ("train.toml", "bot.toml")
 
