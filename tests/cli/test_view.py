@@ -125,6 +125,13 @@ def test_what_cannot_be_shown_is_told_in_a_line(
     assert errors.startswith("error: ") and said in errors and "Traceback" not in errors
 
 
+def test_a_file_that_is_read_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "match.rrd"
+    file.write_bytes(b"kept")
+    assert main(["view", str(file), "--save", str(file)]) == 2
+    assert "expected another file" in capsys.readouterr().err and file.read_bytes() == b"kept"
+
+
 def test_window_and_web_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["view", "x.mcap", "--web", "--window"])
