@@ -25,7 +25,7 @@ from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.match_processes import MatchProcesses
 from rlgym_bridge.server.net.match_recorder import MatchRecorder
-from rlgym_bridge.server.net.pace import Lockstep, RealTime, fine_timer, short_collections
+from rlgym_bridge.server.net.pace import AHEAD_SECONDS, Lockstep, RealTime, fine_timer, short_collections
 from rlgym_bridge.server.repeatability import REAL_TIME, Deviation, Repeatability
 from rlgym_bridge.server.result import MatchResult, MatchStatus
 
@@ -148,7 +148,7 @@ class HostedMatch:
         referee, on_packet = match.referee, self._settings.on_packet
         impairments, slow_inputs = self._settings.impairments, self._slow_inputs
         watch = self._watch
-        ended_pace = RealTime()
+        ended_pace, current = RealTime(), pace
         driven = not forever and any(not account.seat.is_idle for account in lobby.accounts)
         if self._recorder is not None:
             self._recorder.begin(self._roster.configuration)
@@ -166,6 +166,7 @@ class HostedMatch:
                 if data and on_packet is not None:
                     on_packet(data[2:])
                 prediction = match.prediction() if data and lobby.clients.wants_prediction else b""
+                current.hold(lobby)
                 sent_at = lobby.send_packet(data, prediction)
                 if data and self._recorder is not None:
                     self._recorder.packet(data[2:])
@@ -173,7 +174,9 @@ class HostedMatch:
                     watch.packet(data[2:])
                 ended = referee.phase == Phase.ENDED
                 report = self._report if sent_at >= self._next_status[0] else None
-                (ended_pace if ended and forever else pace).wait(lobby, sent_at, report, match.game_speed)
+                current = ended_pace if ended and forever else pace
+                ahead = AHEAD_SECONDS if lobby.clients.wants_prediction else 0.0
+                current.wait(lobby, sent_at, report, match.game_speed, ahead)
                 lobby.book_late(referee.phase in PLAYING_PHASES)
                 if ended and not forever:
                     return

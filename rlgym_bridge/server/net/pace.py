@@ -19,6 +19,9 @@ _UNANSWERED_SECONDS: Final = 0.5 * TICK_SECONDS  # before a tick, from which on 
 _ANSWERS_ALONE_SECONDS: Final = 0.0005
 """Before a tick: other messages wait for the next one, since the longest take about as long to take in."""
 
+AHEAD_SECONDS: Final = 0.0015
+"""Before a tick: a whole prediction of the ball takes 1.1 ms [`tests.benchmarks.prediction`]."""
+
 # `select` sleeps about 0.1 ms too long on Linux and macOS (measured), and up to the timer's
 # period, 1 ms as set by `fine_timer`, on Windows; the rest is spent looking.
 _SPIN_SECONDS: Final = 0.002 if sys.platform == "win32" else 0.0004
@@ -52,6 +55,12 @@ def short_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
+def _serve(lobby: Lobby, left: float) -> None:
+    """Take in what comes, for `left` seconds at most."""
+    left = min(left, lobby.send_due())
+    lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
+
+
 class RealTime:
     """120 ticks a second; every tick is due at a fixed time after the first one.
 
@@ -70,6 +79,7 @@ class RealTime:
         sent_at: float,
         meanwhile: Callable[[], None] | None = None,
         speed: float = 1.0,
+        ahead: float = 0.0,
     ) -> None:
         """Take in what comes until the next tick is due.
 
@@ -78,6 +88,7 @@ class RealTime:
             sent_at: When the present packet was sent, on `time.perf_counter`'s clock.
             meanwhile: Called once, when all have answered or half of the tick is over.
             speed: Seconds of the game in a second.
+            ahead: Return this much before the tick is due if all have answered [s]; see `hold`.
         """
         if self._due is None:
             self._due = sent_at
@@ -97,10 +108,22 @@ class RealTime:
                     meanwhile = None
                     continue
                 left -= _UNANSWERED_SECONDS
-            left = min(left, lobby.send_due())
-            lobby.clients.pump(left - _SPIN_SECONDS if left > _SPIN_SECONDS else 0.0)
+            elif ahead and lobby.awaited <= 0:
+                left -= ahead
+                if left <= 0.0:
+                    break
+            _serve(lobby, left)
         if meanwhile is not None:
             meanwhile()
+
+    def hold(self, lobby: Lobby) -> None:
+        """Take in what comes until the packet is due, where the tick was computed ahead.
+
+        Args:
+            lobby: Whose clients are served meanwhile; their inputs act in the tick after.
+        """
+        while self._due is not None and (left := self._due - time.perf_counter()) > 0.0:
+            _serve(lobby, left)
 
     def pause(self) -> None:
         """Forget the schedule; it begins anew with the next packet."""
@@ -131,10 +154,12 @@ class Lockstep:
         sent_at: float,
         meanwhile: Callable[[], None] | None = None,
         speed: float = 1.0,
+        ahead: float = 0.0,
     ) -> None:
         """Take in what comes until all have answered; see `RealTime.wait`.
 
-        What is called meanwhile is called at once, while the bots decide.
+        What is called meanwhile is called at once, while the bots decide. Nothing is due, so `ahead` has no
+        effect.
         """
         if meanwhile is not None:
             meanwhile()
@@ -154,3 +179,6 @@ class Lockstep:
             waited = time.perf_counter() - sent_at
             if waited >= patience or lobby.has_skippers:
                 patience = lobby.patience
+
+    def hold(self, lobby: Lobby) -> None:
+        """Return at once: a packet is sent as soon as there is one."""
