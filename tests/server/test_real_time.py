@@ -113,7 +113,7 @@ def test_in_lockstep_the_report_is_made_while_bots_decide():
     assert happened == ["report", "answers"]
 
 
-def test_a_tick_is_computed_ahead_where_all_have_answered_and_its_packet_waits_until_it_is_due():
+def test_a_tick_is_computed_ahead_where_all_have_answered():
     lobby, happened = scripted_lobby(answers_after=0)
     pace, began = RealTime(), time.perf_counter()
     due = began + TICK_SECONDS / 0.02
@@ -123,7 +123,7 @@ def test_a_tick_is_computed_ahead_where_all_have_answered_and_its_packet_waits_u
     assert time.perf_counter() >= due
 
 
-def test_no_tick_is_computed_ahead_while_a_bot_may_still_answer():
+def test_no_tick_is_computed_ahead_of_an_answer():
     lobby, _ = scripted_lobby(answers_after=99)
     pace, began = RealTime(), time.perf_counter()
     pace.wait(lobby, began, speed=0.1, ahead=0.08)
