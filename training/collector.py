@@ -96,8 +96,8 @@ class Collectors:
 
         Returns:
             Sums of what was counted meanwhile: those of the environment, `episode_reward` over
-            `finished_cars`; the goals of snapshots and of the rival, and those against them:
-            `snapshot_goals`, `goals_against_snapshot`, `rival_goals`, `goals_against_rival`.
+            `finished_cars`; the goals of snapshots and of rivals, and those against them, see
+            `SelfPlayMatches.take_counts`.
         """
         total: Counter[str] = Counter()
         self.seconds.clear()

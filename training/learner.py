@@ -22,8 +22,8 @@ from training.runs.checkpoints import Checkpoints
 from training.runs.policy_output import describe_changes, recorded_settings, write_policy
 from training.runs.restore import STATE_FILE, load_start, load_state
 from training.selfplay.policy_rows import pack
-from training.selfplay.rivals import Rival
-from training.selfplay.sides import learned_cars, rival_sides
+from training.selfplay.rivals import check_rivals
+from training.selfplay.sides import learned_cars
 from training.selfplay.snapshots import Snapshots
 from training.settings import SettingsError, TrainingSettings
 from training.team_sizes import name_sizes
@@ -98,9 +98,7 @@ class PPOLearner:
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
         self.learned = learned_cars(settings)
         self.modules = self._task.modules()
-        if settings.rival:  # can it be played?
-            for one in settings.by_size():
-                Rival(one, self._task, rival_sides(one))
+        check_rivals(settings, self._task)
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)
         self.snapshots = Snapshots(settings.snapshots, self.packed())

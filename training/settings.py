@@ -77,7 +77,7 @@ class TrainingSettings:
         tuple[Ticks, Ticks],
         about(
             "ticks from the state decided on to the first one driven: lowest, highest; "
-            "drawn per episode; a rival has its own"
+            "drawn per episode; rivals have their own"
         ),
     ] = (1, 1)
     action_delay_noise: Annotated[
@@ -106,8 +106,6 @@ class TrainingSettings:
     snapshot_choice: Annotated[
         str, one_of("even", "rating"), about("older versions met: all as often, or near ratings more often")
     ] = "even"
-    rival: Annotated[str, about("another opponent: chaser, or a policy folder with equal actions")] = ""
-    rival_share: Annotated[Share, about("share of matches against it")] = 0.0
     snapshots: Annotated[
         Positive, about("older versions to draw from; each checkpoint adds or replaces one")
     ] = 8
@@ -187,6 +185,10 @@ class TrainingSettings:
         dict[str, float],
         about("shares of episodes by how they begin, which make 1, in place of kickoff_share"),
     ] = dataclasses.field(default_factory=dict)
+    rivals: Annotated[
+        dict[str, float],
+        about("shares of matches against others: chaser, policy folders with equal actions, training runs"),
+    ] = dataclasses.field(default_factory=dict)
     my: Annotated[
         dict[str, Own | list[Own]],
         about("for your own components, which read settings.my: numbers, texts, lists of them"),
@@ -198,15 +200,10 @@ class TrainingSettings:
             raise SettingsError(
                 f'env is "{self.env}" and components "{self.components}", expected one of them'
             )
-        if bool(self.rival) != bool(self.rival_share):
-            raise SettingsError(
-                f'rival is "{self.rival}" and rival_share {self.rival_share}, expected both or neither'
-            )
-        if self.snapshot_share + self.rival_share > 1:
-            raise SettingsError(
-                f"snapshot_share is {self.snapshot_share} and rival_share {self.rival_share}, expected 1 "
-                "together at most"
-            )
+        opponents = f"snapshot_share is {self.snapshot_share}, rivals {toml_value(self.rivals)}"
+        share = round(self.snapshot_share + sum(self.rivals.values()), 9)  # 0.7, 0.1 and 0.2 make 1
+        if share > 1:
+            raise SettingsError(f"{opponents}, expected 1 together at most")
         if not self.out or "\0" in self.out:
             raise SettingsError(f"out is {show_value(self.out)}, expected the name of a folder")
         low, high = self.action_delay
@@ -222,10 +219,10 @@ class TrainingSettings:
                 f'hitbox is "{self.hitbox}", which the bot has in matches, and hitboxes '
                 f"{toml_value(self.hitboxes)}: expected it among them"
             )
-        if (self.snapshot_share or self.rival_share) and not all(map(all, self.sizes)):
+        if share and not all(map(all, self.sizes)):
             raise SettingsError(
-                f"snapshot_share is {self.snapshot_share}, rival_share {self.rival_share} and team_sizes "
-                f"{toml_value(self.team_sizes)}: without opponents they have nobody to play; set both to 0"
+                f"{opponents} and team_sizes {toml_value(self.team_sizes)}: without opponents they have "
+                "nobody to play; set these to 0"
             )
 
     @property
@@ -274,7 +271,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             raise SettingsError(
                 f"[{shorten_text(name)}] is a table{hint}; settings stand outside of tables, your own in "
                 "[my], constants of the physics in [physics], noise in [obs_noise], shares of episodes in "
-                "[beginnings]"
+                "[beginnings], of matches in [rivals]"
             )
         raise SettingsError(
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "

@@ -63,7 +63,7 @@ def settings_as_toml(settings: TrainingSettings) -> str:
     helps = _helps()
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
-        if field.name in ("physics", "obs_noise", "beginnings", "my"):
+        if field.name in ("physics", "obs_noise", "beginnings", "rivals", "my"):
             lines.append(f"\n# [{field.name}]: {helps[field.name]}")
             if value:
                 lines += [f"[{field.name}]", *(toml_line(name, item) for name, item in value.items())]

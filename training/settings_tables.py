@@ -9,7 +9,7 @@ from rlgym_bridge.components.beginnings import parse_beginnings
 from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
 from rlgym_bridge.sim.state_noise import parse_noise
-from rlgym_bridge.user_input.arguments import shorten_text
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from training.team_sizes import parse_team_sizes
 
 DEFAULTS: Final = Path(__file__).with_name("config.toml")
@@ -42,6 +42,28 @@ def check_own(table: Mapping[str, Any]) -> None:
             )
 
 
+def parse_rivals(table: object) -> dict[str, float]:
+    """Return shares of matches by rivals; a rival with a share of 0 is none.
+
+    Raises:
+        ValueError: It is no table; a rival has no name, or a share is no number of 0 to 1.
+    """
+    if not isinstance(table, Mapping):
+        raise ValueError(
+            f"rivals is {show_value(table)}, expected a table [rivals] with a share of the matches for each: "
+            "chaser = 0.1"
+        )
+    for name, share in table.items():
+        if not name or "\0" in name:
+            raise ValueError(f"{show_value(name)} in [rivals] is no name, expected chaser or a folder")
+        if type(share) not in (int, float) or not 0 <= share <= 1:
+            raise ValueError(
+                f"{shorten_text(name)} in [rivals] is {show_value(share)}, expected a share of the matches, "
+                "0 to 1"
+            )
+    return {name: float(share) for name, share in table.items() if share}
+
+
 def _is_finite(value: Any) -> bool:
     """Tell whether a value is a number that JSON can hold."""
     return isinstance(value, float) and math.isfinite(value)
@@ -49,6 +71,6 @@ def _is_finite(value: Any) -> bool:
 
 PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "physics": check_physics, "obs_noise": parse_noise, "beginnings": parse_beginnings,
-    "team_sizes": parse_team_sizes,
+    "team_sizes": parse_team_sizes, "rivals": parse_rivals,
 }  # fmt: skip
 """Readers of the settings that are more than a number, a text or a list of them."""

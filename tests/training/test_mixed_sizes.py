@@ -65,7 +65,7 @@ def test_sizes_that_cannot_be_are_named(value: Any, message: str) -> None:
 
 
 def test_snapshots_and_rival_play_their_share_of_each_size() -> None:
-    mixed = settings(matches=16, snapshot_share=0.25, rival="chaser", rival_share=0.25)
+    mixed = settings(matches=16, snapshot_share=0.25, rivals={"chaser": 0.25})
     cars = np.split(snapshot_cars(mixed), [8 * 2, 8 * 2 + 4 * 4])
     assert [int(some.sum()) for some in cars] == [2, 2, 3]
     assert learned_cars(mixed).sum() == 16 + 16 + 24 - 2 * (2 + 2 + 3)
@@ -141,7 +141,7 @@ def test_a_mutator_without_states_of_a_size_is_named(tmp_path: Path, monkeypatch
 
 def test_a_rival_of_another_size_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "duel")
-    changes = REAL | {"rival": str(tmp_path / "duel"), "rival_share": 0.5, "matches": 8}
+    changes = REAL | {"rivals": {str(tmp_path / "duel"): 0.5}, "matches": 8}
     PPOLearner(settings(**changes, team_sizes=[1, 1]))
     for sizes in ([2, 2], [[1, 1], [2, 2]]):
         with pytest.raises(SettingsError, match=r"duel\", which was trained for 1v1, this match is 2v2"):

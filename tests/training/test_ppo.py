@@ -20,8 +20,7 @@ from training.runs.checkpoints import Checkpoints
 from training.runs.lock import Locked
 from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
-from training.selfplay.rivals import Rival
-from training.selfplay.sides import cars_of_sides, learned_cars, rival_sides, snapshot_sides
+from training.selfplay.sides import cars_of_sides, snapshot_sides
 from training.settings import SettingsError, TrainingSettings, check_settings
 
 BATCH = 8 * 14
@@ -82,7 +81,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, 
         "learning_rate_schedule": "linear",
     }  # fmt: skip
     if components == "training.components":
-        changes |= {"rival": "chaser", "rival_share": 0.25, "snapshot_share": 0.0}  # as many seats less
+        changes |= {"rivals": {"chaser": 0.25}, "snapshot_share": 0.0}  # as many seats less
     whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
     halfway = whole.with_name(str(8 * BATCH))
     assert {path.name for path in whole.parent.iterdir()} == {halfway.name, whole.name, "latest"}
@@ -291,41 +290,6 @@ def test_snapshots_play_a_share_of_the_matches_from_both_sides(tmp_path: Path) -
     seats = cars_of_sides(snapshot_sides(small), small)
     assert seats[:4].tolist() == [[True, True, False], [False, False, True]] * 2
     assert not seats[4:].any()
-
-
-def test_a_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None:
-    small = settings(tmp_path, matches=10, snapshot_share=0.2, rival="chaser", rival_share=0.4)
-    assert rival_sides(small).tolist() == [0, 0, 1, -1, 1, -1, 0, 0, 0, 0]
-    assert learned_cars(small).sum() == 20 - 2 - 4
-    run = {"components": "training.components", "rival": "chaser", "rival_share": 0.5, "steps": 1000}
-    out = tmp_path / "run"
-    assert main(settings(out, **run), quiet=True).steps >= 1000
-
-
-def test_a_rival_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
-    late = settings(
-        tmp_path, components="training.components", matches=4, snapshot_share=0.0, rival="chaser",
-        rival_share=0.5, action_delay=[16, 16],
-    )  # fmt: skip
-    rival = Rival(late, Task(late), rival_sides(late))
-    assert rival.delays.tolist() == [[1, -1], [-1, 1], [-1, -1], [-1, -1]]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"rival": "chaser"}, "expected both or neither"),
-        ({"rival": "nowhere", "rival_share": 0.5}, 'rival is "nowhere", which cannot be played'),
-        (
-            {"rival": "chaser", "rival_share": 0.5, "tick_skip": 4},
-            "decides every 8 ticks, and tick_skip is 4",
-        ),
-        ({"rival": "chaser", "rival_share": 0.9}, "expected 1 together at most"),
-    ],
-)
-def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=message):
-        main(settings(tmp_path / "run", components="training.components", **changes), quiet=True)
 
 
 def test_snapshots_are_spread_over_the_whole_run(tmp_path: Path) -> None:

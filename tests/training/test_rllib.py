@@ -1,6 +1,7 @@
 """The same runs on a Ray cluster: they learn, keep the same checkpoints, and say what went wrong."""
 
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -14,6 +15,7 @@ import torch
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
+from tests.support.policy_folders import edit
 from tests.support.processes import run_to_end
 from tests.support.training_runs import SMALL, column, stand_in
 from training.collector import CollectorDied
@@ -22,6 +24,7 @@ from training.ppo import main as train_here
 from training.rllib.cluster import cluster
 from training.rllib.ray_ppo import OnCluster, main
 from training.rllib.self_play_runner import MAIN, SNAPSHOT
+from training.runs.checkpoints import Checkpoints
 from training.runs.progress import COLUMNS
 from training.runs.restore import STATE_FILE
 from training.settings import SettingsError, TrainingSettings, check_settings
@@ -94,7 +97,7 @@ def test_a_run_writes_what_the_single_machine_writes(tmp_path: Path) -> None:
         for name in COLUMNS:
             values = column(tmp_path / folder, name)
             assert len(values) == 4
-            assert name in ("episode_reward", "rival_goal_share") or np.isfinite(values).all(), name
+            assert name == "episode_reward" or np.isfinite(values).all(), name
     with_ray, without = (
         torch.load(one.checkpoint / STATE_FILE, weights_only=True) for one in (summary, other)
     )
@@ -263,13 +266,22 @@ print(policy.policy.act(np.zeros((1, 1, policy.manifest.obs_size), np.float32)).
 
 
 @pytest.mark.slow
-def test_real_2v2_matches_are_played_against_a_rival_too(tmp_path: Path) -> None:
+def test_real_2v2_matches_are_played_against_rivals_too(tmp_path: Path) -> None:
     run = {"team_sizes": [2, 2], "matches": 4, "rollout_steps": 16, "collectors": 1, "threads": 1}
-    others = {"rival": "chaser", "rival_share": 0.5, "snapshot_share": 0.25}
+    PPOLearner(check_settings({**run, "out": str(tmp_path / "other")})).save(
+        Checkpoints(tmp_path / "other", 1)
+    )
+    others = {"rivals": {"chaser": 0.25, str(tmp_path / "other"): 0.25}, "snapshot_share": 0.25}
     with OnCluster(PPOLearner(check_settings({**run, **others, "out": str(tmp_path)}))) as engine:
         done = engine.iterate(0)
         [seats] = engine.ask_runners(lambda runner: runner._seats)
-    assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are the rival's and 2 a snapshot's
+        newer = shutil.copytree(tmp_path / "other/checkpoints/0", tmp_path / "other/checkpoints/100")
+        (tmp_path / "other/checkpoints/latest").write_text("100\n")
+        edit(newer, tick_skip=4)
+        engine.restart()
+        with pytest.raises(CollectorDied, match=r"rivals.*other\", which cannot be played"):
+            engine.iterate(0)
+    assert done.steps == 16 * (4 * 4 - 2 * 2 - 2)  # of 16 cars 4 are rivals' and 2 a snapshot's
     assert sum(name == MAIN for match in seats for name in match) == 10
-    assert {"rival_goals", "goals_against_rival", "snapshot_goals"} <= set(done.counts)
+    assert {"rival/chaser_goals", "goals_against_rival/chaser", "snapshot_goals"} <= set(done.counts)
     assert done.counts["car_minutes"] == pytest.approx(16 * 8 / 120 / 60 * 16)

@@ -76,7 +76,7 @@ def test_rules_are_kept_where_they_are_not_the_default() -> None:
         ("hitbox", "octan", r'hitbox is "octan", expected one of octane'),
         ("team_sizes", [1], r"team_sizes is \[1\], expected two"),
         ("team_sizes", [0, 0], r"expected one car"),
-        ("team_sizes", [2, 0], r"set both to 0"),
+        ("team_sizes", [2, 0], r"set these to 0"),
         ("action_delay", [2, 1], r"expected the lowest first"),
         ("out", "", r"out is '', expected the name of a folder"),
         ("seed", 2**40, r"expected a whole number from 0 to 2,147,483,648"),

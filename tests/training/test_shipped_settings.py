@@ -15,7 +15,7 @@ from training.settings import TrainingSettings
 from training.settings_file import load_settings
 
 FIRST = Path(training.__file__).with_name("shipped.toml")
-LATER = sorted(FIRST.with_suffix("").glob("*.toml"))
+LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"))
 FIXED = ("team_sizes", "policy_layers", "critic_layers", "activation", "layer_norm", "normalise_obs",
          "snapshots", "tick_skip", "components", "out")  # fmt: skip
 """Settings that a resumed run cannot change, or should not."""
@@ -42,7 +42,7 @@ def test_team_spirit_and_goals_grow_and_touches_fade() -> None:
 
 @pytest.mark.parametrize("number", range(4))
 def test_matches_of_a_phase_begin_and_step(number: int) -> None:
-    phase = replace(phases()[number], matches=4)
+    phase = replace(phases()[number], matches=4, rivals={"chaser": 0.15})  # there is no run to meet
     reward(phase)
     matches = MixedMatches(phase, 222)
     obs = matches.reset(0)
@@ -50,6 +50,15 @@ def test_matches_of_a_phase_begin_and_step(number: int) -> None:
     assert obs.shape == (cars, 222)
     step = matches.step(np.zeros(cars, int))
     assert np.isfinite(step.obs).all() and np.isfinite(step.rewards).all()
+
+
+def test_exploiter_and_last_phase_are_each_other_s_rivals() -> None:
+    exploiter = load_settings(FIRST, LATER[-1], LATER[-1].with_name("exploiter.toml"))
+    last = phases()[-1]
+    assert list(exploiter.rivals) == [last.out] and exploiter.rivals[last.out] > 0.5
+    assert list(last.rivals) == [exploiter.out] and exploiter.start_from == last.out
+    same = [name for name in FIXED if name not in ("out", "snapshots")]
+    assert [getattr(exploiter, name) for name in same] == [getattr(last, name) for name in same]
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from training.rllib.self_play_learner import SelfPlayLearner
 from training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
 from training.runs.run import Iteration, Summary, run
 from training.selfplay.policy_rows import tensors_of
+from training.selfplay.rivals import newest_rivals
 from training.settings import SettingsError, TrainingSettings
 from training.usable_cores import count_usable_cores
 
@@ -118,7 +119,12 @@ class OnCluster:
         self._open.close()
 
     def restart(self) -> None:
-        """Do nothing: what comes first from many machines is chance, no run equals another."""
+        """Renew rivals; matches go on.
+
+        What comes first from many machines is chance, so that no run equals another.
+        """
+        if newest_rivals(self._learner.settings):
+            self.ask_runners(lambda runner: runner.renew_rivals())
 
     def iterate(self, older: int) -> Iteration:
         """Play one batch and learn from it.

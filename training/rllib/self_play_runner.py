@@ -23,7 +23,7 @@ _FULL: Final = 2**40  # steps
 
 
 class SelfPlayRunner(MatchRunner):
-    """Plays the policy against itself, an older version, and the rival; `env_config` holds `settings`."""
+    """Plays the policy against itself, an older version, and rivals; `env_config` holds `settings`."""
 
     _fault = ""
 
@@ -32,7 +32,8 @@ class SelfPlayRunner(MatchRunner):
         settings = self.config.env_config["settings"]
         seats = np.full((matches, settings.cars), MAIN, object)
         seats[cars_of_sides(snapshot_sides(settings), settings)] = SNAPSHOT
-        seats[cars_of_sides(rival_sides(settings), settings)] = NOBODY
+        for sides in rival_sides(settings).values():
+            seats[cars_of_sides(sides, settings)] = NOBODY
         self._seats: list[list[str]] = seats.tolist()
         self._steps = settings.rollout_steps * int((seats == MAIN).sum())
         if self.worker_index:  # its errors are told by who trains
@@ -52,9 +53,7 @@ class SelfPlayRunner(MatchRunner):
         except (Exception, SystemExit) as error:
             # Raised here it would end this process, and RLlib begin another one for ever. A batch that seems
             # full lets the one who trains ask what happened.
-            cause = error.__cause__ or error
-            trace = "".join(traceback.format_exception(cause))
-            self._fault = f"{type(cause).__name__}: {cause}\n\n{trace}"
+            self._keep_fault(error.__cause__ or error)
             for agent in self.env.agents:  # RLlib adds up all; one without any is nan
                 self.metrics.log_value((NUM_AGENT_STEPS_SAMPLED, agent), _FULL, reduce="sum")
             return []
@@ -65,6 +64,17 @@ class SelfPlayRunner(MatchRunner):
             self._scale = self._scale or RunningScale.of_size(obs.shape[1])
             self._scale.update(obs)
         return episodes
+
+    def _keep_fault(self, cause: BaseException) -> None:
+        trace = "".join(traceback.format_exception(cause))
+        self._fault = f"{type(cause).__name__}: {cause}\n\n{trace}"
+
+    def renew_rivals(self) -> None:
+        """Let rivals that are training runs play their newest checkpoints from now on."""
+        try:
+            self.env.env.renew_rivals()
+        except Exception as error:  # told by `report`, see `sample`
+            self._keep_fault(error)
 
     def take(self, states: Mapping[str, Any]) -> None:
         """Set weights of modules."""

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from rich.table import Table
 from rlgym_bridge.user_input.extras import explain_install
 from training.runs.iteration_times import IterationTimes, mean_times
 from training.runs.progress_table import mend_table
+from training.selfplay.matches import goals_label
 from training.settings import TrainingSettings
 
 try:
@@ -28,14 +30,15 @@ _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
-    "episodes", "rating", "rival_goal_share", "entropy", "policy_loss", "value_loss", "kl",
+    "episodes", "rating", "entropy", "policy_loss", "value_loss", "kl",
     "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate",
     "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included. `rating` is `training.selfplay.ladder`'s,
-`rival_goal_share` the policy's share of the goals in matches against the rival."""
+where none did. Touches are those of all cars, snapshots included. `rating` is `training.selfplay.ladder`'s.
+Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of the goals in matches
+against it, nan where none fell. In NAME an underscore stands for what a tag of TensorBoard cannot have."""
 
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
@@ -55,14 +58,20 @@ class Progress:
 
     def __init__(self, settings: TrainingSettings, steps: int, quiet: bool) -> None:
         self._settings, self._first = settings, steps
+        tags = (re.sub(r"[^-/\w.]", "_", one) for one in settings.rivals)
+        self._rivals = {
+            f"rival_goal_share/{tag}": one for tag, one in zip(tags, settings.rivals, strict=True)
+        }
+        self._shown = _SHOWN | {name: f"goal share against {one}" for name, one in self._rivals.items()}
+        self._met: dict[str, str] = {}  # of rivals that are runs, the checkpoints that play
         out = Path(settings.out)
         out.mkdir(parents=True, exist_ok=True)
         path = out / "progress.csv"
-        mend_table(path, COLUMNS, steps)
+        self._columns = mend_table(path, COLUMNS, steps, tuple(self._rivals))
         self._file = path.open("a", newline="", encoding="utf-8", buffering=1)
         self._csv = csv.writer(self._file)
         if not path.stat().st_size:
-            self._csv.writerow(COLUMNS)
+            self._csv.writerow(self._columns)
         self._board = SummaryWriter(str(out / "tensorboard"), purge_step=steps or None)
         self._console = Console(file=sys.stderr, quiet=quiet, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
@@ -123,15 +132,13 @@ class Progress:
             ),
             "episode_reward": _share(counts["episode_reward"], counts["finished_cars"]),
             "episodes": counts.get("episodes", 0.0),
-            "rival_goal_share": _share(
-                counts.get("goals_against_rival", 0.0),
-                counts.get("goals_against_rival", 0.0) + counts.get("rival_goals", 0.0),
-            ),
+            **{name: _goal_share(counts, goals_label(one)) for name, one in self._rivals.items()},
             **stats,
         }
         self._last = now
-        row = {name: known[name] for name in COLUMNS}
-        self._csv.writerow([f"{value:.7g}" if isinstance(value, float) else value for value in row.values()])
+        row = {name: known[name] for name in (*COLUMNS, *self._rivals)}
+        values = (row.get(name, math.nan) for name in self._columns)
+        self._csv.writerow([f"{value:.7g}" if isinstance(value, float) else value for value in values])
         for name, value in row.items():
             if name != "steps":
                 self._board.add_scalar(name, value, steps)
@@ -148,6 +155,13 @@ class Progress:
         """Say that there is a checkpoint."""
         self._console.print(f"checkpoint: {folder}")
 
+    def show_rivals(self, newest: Mapping[str, str]) -> None:
+        """Say which checkpoints of rivals play from now on, where they are others than before."""
+        for name, checkpoint in newest.items():
+            if self._met.get(name) != checkpoint:
+                self._console.print(f"rival {name}: its checkpoint {checkpoint}", soft_wrap=True)
+        self._met = dict(newest)
+
     def _show(self, now: float) -> None:
         """Show means over the latest iterations: one alone has few touches and goals."""
         if self._live is not None:
@@ -156,7 +170,7 @@ class Progress:
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
             row = self._means()
-            parts = [f"{title} {_short(row[name])}" for name, title in _SHOWN.items()]
+            parts = [f"{title} {_short(row[name])}" for name, title in self._shown.items()]
             if self._times:
                 parts.append(mean_times(self._times).name_bottleneck())
             self._console.print(", ".join(parts), soft_wrap=True)
@@ -173,7 +187,7 @@ class Progress:
 
     def _table(self, row: Mapping[str, float]) -> Table:
         table = Table(show_header=False, box=None)
-        for name, title in _SHOWN.items():
+        for name, title in self._shown.items():
             table.add_row(title, _short(row[name]))
         if self._times:
             for title, text in mean_times(self._times).describe():
@@ -204,6 +218,12 @@ class Progress:
 
 def _share(amount: float, of: float) -> float:
     return amount / of if of else float("nan")
+
+
+def _goal_share(counts: Mapping[str, float], opponent: str) -> float:
+    """Return the policy's share of the goals in matches against an opponent; nan where none fell."""
+    ours, theirs = (counts.get(name, 0.0) for name in (f"goals_against_{opponent}", f"{opponent}_goals"))
+    return _share(ours, ours + theirs)
 
 
 def _short(value: Any) -> str:

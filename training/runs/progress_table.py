@@ -14,39 +14,41 @@ from rlgym_bridge.user_input.text_files import read_bytes
 _MOST_BYTES: Final = 1 << 27  # 400,000 iterations, or five billion steps of the default settings
 
 
-def mend_table(path: Path, columns: Sequence[str], steps: int) -> None:
-    """Make a table end where a run goes on.
+def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[str] = ()) -> list[str]:
+    """Make a table end where a run goes on, and return the columns of the lines to come.
 
-    Lines that are damaged (a crash cut them off) or later than the checkpoint are taken out. A table with
-    other columns is renamed to `progress.1.csv`, `progress.2.csv`, ...
+    Lines that are damaged (a crash cut them off) or later than the checkpoint are taken out. A table that
+    lacks a column is renamed to `progress.1.csv`, `progress.2.csv`, ...
 
     Args:
         path: The table; it need not be there.
-        columns: Those of the lines to come; the first holds the steps.
+        columns: Those that every table has; the first holds the steps.
         steps: Of the checkpoint.
+        more: Columns that not all lines have: nan in those that were written without.
 
     Raises:
         ValueError: It is no file, or has more than 128 MiB.
     """
-    if not path.exists():
-        return
-    text = _read(path)
+    text = _read(path) if path.exists() else ""
     rows = _rows(text)
     head = next(rows, None)
     if head is None:
-        return
-    if head != list(columns):
+        return [*columns, *more]
+    if head[: len(columns)] != list(columns):
         number = 1
         while path.with_suffix(f".{number}.csv").exists():
             number += 1
         path.rename(path.with_suffix(f".{number}.csv"))
-        return
-    kept = [row for row in rows if _is_whole(row, len(columns)) and float(row[0]) <= steps]
-    mended = "".join(",".join(row) + "\n" for row in (head, *kept))
+        return [*columns, *more]
+    kept = [row for row in rows if _is_whole(row, len(head)) and float(row[0]) <= steps]
+    new = [name for name in more if name not in head]
+    lines = ([*head, *new], *([*row, *["nan"] * len(new)] for row in kept))
+    mended = "".join(",".join(row) + "\n" for row in lines)
     if mended != text:
         fresh = path.with_suffix(".tmp")
         fresh.write_text(mended, encoding="utf-8")
         fresh.replace(path)
+    return [*head, *new]
 
 
 def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:

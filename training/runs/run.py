@@ -18,6 +18,7 @@ from training.runs.iteration_times import IterationTimes
 from training.runs.lock import Locked
 from training.runs.progress import Progress
 from training.runs.stopping import StopAsked
+from training.selfplay.rivals import newest_rivals
 from training.settings import SettingsError, TrainingSettings
 
 
@@ -57,7 +58,10 @@ class Engine(Protocol):
         """End all that was begun."""
 
     def restart(self) -> None:
-        """Begin new matches, where that makes a resumed run equal one that was never interrupted."""
+        """Begin new matches, where that makes a resumed run equal one that was never interrupted.
+
+        Rivals that are training runs play their newest checkpoints from now on.
+        """
 
     def iterate(self, older: int) -> Iteration:
         """Play one batch, in some matches against the snapshot number `older`, and learn from it."""
@@ -125,6 +129,7 @@ def run(
             # that one begins new matches at its checkpoints too.
             if restart:
                 engine.restart()
+                progress.show_rivals(newest_rivals(settings))
             older = learner.draw_older()
             done = engine.iterate(older)
             goals = int(done.counts["goals_against_snapshot"]), int(done.counts["snapshot_goals"])

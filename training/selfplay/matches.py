@@ -1,6 +1,6 @@
 """The matches of one collector: who is not in training is part of the world, and its goals are counted.
 
-actions of policy and snapshots -> the rival's beside them -> VectorEnv -> goals of each kind of opponent
+actions of policy and snapshots -> the rivals' beside them -> VectorEnv -> goals of each kind of opponent
 """
 
 from typing import Any
@@ -16,8 +16,13 @@ from training.selfplay.sides import rival_sides, snapshot_sides
 from training.settings import TrainingSettings
 
 
+def goals_label(rival: str) -> str:
+    """Return what a rival's goals are counted under: `<label>_goals`, and `goals_against_<label>`."""
+    return f"rival/{rival}"
+
+
 class SelfPlayMatches:
-    """A `VectorEnv` in which the rival plays its seats.
+    """A `VectorEnv` in which rivals play their seats.
 
     Args:
         settings: Of the run; where it has several team sizes, of one of them, see
@@ -27,21 +32,24 @@ class SelfPlayMatches:
     Attributes:
         agents: Names of the cars.
         parser: The action parser (of the first match).
-        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the rival's `inference`;
+        times: Counts how long the parts of a step take, as `VectorEnv.times`, and the rivals' `inference`;
             where the matches are somebody's own, `environment` alone. None, as at first, counts nothing.
 
     Raises:
-        SettingsError: The rival does not fit.
+        SettingsError: A rival does not fit.
     """
 
     def __init__(self, settings: TrainingSettings, whole: TrainingSettings | None = None) -> None:
         task = Task(settings, whole)
-        self._sides = {"snapshot": snapshot_sides(settings), "rival": rival_sides(settings)}
-        self._rival: Rival | None = None
-        if self._sides["rival"].any():
-            self._rival = Rival(settings, task, self._sides["rival"])
-        rival = self._rival
-        self._env: Any = task.make_env() if rival is None else task.make_env(rival.reads, rival.delays)
+        rivals = rival_sides(settings)
+        self._sides = {"snapshot": snapshot_sides(settings)}
+        self._sides |= {goals_label(name): sides for name, sides in rivals.items()}
+        self._rivals = [Rival(name, settings, task, sides) for name, sides in rivals.items() if sides.any()]
+        others: tuple[Any, ...] = ()
+        if self._rivals:
+            reads = dict.fromkeys(name for rival in self._rivals for name in rival.reads)
+            others = tuple(reads), np.max([rival.delays for rival in self._rivals], 0)
+        self._env: Any = task.make_env(*others)
         self.agents, self.parser = layout_of(*settings.team_sizes).agents, task.obs_and_parser().parser
         self._goals = self._no_goals()
         self.times: PartTimes | None = None
@@ -49,22 +57,32 @@ class SelfPlayMatches:
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin new episodes in all matches; return observations `(matches, cars, size)` float32."""
-        if self._rival is not None:
-            self._rival.reset(seed or 0)
+        self.renew_rivals()
+        for number, rival in enumerate(self._rivals):
+            rival.reset((seed or 0) + number)
         obs: np.ndarray = self._env.reset(seed)
         return obs
+
+    def renew_rivals(self) -> None:
+        """Let rivals that are training runs play their newest checkpoints from now on.
+
+        Raises:
+            SettingsError: One does not fit.
+        """
+        for rival in self._rivals:
+            rival.renew()
 
     def step(self, actions: np.ndarray) -> Step:
         """Play one decision.
 
         Args:
-            actions: `(matches, cars)` or `(matches, cars, k)`; those of the rival's cars are written over.
+            actions: `(matches, cars)` or `(matches, cars, k)`; those of rivals' cars are written over.
         """
         times = self.times
         if times is not None:
             times.begin()
-        if self._rival is not None:
-            for where, chosen in self._rival.actions(self._env.state):
+        for rival in self._rivals:
+            for where, chosen in rival.actions(self._env.state):
                 actions[where] = chosen
         if times is not None:
             times.end("inference")
@@ -83,7 +101,7 @@ class SelfPlayMatches:
         """Return what was counted since the last call: `VectorEnv.take_counts`, and goals by opponent.
 
         `snapshot_goals` are those of snapshots, `goals_against_snapshot` the policy's in the same matches;
-        `rival_goals` and `goals_against_rival` are those of rivals.
+        of rivals see `goals_label`.
         """
         goals, self._goals = self._goals, self._no_goals()
         return dict(self._env.take_counts()) | goals

@@ -36,7 +36,7 @@ class MixedMatches:
         obs_size: Numbers of an observation.
 
     Raises:
-        SettingsError: The rival does not fit.
+        SettingsError: A rival does not fit.
     """
 
     def __init__(self, settings: TrainingSettings, obs_size: int) -> None:
@@ -72,7 +72,7 @@ class MixedMatches:
         """Play one decision.
 
         Args:
-            actions: `(cars,)` or `(cars, k)`; those of the rival's cars are written over.
+            actions: `(cars,)` or `(cars, k)`; those of rivals' cars are written over.
         """
         steps = []
         for part, shape, cars in zip(self._parts, self._shapes, self._ranges, strict=True):

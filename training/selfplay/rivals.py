@@ -1,21 +1,23 @@
-"""A policy from outside that plays some seats of a collector's matches: Chaser, or an older bot's folder.
+"""A policy from outside that plays some seats of a collector's matches: Chaser, a policy folder, another run.
 
 state -> its own observation -> its policy -> actions of our parser
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import load_player
-from rlgym_bridge.policy.run_modules import run_modules
+from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.state import MatchState
 from training.environment import Task
-from training.selfplay.sides import cars_of_sides
+from training.selfplay.sides import cars_of_sides, rival_sides
 from training.settings import SettingsError, TrainingSettings
 
 _PROBED = 1000  # actions at most whose rows are compared
@@ -25,11 +27,14 @@ class Rival:
     """One policy, on blue's side in some matches and on orange's in others.
 
     Args:
-        settings: Of the run; `rival` names it.
+        name: Of the setting `rivals`: `chaser`, a policy folder, or a training run, whose newest checkpoint
+            plays.
+        settings: Of the run.
         task: Of the run: the rival's actions have to mean the same.
         sides: `(matches,)` int8, where it plays: 1 blue, -1 orange, 0 not.
 
     Attributes:
+        path: The policy folder that plays, or `chaser`.
         reads: What it reads of a state.
         delays: `(matches, cars)` int, ticks after which its actions act, which are its own: 1 for Chaser; -1
             where it does not play.
@@ -39,32 +44,19 @@ class Rival:
             other actions, or no batch form.
     """
 
-    def __init__(self, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:
-        name, ours = settings.rival, task.obs_and_parser()
-        try:
-            player_spec = load_player(policy_path(name), [task.module.partition(".")[0], *run_modules(name)])
-            theirs = player_spec.components()
-        except (OSError, ValueError) as error:
-            raise SettingsError(f'rival is "{name}", which cannot be played: {error}') from error
-        trained, sizes = player_spec.team_sizes, settings.sizes[0]
-        misfit = None if trained is None or not sides.any() else explain_misfit(trained, sizes)
-        if misfit is not None:
-            raise SettingsError(f'rival is "{name}", which {misfit}; chaser plays all sizes')
-        if player_spec.tick_skip != settings.tick_skip:
-            raise SettingsError(
-                f'rival is "{name}", which decides every {player_spec.tick_skip} ticks, and tick_skip is '
-                f"{settings.tick_skip}: both have to decide together"
-            )
-        if not _same_actions(ours.parser, theirs.parser):
-            raise SettingsError(
-                f'rival is "{name}", whose actions mean something else than those of this run: its parser '
-                f"is {type(theirs.parser).__name__}, that of this run {type(ours.parser).__name__}, or their "
-                "rows differ"
-            )
-        self._obs: Any = theirs.obs_builder
+    def __init__(self, name: str, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:
+        self._name, self._settings, self._task, self._sides = name, settings, task, sides
+        self.path = policy_path(name)
+        self._take(self._load(self.path))
+
+    def _take(self, player_spec: PlayerSpec) -> None:
+        """Let a policy play from now on."""
+        settings, sides = self._settings, self._sides
+        self._obs: Any = player_spec.components().obs_builder
         if self._obs is not None and not works_in_batches(self._obs):
             raise SettingsError(
-                f'rival is "{name}", whose observation {type(self._obs).__name__} has no build_batch'
+                f'[rivals] has "{self._name}", whose observation {type(self._obs).__name__} has no '
+                "build_batch"
             )
         self.reads: Sequence[str] = () if self._obs is None else getattr(self._obs, "reads", ())
         self.delays = np.where(cars_of_sides(sides, settings), player_spec.timing.action_delay, -1)
@@ -74,6 +66,55 @@ class Rival:
             for side, seats in ((1, range(blue)), (-1, range(blue, cars)))
             if (sides == side).any()
         ]
+
+    def _load(self, path: str) -> PlayerSpec:
+        """Load a policy, and check that it can play this run's matches."""
+        given, settings, ours = f'[rivals] has "{self._name}"', self._settings, self._task.obs_and_parser()
+        if (Path(path) / RUN_FILE).is_file() and not (Path(path) / MANIFEST_FILE).is_file():
+            raise SettingsError(
+                f"{given}, a training run that has no checkpoint yet: go on when it has one, or give it 0"
+            )
+        try:
+            modules = [self._task.module.partition(".")[0], *run_modules(self._name)]
+            player_spec = load_player(path, modules)
+            theirs = player_spec.components()
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"{given}, which cannot be played: {error}") from error
+        trained, sizes = player_spec.team_sizes, settings.sizes[0]
+        misfit = None if trained is None or not self._sides.any() else explain_misfit(trained, sizes)
+        if misfit is not None:
+            raise SettingsError(f"{given}, which {misfit}; chaser plays all sizes")
+        if player_spec.tick_skip != settings.tick_skip:
+            raise SettingsError(
+                f"{given}, which decides every {player_spec.tick_skip} ticks, and tick_skip is "
+                f"{settings.tick_skip}: both have to decide together"
+            )
+        if not _same_actions(ours.parser, theirs.parser):
+            raise SettingsError(
+                f"{given}, whose actions mean something else than those of this run: its parser "
+                f"is {type(theirs.parser).__name__}, that of this run {type(ours.parser).__name__}, or their "
+                "rows differ"
+            )
+        return player_spec
+
+    def renew(self) -> None:
+        """Let the newest checkpoint play from now on, where it is a training run.
+
+        Where the run has no checkpoint any more, the one before plays on.
+
+        Raises:
+            SettingsError: The checkpoint does not fit, or has another delay or observation than before.
+        """
+        newest = policy_path(self._name)
+        if newest in (self.path, self._name):  # the second where it is no run, or has no checkpoint left
+            return
+        self.path, (reads, delays) = newest, (self.reads, self.delays)
+        self._take(self._load(newest))
+        if tuple(self.reads) != tuple(reads) or not np.array_equal(self.delays, delays):
+            raise SettingsError(
+                f'[rivals] has "{self._name}", whose newest checkpoint {newest} has another delay or '
+                "observation than the one that played; --resume goes on with it"
+            )
 
     def reset(self, seed: int) -> None:
         """Begin new matches."""
@@ -87,6 +128,31 @@ class Rival:
             some = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
             obs = None if self._obs is None else self._obs.build_batch(some, seats)
             yield np.ix_(matches, np.array(seats)), policy.act(obs, some)
+
+
+def check_rivals(settings: TrainingSettings, task: Task) -> None:
+    """Make sure that all rivals can play, and get matches.
+
+    Raises:
+        SettingsError: One cannot, or its share is less than half a match.
+    """
+    played = dict.fromkeys(settings.rivals, 0)
+    for one in settings.by_size():
+        for name, sides in rival_sides(one).items():
+            Rival(name, one, task, sides)
+            played[name] += np.count_nonzero(sides)
+    for name, count in played.items():
+        if not count:
+            raise SettingsError(
+                f'[rivals] gives "{name}" {settings.rivals[name]} of {settings.matches} matches, which is '
+                "none: expected a larger share, or more matches"
+            )
+
+
+def newest_rivals(settings: TrainingSettings) -> dict[str, str]:
+    """Return the number of the newest checkpoint of each rival that is a training run."""
+    newest = {name: policy_path(name) for name in settings.rivals}
+    return {name: Path(path).name for name, path in newest.items() if path != name}
 
 
 def _same_actions(ours: Any, theirs: Any) -> bool:

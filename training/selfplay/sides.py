@@ -1,8 +1,10 @@
-"""Assign the cars of a collector's matches to the policy, its older versions and a rival.
+"""Assign the cars of a collector's matches to the policy, its older versions and rivals.
 
-The first matches have a snapshot on one side, the next ones the rival; in all others the policy plays itself.
-All collectors are alike. Of several team sizes each has its own share of such matches.
+The first matches have a snapshot on one side, the next ones a rival each. In all others the policy plays
+itself. All collectors are alike. Of several team sizes each has its own share of such matches.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,10 +17,14 @@ def snapshot_sides(settings: TrainingSettings) -> np.ndarray:
     return _sides(settings, 0, _count(settings, settings.snapshot_share))
 
 
-def rival_sides(settings: TrainingSettings) -> np.ndarray:
-    """Return which team the rival plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
-    first = _count(settings, settings.snapshot_share)
-    return _sides(settings, first, _count(settings, settings.rival_share))
+def rival_sides(settings: TrainingSettings) -> dict[str, np.ndarray]:
+    """Return which team each rival plays in each match, `(matches,)` int8: 1 blue, -1 orange, 0 neither."""
+    ends = np.cumsum([settings.snapshot_share, *settings.rivals.values()])
+    places = [_count(settings, end) for end in ends.round(9).tolist()]
+    return {
+        name: _sides(settings, first, end - first)
+        for name, (first, end) in zip(settings.rivals, pairwise(places), strict=True)
+    }
 
 
 def cars_of_sides(sides: np.ndarray, settings: TrainingSettings) -> np.ndarray:
@@ -34,7 +40,9 @@ def snapshot_cars(settings: TrainingSettings) -> np.ndarray:
 
 def learned_cars(settings: TrainingSettings) -> np.ndarray:
     """Return the cars that are learned from, `(cars,)` bool: the policy's in training, of all matches."""
-    opponents = (cars_of_sides(snapshot_sides(one) + rival_sides(one), one) for one in settings.by_size())
+    opponents = (
+        cars_of_sides(sum(rival_sides(one).values(), snapshot_sides(one)), one) for one in settings.by_size()
+    )
     learned: np.ndarray = ~np.concatenate([cars.ravel() for cars in opponents])
     return learned
 

@@ -1,0 +1,128 @@
+"""Rivals in training: their shares, their delays, newer checkpoints of other runs, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.policy_folders import OBS_1V1, random_weights, save
+from tests.support.training_runs import SMALL, column
+from training.collector import Collectors
+from training.environment import Task
+from training.learner import PPOLearner
+from training.ppo import main
+from training.runs.progress import COLUMNS, Progress
+from training.selfplay.rivals import Rival, newest_rivals
+from training.selfplay.sides import learned_cars, rival_sides
+from training.settings import SettingsError, TrainingSettings, check_settings
+
+REAL = SMALL | {"components": "training.components", "snapshot_share": 0.0}
+
+
+def settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(REAL | {"out": str(out)} | changes)
+
+
+def save_checkpoint(run: Path, steps: int, action: int) -> None:
+    """Give a run a checkpoint that always chooses one action."""
+    weights = random_weights(OBS_1V1, 8, 90)
+    weights["layers.1.bias"][action] = 1e6
+    save(run / "checkpoints" / str(steps), weights=weights)
+
+
+def test_each_rival_plays_its_share_and_is_not_learned_from(tmp_path: Path) -> None:
+    small = settings(tmp_path, matches=10, snapshot_share=0.2, rivals={"chaser": 0.3, "runs/b": 0.2, "c": 0})
+    sides = {name: one.tolist() for name, one in rival_sides(small).items()}
+    assert sides == {"chaser": [0, 0, 1, -1, 1, 0, 0, 0, 0, 0], "runs/b": [0, 0, 0, 0, 0, 1, -1, 0, 0, 0]}
+    assert learned_cars(small).sum() == 20 - 2 - 3 - 2
+
+
+def test_a_rival_has_the_delay_of_its_own_folder(tmp_path: Path) -> None:
+    late = settings(tmp_path, matches=4, rivals={"chaser": 0.5}, action_delay=[16, 16])
+    rival = Rival("chaser", late, Task(late), rival_sides(late)["chaser"])
+    assert rival.delays.tolist() == [[1, -1], [-1, 1], [-1, -1], [-1, -1]]
+
+
+def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    save_checkpoint(other, 100, action=5)
+    run = settings(tmp_path / "run", matches=4, rivals={str(other): 0.5, "chaser": 0.25})
+    learner = PPOLearner(run)
+
+    def chosen() -> set[int]:
+        collectors.collect((0,), 1)
+        actions = collectors.arrays["actions"].reshape(run.rollout_steps, run.matches, run.cars)
+        return set(actions[:, [0, 1], [0, 1]].ravel().tolist())  # blue in one match, orange in the next
+
+    with Collectors(run, learner.shape) as collectors:
+        collectors.arrays["policies"][:] = learner.packed()
+        collectors.restart((0,))
+        assert chosen() == {5} and newest_rivals(run) == {str(other): "100"}
+        save_checkpoint(other, 200, action=7)
+        assert chosen() == {5}
+        collectors.restart((0,))  # as a run does at each of its checkpoints
+        assert chosen() == {7} and newest_rivals(run) == {str(other): "200"}
+
+
+def test_a_newer_checkpoint_with_another_delay_is_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, 100, action=5)
+    run = settings(tmp_path / "run", rivals={str(tmp_path): 0.5})
+    rival = Rival(str(tmp_path), run, Task(run), rival_sides(run)[str(tmp_path)])
+    save(tmp_path / "checkpoints" / "200", action_delay=3)
+    with pytest.raises(SettingsError, match=r"whose newest checkpoint .*200 has another delay"):
+        rival.renew()
+
+
+def test_a_run_trains_against_several_rivals(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "other", 100, action=5)
+    rivals = {"chaser": 0.25, str(tmp_path / "other"): 0.25}
+    assert main(settings(tmp_path / "run", rivals=rivals, steps=200), quiet=True).steps >= 200
+    assert len(column(tmp_path / "run", "rival_goal_share/chaser")) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"rivals": {"nowhere": 0.5}},
+            r'\[rivals\] has "nowhere", which cannot be played: nowhere is no folder',
+        ),
+        ({"rivals": {"chaser": 0.5}, "tick_skip": 4}, "decides every 8 ticks, and tick_skip is 4"),
+        ({"rivals": {"chaser": 0.9}, "snapshot_share": 0.2}, r"rivals \{chaser = 0.9\}, expected 1 together"),
+        (
+            {"rivals": {"chaser": 1.5}},
+            r"chaser in \[rivals\] is 1.5, expected a share of the matches, 0 to 1",
+        ),
+        ({"rivals": {"chaser": 0.01}}, r'gives "chaser" 0.01 of 8 matches, which is none'),
+        ({"rivals": "chaser"}, r"rivals is 'chaser', expected a table \[rivals\]"),
+        ({"rivals": {"": 0.5}}, r"'' in \[rivals\] is no name"),
+    ],
+)
+def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=message):
+        PPOLearner(settings(tmp_path / "run", **changes))
+
+
+def test_a_run_without_a_checkpoint_yet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("modules = []\n")
+    with pytest.raises(SettingsError, match="a training run that has no checkpoint yet"):
+        PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path): 0.5}))
+
+
+def test_each_rival_has_its_goal_share_in_the_table(tmp_path: Path) -> None:
+    stats = dict.fromkeys(COLUMNS, 0.0)
+    counts = {
+        "episode_reward": 0.0,
+        "finished_cars": 0.0,
+        "goals_against_rival/chaser": 3,
+        "rival/chaser_goals": 1,
+    }
+    with Progress(settings(tmp_path, rivals={"chaser": 0.2}), 0, quiet=True) as progress:
+        row = progress.report(100, 100, counts, stats)
+    assert row["rival_goal_share/chaser"] == 0.75
+    changed = settings(tmp_path, rivals={"runs/my bot": 0.2})  # resumed with another rival
+    with Progress(changed, 100, quiet=True) as progress:
+        progress.report(200, 100, counts | {"rival/runs/my bot_goals": 2}, stats)
+    np.testing.assert_array_equal(column(tmp_path, "rival_goal_share/chaser"), [0.75, np.nan])
+    np.testing.assert_array_equal(column(tmp_path, "rival_goal_share/runs/my_bot"), [np.nan, 0.0])
