@@ -43,8 +43,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "entries", metavar="ENTRY", nargs="+",
-        help="policy folder, training run (its newest checkpoint), checkpoint, bot.toml, or chaser; :sample "
-        "or :argmax behind a policy chooses how it plays",
+        help="policy folder, training run (its newest checkpoint), checkpoint, bot.toml, chaser or random; "
+        ":sample or :argmax behind a policy chooses how it plays",
     )  # fmt: skip
     add_contest_options(parser, 20, "for each pair of entries and each entry against itself", _WORK)
     parser.add_argument(

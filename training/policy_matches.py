@@ -15,7 +15,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.policy.files import read_files
-from rlgym_bridge.policy.load_player import CHASER, load_player
+from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
@@ -43,14 +43,14 @@ class MatchTotals:
 
 
 def team_size_of(*players: str) -> int:
-    """Return the team size that the first of some players was trained for; 1 where all are Chaser.
+    """Return the team size that the first of some players was trained for; 1 where all are built in.
 
     Raises:
         FileNotFoundError: A folder is not there.
         ValueError: It cannot be read, or is of no match between teams of equal size.
     """
     for one in players:
-        if one != CHASER:
+        if one not in BUILT_IN:
             sizes = read_files(Path(one))[0].team_sizes
             equal = [blue for blue, orange in sizes if blue == orange]
             if not equal:
@@ -76,7 +76,7 @@ def play_matches(
     """Play some matches at once.
 
     Args:
-        blue: A policy folder, or `"chaser"`.
+        blue: A policy folder, `"chaser"` or `"random"`.
         orange: The other team's policy, in the same form.
         matches: How many.
         seconds: Game time of each, kickoffs included.
@@ -130,7 +130,7 @@ def check_players(
     """Check what needs no code of the players, before processes are started.
 
     Args:
-        players: Policy folders or `"chaser"`.
+        players: Policy folders, `"chaser"` or `"random"`.
         team_size: Cars a team.
         action_delay: Ticks after which the actions of each act; None for their own.
         hitboxes: Of the cars of each, of `game.HITBOX_NAMES`; None for its own.
@@ -151,12 +151,12 @@ def check_players(
 
 
 def _hitbox(player: str | Path, team_size: int) -> int:
-    """Return the hitbox that a player was trained with, an index of `HITBOX_NAMES`; 0 for Chaser.
+    """Return the hitbox that a player was trained with, an index of `HITBOX_NAMES`; 0 for what is built in.
 
     Raises:
         ValueError: It was trained for other team sizes.
     """
-    if str(player) == CHASER:
+    if str(player) in BUILT_IN:
         return 0
     manifest, _ = read_files(Path(player))
     sizes = manifest.team_sizes

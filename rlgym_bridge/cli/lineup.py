@@ -21,7 +21,7 @@ from rlgym_bridge.policy.files import (
     read_files,
     run_of,
 )
-from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit
@@ -136,8 +136,8 @@ def first_of_process(match: flat.MatchConfiguration) -> list[int]:
 
 def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
     path = Path(bot)
-    if bot == CHASER or os.path.lexists(path / MANIFEST_FILE):  # of whatever kind: the reader says
-        return _policy_player(CHASER if bot == CHASER else str(path.resolve()), team, allow_modules)
+    if bot in BUILT_IN or os.path.lexists(path / MANIFEST_FILE):  # of whatever kind: the reader says
+        return _policy_player(bot if bot in BUILT_IN else str(path.resolve()), team, allow_modules)
     if path.suffix == ".toml":
         return read_bot(path, team, "", None)
     if bot == "human" or bot.startswith("psyonix:"):
@@ -148,8 +148,8 @@ def _player(bot: str, team: int, humans: bool, allow_modules: Sequence[str]) -> 
     what = what if path.exists() else "no file or folder"
     bot_file = f", or its {path / 'bot.toml'}" if (path / "bot.toml").is_file() else ""
     raise ConfigError(
-        f"BOT {bot!r} is {what}; expected a policy folder, a run (train makes it), a bot.toml, or {CHASER}"
-        f"{explain_project(path)}{bot_file}"
+        f"BOT {bot!r} is {what}; expected a policy folder, a run (train makes it), a bot.toml, "
+        f"{' or '.join(BUILT_IN)}{explain_project(path)}{bot_file}"
     )
 
 
@@ -162,7 +162,7 @@ def _followed_player(run: str, team: int, allow_modules: Sequence[str]) -> flat.
 
 
 def _policy_player(policy: str, team: int, allow_modules: Sequence[str]) -> flat.PlayerConfiguration:
-    name = "Chaser" if policy == CHASER else _name_of(Path(policy))
+    name = policy.capitalize() if policy in BUILT_IN else _name_of(Path(policy))
     return _own_player(name, policy, command_of(policy, allow_modules), _car_of(policy), team)
 
 
@@ -184,7 +184,7 @@ def command_of(policy: str, allow_modules: Sequence[str] = (), follow: bool = Fa
     """Return the command that plays a policy with this Python, without the current folder's modules.
 
     Args:
-        policy: Path of a policy folder, or `chaser`; of a training run with `follow`.
+        policy: Path of a policy folder, `chaser` or `random`; of a training run with `follow`.
         allow_modules: Modules that the policy may import components from.
         follow: Whether newer checkpoints are taken at kickoffs.
     """
@@ -207,7 +207,7 @@ def _name_of(folder: Path) -> str:
 
 def _car_of(policy: str) -> flat.PlayerLoadout | None:
     """Return a car with the hitbox that a policy was trained with; None for the usual Octane."""
-    if policy == CHASER:
+    if policy in BUILT_IN:
         return None
     hitbox = _manifest(policy).hitbox
     return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=BODY_OF_HITBOX[hitbox])

@@ -1,4 +1,4 @@
-"""Load a player by its name: a policy folder, or the hand-written Chaser."""
+"""Load a player by its name: a policy folder, the hand-written Chaser, or random actions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +9,19 @@ from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.policy.random_policy import RandomPolicy
 
 CHASER = "chaser"
 """Name of the hand-written policy, in place of a folder."""
 
-_TICK_SKIP = 8  # Chaser's
+RANDOM = "random"
+"""Name of the policy that presses buttons at random, in place of a folder."""
+
+_POLICIES = {CHASER: Chaser, RANDOM: RandomPolicy}
+BUILT_IN = tuple(_POLICIES)
+"""Names of all that plays without a policy folder, in matches of every team size."""
+
+_TICK_SKIP = 8  # of these
 
 
 def load_player(
@@ -22,7 +30,7 @@ def load_player(
     """Load a player: a policy with its components and timing.
 
     Args:
-        policy: A policy folder, or `"chaser"`.
+        policy: A policy folder, `"chaser"` or `"random"`.
         allow_modules: Modules of yours that the folder may name, besides `rlgym_bridge`, `rlgym` and
             `rlgym_tools`.
         selection: `"sample"` or `"argmax"` in place of the folder's own choice.
@@ -32,12 +40,12 @@ def load_player(
         ValueError: The folder cannot be read, names a module that is not allowed, or does not fit this
             checkout (`PolicyMismatch`).
     """
-    if str(policy) == CHASER:
+    if (name := str(policy)) in _POLICIES:
         return PlayerSpec(
-            policy=Chaser,
+            policy=_POLICIES[name],
             components=lambda: Components(None, RepeatAction(LookupTableAction(), _TICK_SKIP)),
             tick_skip=_TICK_SKIP,
-            shadow=False,  # of what counting estimates it reads whether it is on the ground
+            shadow=False,  # of what counting estimates Chaser reads whether it is on the ground
         )
     loaded = load_policy(policy, allow_modules, selection)
     manifest = loaded.manifest

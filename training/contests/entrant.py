@@ -1,4 +1,4 @@
-"""Read what a league or a stress test is given to play: policies, runs, bot.toml files, Chaser."""
+"""Read what a league or a stress test is given to play: policies, runs, bot.toml files, what is built in."""
 
 import hashlib
 from collections import Counter
@@ -10,7 +10,7 @@ from rlbot import flat
 
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
-from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.policy.manifest import SELECTIONS
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import ConfigError
@@ -24,9 +24,9 @@ class Entrant:
 
     Attributes:
         name: In tables; of equal names each has its number behind it.
-        path: Policy folder, `bot.toml`, or `chaser`.
+        path: Policy folder, `bot.toml`, `chaser` or `random`.
         selection: `sample` or `argmax` where the user chose it, else None.
-        content: Checksum of the policy's weights or of the `bot.toml`; empty for Chaser.
+        content: Checksum of the policy's weights or of the `bot.toml`; empty for what is built in.
         allow_modules: Modules of its training run.
     """
 
@@ -56,8 +56,8 @@ def read_entrants(given: Sequence[str], team_size: int) -> list[Entrant]:
     """Return the entries of a command line, checked.
 
     Args:
-        given: Each a policy folder, training run, checkpoint, `bot.toml` or `chaser`; `:sample` or `:argmax`
-            behind a policy chooses how it plays.
+        given: Each a policy folder, training run, checkpoint, `bot.toml`, `chaser` or `random`; `:sample` or
+            `:argmax` behind a policy chooses how it plays.
         team_size: Cars a team.
 
     Raises:
@@ -89,7 +89,7 @@ def _read_entrant(given: str, team_size: int) -> Entrant:
             f"{given!r} plays in the real game alone, expected a bot: matches here have no game"
         )
     path = policy_path(named)
-    if path != CHASER:
+    if path not in BUILT_IN:
         path = str(Path(path).resolve()) if Path(path).exists() else path
     modules = run_modules(named)
     match = with_line_up(empty_match(), [path] * team_size, [path] * team_size, allow_modules=modules)
@@ -106,7 +106,7 @@ def _read_entrant(given: str, team_size: int) -> Entrant:
 
 
 def _content_of(path: str) -> str:
-    if path == CHASER:
+    if path in BUILT_IN:
         return ""
     if (Path(path) / MANIFEST_FILE).is_file():
         return read_files(Path(path))[0].weights_sha256

@@ -30,7 +30,7 @@ class ServedBot:
     """A bot that drives all cars of a team.
 
     Attributes:
-        bot: A policy folder, a `bot.toml`, or `chaser`.
+        bot: A policy folder, a `bot.toml`, `chaser` or `random`.
         selection: `sample` or `argmax` in place of the policy's own; None to keep that.
         environment: Further environment variables of its processes.
         car_id: Body of its cars in place of the bot's own; None to keep that.

@@ -14,7 +14,7 @@ import tomli_w
 from rlgym_bridge.game import BLUE, HITBOX_NAMES, HITBOX_OF_BODY, ORANGE, TICKS_PER_SECOND
 from rlgym_bridge.live.play import DIALECT_VARIABLE
 from rlgym_bridge.policy.files import read_files
-from rlgym_bridge.policy.load_player import CHASER, load_player
+from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import Manifest
 from training.contests.entrant import Entrant
 from training.contests.kept_matches import MatchKey
@@ -110,8 +110,8 @@ def plan_trials(
 
 def _pace_of(entrant: Entrant) -> tuple[int, int]:
     """Return the ticks that a decision lasts, and those after which it acts; 0 for a bot of others."""
-    if entrant.path == CHASER:
-        spec = load_player(CHASER)
+    if entrant.path in BUILT_IN:
+        spec = load_player(entrant.path)
         return spec.tick_skip, spec.timing.action_delay
     if entrant.is_policy:
         manifest, _ = read_files(Path(entrant.path))
