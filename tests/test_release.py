@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.package_and_play import ROOT
+from tests.support.clean_folder import ROOT
 from tests.support.release_check import check_version, release_check
 
 

@@ -1,12 +1,15 @@
-"""A bot with modules of its own goes through all commands, as the pages on training say."""
+"""A first bot, and one with modules of its own, go through all commands, as the pages say."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from rlgym_bridge.policy.files import policy_path
+from tests.support.clean_folder import CleanFolder
 from tests.support.documentation_folders import FEW, run_command
+from tests.support.first_bot import follow_page
 
 pytestmark = pytest.mark.slow  # a run is trained first, and Ray imitates
 
@@ -29,6 +32,18 @@ SHORT = "--seconds 5 --matches 2 --processes 1"
 )
 def test_commands_take_a_run_with_modules_of_its_own(words: str, own: Path) -> None:
     run_command(own, words)
+
+
+def test_a_first_bot_is_made_as_its_page_says(tmp_path: Path) -> None:
+    clean = CleanFolder(tmp_path)
+    follow_page(
+        clean, Path(sys.executable).with_name("rlgym-bridge"), FEW,
+        evaluate=SHORT, match="--seconds 2 --max-overtime 0",
+    )  # fmt: skip
+    steps = ["init", "train", "evaluate", "match", "package"]
+    assert [name.removesuffix(" s") for name in clean.figures if name.removesuffix(" s") in steps] == steps
+    assert 0 <= clean.figures["matches won, share"] <= 1
+    assert (tmp_path / "mybot" / "dist" / "mybot" / "bot.toml").is_file()
 
 
 def test_imitate_takes_a_run_with_modules_of_its_own(own: Path) -> None:

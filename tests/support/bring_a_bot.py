@@ -7,14 +7,13 @@ sees RLGym v1's AdvancedObs, and its weights are random.
 """
 
 import json
-import tempfile
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from tests.support.clean_folder import CleanFolder, build_wheel, make_environment, print_figures
 from tests.support.foreign_checkpoints import save_ppo
-from tests.support.package_and_play import CleanFolder, build_wheel, make_environment
 
 ADVANCED_OBS = 107  # numbers in 1v1
 
@@ -45,6 +44,4 @@ def bring_a_bot(folder: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        for title, figure in bring_a_bot(Path(made)).items():
-            print(f"{title.rpartition(' ')[0]:45} {figure:8.2f} {title.rpartition(' ')[2]}")
+    print_figures(bring_a_bot)

@@ -7,66 +7,24 @@ Prints times and sizes. Nothing of this checkout is used but its wheel and the s
 """
 
 import json
-import os
-import resource
 import shutil
-import sys
-import tempfile
-import time
 import tomllib
-import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rlgym_bridge.project.bot_description import bot_toml
 from rlgym_bridge.project.first_start import start_once
-from tests.support.processes import run_to_end
+from tests.support.clean_folder import (
+    ROOT,
+    CleanFolder,
+    build_wheel,
+    make_environment,
+    print_figures,
+    processor_seconds,
+)
 
-ROOT = Path(__file__).parents[2]
 NAME = "Ace"
 TRIPLE = "x86_64-unknown-linux-gnu"
 """Folder in which the botpack's builder puts the program for Linux."""
-
-_INSTALLERS = ("pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources")
-_MINUTES = 600.0  # s that an installation or a build may take
-
-
-class CleanFolder:
-    """A folder outside of the checkout, in which programs run with nothing of this environment.
-
-    Attributes:
-        folder: It.
-        figures: Seconds and megabytes so far, by name.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.figures: dict[str, float] = {}
-
-    def run(self, *words: str | Path, cwd: Path | None = None) -> str:
-        """Run a program to its end; return what it printed.
-
-        Raises:
-            subprocess.CalledProcessError: Its exit status is not 0.
-        """
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RLGYM_"))
-        }
-        command = [str(word) for word in words]
-        done = run_to_end(command, cwd=cwd or self.folder, env=kept, check=True, seconds=_MINUTES)
-        return str(done.stdout)
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Note the seconds that a block takes."""
-        begin = time.monotonic()
-        yield
-        self.figures[f"{name} s"] = round(time.monotonic() - begin, 2)
-
-    def weigh(self, name: str, *paths: Path) -> None:
-        """Note the size of files and folders, without pip's own."""
-        self.figures[f"{name} MB"] = round(sum(map(_size, paths)) / 1e6, 1)
 
 
 def package_and_play(folder: Path) -> dict[str, float]:
@@ -95,10 +53,10 @@ def package_and_play(folder: Path) -> dict[str, float]:
     clean.weigh("program of PyInstaller", binary)
     agent_id = told["agent_id"]
     for start in ("first", "second"):
-        before = _processor_seconds()
+        before = processor_seconds()
         seconds = start_once(built, agent_id, [str(binary)])
         clean.figures[f"start to connection, program, {start} s"] = round(seconds, 2)
-        clean.figures[f"processor time of that, {start} s"] = round(_processor_seconds() - before, 2)
+        clean.figures[f"processor time of that, {start} s"] = round(processor_seconds() - before, 2)
     print(_play(clean, program, built, "match with the program"))
     return clean.figures
 
@@ -116,25 +74,6 @@ def as_botpack(bot: Path, folder: Path) -> Path:
     return folder
 
 
-def copy_sources(clean: CleanFolder) -> Path:
-    """Copy the checkout's files, without what was made in it; return the folder of the copy."""
-    sources = clean.folder / "sources"
-    ignored = shutil.ignore_patterns(".*", "build", "runs", "logs", "dist", "*.egg-info", "__pycache__")
-    shutil.copytree(ROOT, sources, ignore=ignored)
-    return sources
-
-
-def build_wheel(clean: CleanFolder) -> Path:
-    """Build the wheel of a copy of the checkout's files."""
-    sources = copy_sources(clean)
-    with clean.timed("wheel"):
-        clean.run(sys.executable, "-m", "venv", clean.folder / "builder")
-        python = clean.folder / "builder" / "bin" / "python"
-        clean.run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", clean.folder, sources)
-    (wheel,) = clean.folder.glob("*.whl")
-    return wheel
-
-
 def _policy_with_a_module(folder: Path) -> None:
     """Write the shipped policy into `trained`, its observation as one of a module of the user's own."""
     own = "from rlgym_bridge import RelativeObs\n\n\nclass MyObs(RelativeObs):\n    pass\n"
@@ -143,15 +82,6 @@ def _policy_with_a_module(folder: Path) -> None:
     manifest = folder / "trained" / "policy.json"
     said = json.loads(manifest.read_text("utf-8"))
     manifest.write_text(json.dumps(said | {"obs": said["obs"] | {"class": "my_obs:MyObs"}}), "utf-8")
-
-
-def make_environment(clean: CleanFolder, folder: Path, *what: str) -> Path:
-    """Make an environment and install something into it; return its Python."""
-    with clean.timed(f"installation into {folder.name}"):
-        venv.create(folder, with_pip=True, symlinks=True)
-        python = folder / "bin" / "python"
-        clean.run(python, "-m", "pip", "install", "-q", *what)
-    return python
 
 
 def _play(clean: CleanFolder, program: Path, bot: Path, name: str) -> str:
@@ -164,24 +94,5 @@ def _play(clean: CleanFolder, program: Path, bot: Path, name: str) -> str:
     return "\n".join(said.splitlines()[-4:])
 
 
-def _processor_seconds() -> float:
-    """Return the processor time of all processes that were started here and have ended, s."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _size(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    files = (file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
-    return sum(
-        file.stat().st_size
-        for file in files
-        if not any(part.startswith(_INSTALLERS) for part in file.relative_to(path).parts)
-    )
-
-
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        for title, figure in package_and_play(Path(made)).items():
-            print(f"{title.rpartition(' ')[0]:45} {figure:8.2f} {title.rpartition(' ')[2]}")
+    print_figures(package_and_play)

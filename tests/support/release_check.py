@@ -7,13 +7,12 @@ Prints times and sizes. The commands are those of .github/workflows/release.yml;
 
 import json
 import re
-import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
 from typing import Final
 
-from tests.support.package_and_play import ROOT, CleanFolder, copy_sources, make_environment
+from tests.support.clean_folder import ROOT, CleanFolder, copy_sources, make_environment, print_figures
 
 WORKFLOW: Final = ".github/workflows/release.yml"
 _BUILD: Final = "python -m build"
@@ -79,6 +78,4 @@ def check_version(sources: Path) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        for title, figure in release_check(Path(made)).items():
-            print(f"{title.rpartition(' ')[0]:45} {figure:8.2f} {title.rpartition(' ')[2]}")
+    print_figures(release_check)
