@@ -1,6 +1,7 @@
 """Rewards: fair to both teams, the same in both forms, and the numbers that they say."""
 
 import math
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -651,7 +652,7 @@ def test_nan_of_a_part_alone_or_of_the_sum_is_named_too():
     state = at(1, 1)
     lone = Given(1, math.inf)
     found = name_of_bad(lone, judge(lone, state, state), state.agents)
-    assert found == "reward Given gave inf for orange-0 in match 0"
+    assert found.startswith("reward Given gave inf for orange-0 in match 0 (")
     large = WeightedSum([(Given(3e38, 0), 2)])
     with np.errstate(over="ignore"):
         numbers = judge(large, state, state)
@@ -666,7 +667,8 @@ def test_nan_of_a_part_alone_or_of_the_sum_is_named_too():
     no = dict.fromkeys(game.cars, False)
     numbers = np.array([list(mixed.get_rewards(list(game.cars), game, no, no, {}).values())])
     expected = "reward Broken (weight 0.25) gave nan for orange-0 in match 0"
-    assert name_of_bad(mixed, numbers, state.agents) == expected
+    found = name_of_bad(mixed, numbers, state.agents)
+    assert re.fullmatch(rf"{re.escape(expected)} \({re.escape(__file__)}, line \d+\)", found)
 
 
 # --- in RLGym --------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import os
 import signal
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from typing import Any, Final, Self, cast
 
 import numpy as np
 
+from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.part_times import PartTimes
 from training.runs.stopping import ENDING
@@ -36,7 +36,7 @@ _TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: n
 
 
 class CollectorDied(RuntimeError):
-    """A collector stopped; the message holds its traceback."""
+    """A collector stopped; the message says why, with the line of a user's code that did it."""
 
 
 class Collectors:
@@ -133,7 +133,7 @@ class Collectors:
                 "killed it; -9 is often too little memory)"
             ) from None
         if kind == "error":
-            raise CollectorDied(f"{worker.name} stopped: {answer}")
+            raise CollectorDied(answer)
         return answer
 
     def _raise_if_dead(self, worker: Any, pipe: Connection) -> None:
@@ -198,7 +198,7 @@ def _work(
             pipe.send(("answer", getattr(collector, what)(argument)))
     except Exception as error:
         with suppress(OSError):  # the learner may have hung up over another collector's end
-            pipe.send(("error", f"{type(error).__name__}: {error}\n\n{traceback.format_exc()}"))
+            pipe.send(("error", explain_error(error)))
     finally:
         arrays.close()
 

@@ -64,6 +64,14 @@ class Task:
             return {"env": self.name}
         return {"obs": self._module.obs(self._whole), "parser": self._module.parser(self._whole)}
 
+    def name_standard(self) -> str:
+        """Say which functions a module of one's own has, and which are standard; "" without one."""
+        own = [name for name in FUNCTIONS if getattr(self._module, name, None) is not getattr(standard, name)]
+        others = [name for name in FUNCTIONS if name not in own]
+        if self._module is None or self.name == standard.__name__ or hasattr(self._module, "make_env"):
+            return ""
+        return f"{self.name} has {', '.join(own)}" + (f"; standard: {', '.join(others)}" if others else "")
+
     def modules(self) -> list[str]:
         """Return the names of its own module and of those that its policy folders name, without `TRUSTED`."""
         specs = [one for one in self.named().values() if isinstance(one, ComponentSpec)]

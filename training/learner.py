@@ -246,15 +246,16 @@ class PPOLearner:
         return checkpoints.save(self.steps, write)
 
     def about(self, collectors: int) -> str:
-        """Say in a line what learns from what."""
+        """Say what learns from what, and what is not of the run's own module."""
         settings = self.settings
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
         alone = f"; the critic alone learns up to {settings.critic_alone:,}" if settings.start_from else ""
+        parts = self._task.name_standard()
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {count_of(collectors, 'collector')} of "
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
-            f"{self._threads} threads{alone}"
+            f"{self._threads} threads{alone}" + (f"\n{parts}" if parts else "")
         )
 
     def start(self) -> None:

@@ -8,6 +8,7 @@ from rlgym.api import ActionParser, ObsBuilder
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_form import works_in_batches
+from rlgym_bridge.components.given_arrays import check_observations
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -32,12 +33,11 @@ def observe(
         `(matches, cars, size)` float32.
 
     Raises:
-        ValueError: The builder refuses the match; a foreign one is given several matches, or gives
-            something other than vectors of one length.
+        ValueError: The builder refuses the match, or gives something else than such numbers; a foreign one
+            is given several matches, or gives something other than vectors of one length.
     """
     if works_in_batches(builder):
-        batch: np.ndarray = builder.build_batch(state, cars)
-        return batch
+        return check_observations(builder, builder.build_batch(state, cars), state, cars)
     agents, game = _one_match(type(builder).__name__, cars, state, game)
     built = builder.build_obs(agents, game, {} if shared_info is None else shared_info)
     _check_agents(type(builder).__name__, agents, built)

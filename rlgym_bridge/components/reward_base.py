@@ -10,6 +10,8 @@ from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_base import car_of, joined_reads
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.given_arrays import describe_array, is_number_array
+from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_number, show_value
@@ -221,16 +223,16 @@ class WeightedSum(BatchReward):
 
 
 def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:
-    """Check the shape of what a reward's `reward_batch` returned.
+    """Check the shape and the kind of what a reward's `reward_batch` returned.
 
     Raises:
-        ValueError: It is no array `(N, cars)`.
+        ValueError: It is no array `(N, cars)` of numbers.
     """
     expected = (state.matches, state.layout.cars)
-    if not isinstance(given, np.ndarray) or given.shape != expected:
-        what = f"an array {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+    if not is_number_array(given) or given.shape != expected:
         raise ValueError(
-            f"reward {type(reward).__name__} gave {what}, expected an array {expected}: matches and cars"
+            f"reward {type(reward).__name__} gave {describe_array(given)}, expected an array {expected} of "
+            f"numbers: matches and cars{locate_method(reward, 'reward_batch')}"
         )
     return given
 
@@ -258,17 +260,15 @@ def name_of_bad(
     finite = np.isfinite(rewards)
     if finite.all():
         return None
-    who = f"reward {type(reward).__name__}"
+    who, guilty = f"reward {type(reward).__name__}", reward
     if isinstance(reward, WeightedSum):
         for part, weight, numbers in zip(reward.parts, reward.weights, reward._last, strict=True):
             if not np.isfinite(numbers).all():
                 if isinstance(part, WeightedSum):
                     return name_of_bad(part, numbers, agents, first_match)
-                who, rewards, finite = (
-                    f"reward {type(part).__name__} (weight {weight:g})",
-                    numbers,
-                    np.isfinite(numbers),
-                )
+                who, guilty = f"reward {type(part).__name__} (weight {weight:g})", part
+                rewards, finite = numbers, np.isfinite(numbers)
                 break
     match, car = (int(i) for i in np.argwhere(~finite)[0])
-    return f"{who} gave {rewards[match, car]} for {agents[car]} in match {first_match + match}"
+    where = locate_method(guilty, "reward_batch") or locate_method(guilty, "get_rewards")
+    return f"{who} gave {rewards[match, car]} for {agents[car]} in match {first_match + match}{where}"

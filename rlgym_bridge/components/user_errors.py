@@ -4,10 +4,11 @@ import re
 import sysconfig
 import traceback
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _OURS: Final = tuple(str(Path(__file__).parents[2] / name) for name in ("rlgym_bridge", "training"))
 _INSTALLED: Final = ("site-packages", "<frozen", sysconfig.get_path("stdlib"))
+_MOST_FRAMES: Final = 6  # of a user's code, in an explained error
 
 
 def is_ours(error: BaseException) -> bool:
@@ -37,11 +38,7 @@ def describe_error(error: BaseException) -> str:
         error: Caught, with its traceback.
     """
     text = str(error).strip().partition("\n")[0]
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        one for one in frames
-        if not one.filename.startswith(_OURS) and not any(word in one.filename for word in _INSTALLED)
-    ]  # fmt: skip
+    own = _own_frames(error)
     if not own and isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     if is_ours(error):
@@ -51,3 +48,41 @@ def describe_error(error: BaseException) -> str:
         text = f"it ended the program with sys.exit({error.code!r})"
     where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     return f"{kind}: {text}{where}" if text else f"{kind}{where}"
+
+
+def explain_error(error: BaseException) -> str:
+    """Explain an error that ends a process, with the calls in the user's code where there are several.
+
+    Args:
+        error: Caught, with its traceback. Where neither a user's code nor a check of ours raised it, the
+            whole traceback is shown: that is a fault of this project.
+    """
+    text, own = describe_error(error), _own_frames(error)
+    if not own and not is_ours(error):
+        return f"{text}\n\n{''.join(traceback.format_exception(error)).rstrip()}"
+    calls = [f"  {one.filename}, line {one.lineno}, in {one.name}: {one.line}" for one in own]
+    return "\n".join([text, *calls[-_MOST_FRAMES:]]) if len(calls) > 1 else text
+
+
+def locate_method(component: Any, name: str) -> str:
+    """Return where a user's class defines a method, as ` (my_parts.py, line 23)`; "" for one of this project.
+
+    Args:
+        component: An instance of the class.
+        name: Of the method.
+    """
+    method = getattr(type(component), name, None)
+    code = getattr(getattr(method, "__func__", method), "__code__", None)
+    if code is None or not _is_own(code.co_filename):
+        return ""
+    return f" ({code.co_filename}, line {code.co_firstlineno})"
+
+
+def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the calls of an error's traceback that are in a user's code."""
+    return [one for one in traceback.extract_tb(error.__traceback__) if _is_own(one.filename)]
+
+
+def _is_own(file: str) -> bool:
+    """Tell whether a file is neither of this project nor of an installed library."""
+    return not file.startswith(_OURS) and not any(word in file for word in _INSTALLED)

@@ -13,6 +13,7 @@ import numpy as np
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.policy.fingerprint_states import probe_states
 from rlgym_bridge.state import MatchState
@@ -197,5 +198,8 @@ def _names(builder: Any, blue: int, orange: int, car: int, size: int) -> tuple[s
         return None
     names = tuple(builder.names(blue, orange, car))
     if len(names) != size:
-        raise ValueError(f"{type(builder).__name__} has {len(names)} names for {size} numbers")
+        raise ValueError(
+            f"{type(builder).__name__} gives {size} numbers and names for {len(names)}, expected a name for "
+            f"each: change build_batch or names{locate_method(builder, 'build_batch')}"
+        )
     return names

@@ -20,6 +20,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
+from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
@@ -208,12 +209,9 @@ def load_policy(
         components = make()
         _check_declared(manifest, components)
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
-    except Exception as error:  # a component's own: whatever it makes of the arguments it was given
-        raise ValueError(
-            f"{source}: the components cannot be made or called: {type(error).__name__}: {error}"
-        ) from error
+    except Exception as error:  # a component's own, too: whatever it makes of the arguments it was given
+        failed = "" if is_ours(error) else "the components cannot be made or called: "
+        raise ValueError(f"{source}: {failed}{describe_error(error)}") from error
     _check_fits(manifest, built, components, source)
     if selection is not None:
         manifest = replace(manifest, selection=selection)

@@ -8,9 +8,11 @@ import numpy as np
 from rlgym_bridge.components.actions import RepeatAction
 from rlgym_bridge.components.batch_base import joined_reads
 from rlgym_bridge.components.batch_form import foreign_part
+from rlgym_bridge.components.given_arrays import check_observations, describe_array
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.reward_base import checked_shape, name_of_bad
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
@@ -79,8 +81,11 @@ class BatchParts:
         if len(matches) < state.matches:
             layout = state.layout
             seen = MatchState(layout.blue, layout.orange, len(matches), seen.buffer[matches])
-        obs: np.ndarray = self._obs.build_batch(seen)
-        return obs
+        return self._observe(seen)
+
+    def _observe(self, seen: MatchState) -> np.ndarray:
+        """Return checked observations `(n, cars, size)` of the matches of a state."""
+        return check_observations(self._obs, self._obs.build_batch(seen), seen, range(seen.layout.cars))
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, cars, ticks, 8)`, with a stride of 0 where one is held."""
@@ -104,7 +109,7 @@ class BatchParts:
             after: And at its end.
             seen: What is observed of that: the state itself, or with noise.
         """
-        obs: np.ndarray = self._obs.build_batch(seen)
+        obs = self._observe(seen)
         terminated, truncated = (
             np.zeros(after.matches, bool) if condition is None else _checked(condition, after)
             for condition in self._conditions
@@ -123,9 +128,9 @@ def _checked(condition: Any, after: MatchState) -> np.ndarray:
     """Return the matches that a condition ends, `(matches,)` bool."""
     done = condition.done_batch(after)
     if not isinstance(done, np.ndarray) or done.dtype != bool or done.shape != (after.matches,):
-        what = f"{done.dtype}{done.shape}" if isinstance(done, np.ndarray) else type(done).__name__
         raise ValueError(
-            f"condition {type(condition).__name__} gave {what}, expected bool({after.matches},): one a match"
+            f"condition {type(condition).__name__} gave {describe_array(done)}, expected an array "
+            f"({after.matches},) of bool: one a match{locate_method(condition, 'done_batch')}"
         )
     return done
 

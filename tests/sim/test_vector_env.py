@@ -1,6 +1,8 @@
 """Many matches stepped together: what RLGym's loop would give for each, and new episodes by themselves."""
 
 import logging
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,13 @@ class Halved(TouchReward):
         return super().reward_batch(*steps)[0]
 
 
+class Written(TouchReward):
+    """Gives text in place of numbers."""
+
+    def reward_batch(self, *steps: Any) -> np.ndarray:
+        return super().reward_batch(*steps).astype(str)
+
+
 class Whole(GoalCondition):
     """Gives numbers in place of bools."""
 
@@ -94,16 +103,48 @@ class Whole(GoalCondition):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"reward_fn": Halved()}, r"reward Halved gave an array \(2,\), expected an array \(3, 2\)"),
+        ({"reward_fn": Halved()}, r"reward Halved gave an array \(2,\) of .*, expected an array \(3, 2\)"),
         ({"reward_fn": WeightedSum([(Halved(), 1.0)])}, r"reward Halved gave an array \(2,\)"),
-        ({"termination_cond": Whole()}, r"condition Whole gave int8\(3,\), expected bool\(3,\)"),
+        ({"reward_fn": WeightedSum([(Written(), 1.0)])}, r"reward Written gave an array \(3, 2\) of <U"),
+        ({"termination_cond": Whole()}, r"condition Whole gave an array \(3,\) of int8, .* \(3,\) of bool"),
     ],
 )
-def test_what_has_another_shape_is_named(changes: dict[str, Any], message: str) -> None:
+def test_what_has_another_shape_is_named_with_its_line(changes: dict[str, Any], message: str) -> None:
     env = VectorEnv(3, lambda: components(**changes))
     env.reset()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"{message}.* \({re.escape(__file__)}, line \d+\)"):
         env.step(np.zeros((3, 2), np.int64))
+
+
+class SpoiltObs(RelativeObs):
+    """Gives what a function makes of the right observation."""
+
+    def __init__(self, spoil: Callable[[np.ndarray], Any]) -> None:
+        super().__init__(None)
+        self._spoil = spoil
+
+    def build_batch(self, state: MatchState, cars: Any = None) -> Any:
+        return self._spoil(super().build_batch(state, cars))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda obs: None, r"SpoiltObs gave None, expected an array \(3, 2, size\)"),
+        (lambda obs: obs.tolist(), "SpoiltObs gave a list"),
+        (lambda obs: obs[0], r"SpoiltObs gave an array \(2, \d+\) of float32"),
+        (lambda obs: obs[:, :1], r"SpoiltObs gave an array \(3, 1, \d+\)"),
+        (lambda obs: obs.astype(str), r"SpoiltObs gave an array \(3, 2, \d+\) of <U32"),
+        (
+            lambda obs: obs + np.reshape([0, 1, np.inf], (3, 1, 1)),
+            r"SpoiltObs gave inf as number \d+ \(\S+\) for \S+ in",
+        ),
+    ],
+)
+def test_a_spoilt_observation_is_named_with_its_line(spoil: Any, message: str) -> None:
+    env = VectorEnv(3, lambda: components(obs_builder=SpoiltObs(spoil)))
+    with pytest.raises(ValueError, match=rf"{message}.* \({re.escape(__file__)}, line \d+\)"):
+        env.reset()
 
 
 def test_a_foreign_reward_goes_with_our_mutators() -> None:

@@ -1,5 +1,6 @@
 """Whole runs on a game with known returns: they learn, resume, and stop when something is wrong."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -263,16 +264,31 @@ def test_components_that_do_not_exist_are_named() -> None:
         Task(check_settings({"components": "json"}))
 
 
-def test_a_collector_that_breaks_is_named_with_its_traceback(
+def test_standard_parts_beside_those_of_ones_own_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "class MarkEnv(MarkEnv):\n def step(self, actions): raise ValueError('reward Odd gave nan')\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mistyped_parts.py").write_text(
+        "from training.components import obs as o\n"
+        "def obs(settings): return o(settings)\ndef rewrad(settings): pass\n"
+    )
+    told = Task(check_settings({"components": "mistyped_parts"})).name_standard()
+    assert told == "mistyped_parts has obs; standard: parser, reward, conditions, mutator"
+    assert Task(check_settings({})).name_standard() == ""
+
+
+def test_an_error_in_a_collector_shows_the_users_calls_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "class MarkEnv(MarkEnv):\n def step(self, actions): self.weigh()\n"
+    text += " def weigh(self): raise ValueError('reward Odd gave nan')\n"
     text += "def make_env(settings, matches): return MarkEnv(matches, settings.cars)"
     components = stand_in(tmp_path, monkeypatch, text)
-    with pytest.raises(
-        CollectorDied, match=r"(?s)^collector 0 stopped: ValueError: reward Odd gave nan\n.*Traceback"
-    ):
+    with pytest.raises(CollectorDied) as caught:
         main(settings(tmp_path / "run", components=components), quiet=True)
+    lines = str(caught.value).splitlines()
+    assert re.fullmatch(r"ValueError: reward Odd gave nan \(.*\.py, line \d+\)", lines[0])
+    assert [line.partition(", in ")[2].partition(":")[0] for line in lines[1:]] == ["step", "weigh"]
 
 
 def test_a_collector_that_vanishes_is_named_with_its_exit_code(

@@ -191,7 +191,7 @@ class Broken(MarkEnv):
 def make_env(settings, matches): return Broken(matches, settings.cars)
 """
     run = settings(tmp_path / "run", components=stand_in(modules, monkeypatch, text), steps=4 * STEPS)
-    with pytest.raises(CollectorDied, match=r"ArithmeticError: a mistake of one's own(.|\n)*in step"):
+    with pytest.raises(CollectorDied, match=r"ArithmeticError: a mistake of one's own \(.*\.py, line \d+\)"):
         main(run, quiet=True)
 
 

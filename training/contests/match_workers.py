@@ -10,7 +10,6 @@ import multiprocessing
 import queue
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, cast
 
 from rlgym_bridge.cli.options import stopped_by_signals
+from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.server import MatchServer
 from training.contests.kept_matches import KeptMatches, MatchKey
 from training.contests.served_match import ServedMatch, ServedResult, play_served
@@ -160,7 +160,7 @@ def _work(connection: Connection) -> None:
         except ValueError as error:
             answer = ValueError(str(error))
         except Exception as error:
-            answer = RuntimeError(f"{error}\n{traceback.format_exc()}")
+            answer = RuntimeError(explain_error(error))
         finally:
             over.set()
         with suppress(OSError):

@@ -1,7 +1,6 @@
 """Run self-play matches as RLlib's env runner, with opponents as in training on one machine."""
 
 import logging
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ import numpy as np
 import torch
 from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
 
+from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.rllib.match_runner import NOBODY, MatchRunner
 from training.returns import RunningScale
 from training.selfplay.matches import SelfPlayMatches
@@ -53,7 +53,7 @@ class SelfPlayRunner(MatchRunner):
         except (Exception, SystemExit) as error:
             # Raised here it would end this process, and RLlib begin another one for ever. A batch that seems
             # full lets the one who trains ask what happened.
-            self._keep_fault(error.__cause__ or error)
+            self._fault = explain_error(error.__cause__ or error)
             for agent in self.env.agents:  # RLlib adds up all; one without any is nan
                 self.metrics.log_value((NUM_AGENT_STEPS_SAMPLED, agent), _FULL, reduce="sum")
             return []
@@ -65,16 +65,12 @@ class SelfPlayRunner(MatchRunner):
             self._scale.update(obs)
         return episodes
 
-    def _keep_fault(self, cause: BaseException) -> None:
-        trace = "".join(traceback.format_exception(cause))
-        self._fault = f"{type(cause).__name__}: {cause}\n\n{trace}"
-
     def renew_rivals(self) -> None:
         """Let rivals that are training runs play their newest checkpoints from now on."""
         try:
             self.env.env.renew_rivals()
         except Exception as error:  # told by `report`, see `sample`
-            self._keep_fault(error)
+            self._fault = explain_error(error)
 
     def take(self, states: Mapping[str, Any]) -> None:
         """Set weights of modules."""
@@ -83,7 +79,7 @@ class SelfPlayRunner(MatchRunner):
             self.module[name].load_state_dict(tensors, strict=False)
 
     def report(self) -> tuple[str, RunningScale | None]:
-        """Return what stopped a sample, with its traceback, and mean and deviation of what was learned from.
+        """Return what stopped a sample, and mean and deviation of what was learned from.
 
         The first is empty where nothing did, the second None where nothing was, or is normalised; both since
         the last call.
