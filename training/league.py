@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     matches = _matches_of(options, entrants)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(options, entrants))
-        with shown_progress(options) as show:
+        with shown_progress(options, options.jobs) as show:
             complete = play_missing(kept, matches, options.jobs, show)
         if not complete:
             done = sum(key in kept.results for key, _ in matches)

@@ -5,16 +5,13 @@ cause (latency, lost packets, another hitbox ...) for the tested bot alone -> it
 
 import argparse
 import sys
-import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.cli.options import stopped_by_signals
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
@@ -29,16 +26,15 @@ from training.contests.contest_options import (
 from training.contests.entrant import Entrant, read_entrants, split_selection
 from training.contests.kept_matches import FILE, KeptMatches
 from training.contests.match_workers import play_missing
+from training.contests.simulated_jobs import play_jobs
 from training.contests.stress_causes import CONTROL, GROUPS, list_causes
 from training.contests.stress_picture import draw_losses
 from training.contests.stress_plan import StressPlan, plan_trials, served_matches, simulated_jobs
 from training.contests.stress_results import describe_losses, losses_of, summarise_losses
-from training.play_pool import open_pool
 from training.policy_matches import team_size_of
 from training.runs.lock import Locked
 
 _WORK = "stress"
-_LOOK_SECONDS = 0.2  # between two looks whether to stop
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -132,28 +128,14 @@ def _settings_of(plan: StressPlan, against: Entrant) -> dict[str, Any]:
 def _play(plan: StressPlan, kept: KeptMatches, options: argparse.Namespace) -> bool:
     """Play the matches that are not kept yet: those in RocketSim, then those over the server."""
     jobs = list(simulated_jobs(plan))
-    left = [job for job in jobs if not all(key in kept.results for key in job.keys)]
-    count = sum(len(job.keys) for job in jobs)
-    done = count - sum(len(job.keys) for job in left)
-    stopping = threading.Event()
-    with shown_progress(options) as show:
-        if left:
-            with stopped_by_signals(stopping.set), open_pool(options.jobs) as pool:
-                waiting = {pool.submit(job.play) for job in left}
-                while waiting:
-                    ended, waiting = wait(waiting, _LOOK_SECONDS, FIRST_COMPLETED)
-                    for played in [future.result() for future in ended]:
-                        kept.add(played)
-                        done += len(played)
-                        show(done, count, played)
-                    if stopping.is_set():
-                        raise KeyboardInterrupt  # which ends the processes
+    with shown_progress(options, options.jobs) as show:
+        play_jobs(kept, jobs, options.jobs, show)
     matches = served_matches(plan)
     if jobs and matches:
         shared.printer(options)(
             f"in RocketSim all is played; now {len(matches)} matches over the match server"
         )
-    with shown_progress(options) as show:
+    with shown_progress(options, options.jobs) as show:
         return play_missing(kept, matches, options.jobs, show)
 
 

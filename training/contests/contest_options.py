@@ -1,4 +1,4 @@
-"""Define the options that league and stress share, and show how far they are."""
+"""Define the options that league and stress share, and show how far they are, ratings as well."""
 
 import argparse
 import math
@@ -93,10 +93,14 @@ Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
 
 
 @contextmanager
-def shown_progress(options: argparse.Namespace) -> Iterator[Progress]:
+def shown_progress(options: argparse.Namespace, jobs: int) -> Iterator[Progress]:
     """Yield a function that shows finished matches: on one line of a terminal, else now and then.
 
     It also says how long the others take, once as many have ended as are played at the same time.
+
+    Args:
+        options: Of the command.
+        jobs: Matches that are played at the same time.
     """
     terminal = sys.stderr.isatty() and not options.quiet
     clear = "\r" if terminal else ""
@@ -107,7 +111,7 @@ def shown_progress(options: argparse.Namespace) -> Iterator[Progress]:
     def show(done: int, count: int, ended: Mapping[MatchKey, ServedResult]) -> None:
         nonlocal played, shares
         played += len(ended)
-        known = played >= min(options.jobs, count - done + played)
+        known = played >= min(jobs, count - done + played)
         line = f"{done} of {count} matches"
         if known and done < count:
             line += f", about {_time_text((time.monotonic() - began) / played * (count - done))} left"

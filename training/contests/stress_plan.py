@@ -11,21 +11,20 @@ from typing import Any, Final
 
 import tomli_w
 
-from rlgym_bridge.game import BLUE, HITBOX_NAMES, HITBOX_OF_BODY, ORANGE, TICKS_PER_SECOND
+from rlgym_bridge.game import BLUE, HITBOX_NAMES, HITBOX_OF_BODY, ORANGE
 from rlgym_bridge.live.play import DIALECT_VARIABLE
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import Manifest
 from training.contests.entrant import Entrant
 from training.contests.kept_matches import MatchKey
-from training.contests.served_match import ServedBot, ServedMatch, ServedResult
+from training.contests.served_match import ServedBot, ServedMatch
+from training.contests.simulated_jobs import SimulatedJob, cut_keys
 from training.contests.standings import is_swapped
 from training.contests.stress_causes import CONTROL, Cause
-from training.policy_matches import play_matches
 
 SIMULATOR: Final = "simulator"
 SERVER: Final = "server"
-_AT_ONCE: Final = 25  # matches of a job; seeds follow from it
 
 
 @dataclass(frozen=True)
@@ -122,44 +121,13 @@ def _pace_of(entrant: Entrant) -> tuple[int, int]:
 # --- in the simulator ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SimulatedJob:
-    """Some matches of a trial in RocketSim, all from one side.
-
-    Attributes:
-        keys: Names of the matches.
-        players: Paths of blue's and orange's policies.
-        arguments: Keyword arguments of `play_matches`.
-    """
-
-    keys: list[MatchKey]
-    players: tuple[str, str]
-    arguments: dict[str, Any]
-
-    def play(self) -> dict[MatchKey, ServedResult]:
-        """Play the matches, in any process."""
-        found = play_matches(*self.players, len(self.keys), **self.arguments)
-        cars = found.touches.shape[1] // 2
-        touches = found.touches.reshape(len(self.keys), 2, cars).sum(2).tolist()
-        ticks = round(found.minutes * 60 * TICKS_PER_SECOND)
-        return {
-            key: ServedResult(tuple(goals), tuple(its), ticks, course)
-            for key, goals, its, course in zip(
-                self.keys, found.goals.tolist(), touches, found.courses.tolist(), strict=True
-            )
-        }
-
-
 def simulated_jobs(plan: StressPlan) -> Iterator[SimulatedJob]:
     """Yield the jobs of all trials in the simulator."""
     for trial in plan.trials:
         if trial.place != SIMULATOR:
             continue
-        for swapped in (False, True):
-            keys = [key for key in trial.keys if is_swapped(key[2]) == swapped]
-            for first in range(0, len(keys), _AT_ONCE):
-                seed = 1_000_003 * plan.seed + 10 * first + 5 * swapped  # as `evaluate` has them
-                yield _simulated_job(plan, trial, keys[first : first + _AT_ONCE], swapped, seed)
+        for keys, swapped, seed in cut_keys(trial.keys, plan.seed):
+            yield _simulated_job(plan, trial, keys, swapped, seed)
 
 
 def _simulated_job(
