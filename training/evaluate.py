@@ -110,9 +110,9 @@ def evaluate(
     Raises:
         ValueError: The number of matches is odd or below 2; else as `play_matches`.
     """
-    _check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
+    check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
     team_size = team_size_of(a, b) if team_size is None else team_size
-    _check_numbers(matches, seconds, team_size=(team_size, 1))
+    check_numbers(matches, seconds, team_size=(team_size, 1))
     check_players((a, b), team_size, action_delay)
     jobs = _jobs(matches, seed)
     goals, touches, minutes = [], [], []
@@ -137,8 +137,12 @@ def evaluate(
     return Evaluation(every[0], every[1], every[2], team_size, delays)
 
 
-def _check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> None:
-    """Check the arguments of `evaluate` that are numbers; `least` has value and lower bound by name."""
+def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> None:
+    """Check the numbers by which matches are played; `least` has value and lower bound by name.
+
+    Raises:
+        ValueError: One is out of range.
+    """
     if matches < 2 or matches % 2:
         raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
     if not 0 < seconds <= LONGEST_SECONDS:

@@ -1,178 +1,183 @@
-"""Rate the checkpoints of a run on one scale: `python -m training.ratings RUN`.
+"""Rate the checkpoints of a run against fixed opponents: `python -m training.ratings RUN`.
 
-Each plays its neighbours and Chaser; `openskill` (Plackett-Luce) makes ratings of the results. A rating is
-a mean and a deviation; what is sure is the mean less three deviations, as is usual.
+checkpoints -> matches against anchors, and against themselves -> Elo, with its noise -> table, JSON, picture
 """
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from random import Random
-
-from openskill.models import PlackettLuce
+from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import CHECKPOINTS, all_checkpoints
-from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.project.this_project import run_named
-from training.evaluate import evaluate
+from rlgym_bridge.server import ConfigError
+from training.contests.contest_options import shown_progress
+from training.contests.elo import EloRating
+from training.contests.entrant import Entrant
+from training.contests.kept_matches import FILE, KeptMatches
+from training.contests.rated_checkpoints import (
+    describe_ratings,
+    rate_checkpoints,
+    rate_player,
+    summarise_ratings,
+)
+from training.contests.rating_book import BOOK, Anchor, RatingBook, given_as, player_of, read_anchors
+from training.contests.rating_picture import draw_ratings
+from training.contests.simulated_jobs import SimulatedJob, cut_keys, play_jobs
+from training.evaluate import check_numbers
 from training.play_options import add_options, how
+from training.policy_matches import team_size_of
+from training.runs.lock import Locked
 
-_ORDERS = 10  # of the results, over which a rating is the mean
+_WORK: Final = "ratings"
+_FIRST: Final = 1000.0  # points of the first anchor
+_MATCHES: Final = 40
 
-
-@dataclass(frozen=True)
-class Rating:
-    """The rating of one player.
-
-    Attributes:
-        name: The last part of its path, or `chaser`.
-        mean, deviation: openskill's mu and sigma.
-    """
-
-    name: str
-    mean: float
-    deviation: float
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Bounds between which the rating lies with 95 % confidence."""
-        return self.mean - 1.96 * self.deviation, self.mean + 1.96 * self.deviation
-
-    @property
-    def sure(self) -> float:
-        """A lower bound of the rating: mean less three deviations, 99.9 % confidence."""
-        return self.mean - 3 * self.deviation
-
-
-def rate(
-    players: Sequence[str],
-    matches: int = 20,
-    *,
-    seconds: float = 60.0,
-    seed: int = 0,
-    team_size: int | None = None,
-    allow_modules: Sequence[str] = (),
-    processes: int = 2,
-    rules: str = "default",
-) -> list[Rating]:
-    """Let policies play their neighbours in the list and the last one, and rate them all.
-
-    Args:
-        players: Policy folders or `"chaser"`, two at least.
-        matches: Of each pair, half from each side.
-        seconds: Game time of each.
-        seed: Of everything; also of the order in which results are counted.
-        team_size: Cars a team; None for what they were trained for.
-        allow_modules: Modules that the folders may name.
-        processes: At once.
-        rules: The game's rules to play by, see `game_rules.parse_rules`.
-
-    Returns:
-        In the order of `players`.
-
-    Raises:
-        ValueError: There are fewer than two players; else as `evaluate`.
-    """
-    if len(players) < 2:
-        raise ValueError(f"there are {len(players)} players, expected two or more")
-    *others, yardstick = players
-    pairs = [*pairwise(others), *((one, yardstick) for one in others)]
-    outcomes: list[tuple[str, str, int]] = []
-    for number, (a, b) in enumerate(pairs):
-        found = evaluate(
-            a, b, matches, seconds=seconds, seed=1000 * seed + number, team_size=team_size,
-            allow_modules=allow_modules, processes=processes, rules=rules,
-        )  # fmt: skip
-        outcomes += [(a, b, lead) for lead in found.leads.tolist()]
-    rated = rate_outcomes(players, outcomes, seed)
-    return [replace(one, name=Path(one.name).name) for one in rated]
-
-
-def rate_outcomes(
-    players: Sequence[str], outcomes: Iterable[tuple[str, str, int]], seed: int = 0
-) -> list[Rating]:
-    """Rate players by the results of their matches.
-
-    A rating trusts what comes last most, so it is the mean over some orders of the results.
-
-    Args:
-        players: Their names, all different.
-        outcomes: Two players, and the lead of the first: above 0 where it won, 0 for a draw.
-        seed: Of the orders.
-
-    Returns:
-        In the order of `players`; everybody starts at 25.
-    """
-    model, random, shuffled = PlackettLuce(), Random(seed), list(outcomes)
-    totals = dict.fromkeys(players, (0.0, 0.0))
-    for _ in range(_ORDERS):
-        random.shuffle(shuffled)
-        ratings = {player: model.rating() for player in players}
-        for a, b, lead in shuffled:
-            [[ratings[a]], [ratings[b]]] = model.rate(
-                [[ratings[a]], [ratings[b]]], ranks=[int(lead < 0), int(lead > 0)]
-            )
-        for player, (mean, deviation) in totals.items():
-            totals[player] = mean + ratings[player].mu, deviation + ratings[player].sigma
-    return [Rating(name, mean / _ORDERS, deviation / _ORDERS) for name, (mean, deviation) in totals.items()]
-
-
-def checkpoints(run: Path, most: int) -> list[str]:
-    """Return checkpoints of a run from the first to the newest, evenly spread where there are too many.
-
-    Raises:
-        ValueError: The run has none.
-    """
-    found = all_checkpoints(run)
-    if not found:
-        raise ValueError(f"{run / CHECKPOINTS} has no checkpoints, expected the folder of a training run")
-    if len(found) > most:
-        found = [found[round(i * (len(found) - 1) / (most - 1))] for i in range(most)]
-    return [str(one) for one in found]
+Pair = tuple[Entrant, Entrant]
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
-    parser.description = "Rate the checkpoints of a training run, and Chaser, on one scale (openskill)."
+    parser.description = (
+        "Rate the checkpoints of a training run against fixed opponents (Elo), and say how far copies of one "
+        "version differ. Anchors keep their ratings and matches are kept, so that the same command later "
+        "plays newer checkpoints alone, on the same scale. DIR gets ratings.json, ratings.txt, ratings.png."
+    )
     parser.add_argument(
         "run", nargs="?", metavar="RUN", type=Path,
         help="folder of a training run (default: the run of train.toml in this folder)",
     )  # fmt: skip
-    add_options(parser, 20, "for each pair of players")
     parser.add_argument(
-        "--most",
-        type=int,
-        default=10,
-        metavar="N",
-        help="rate at most N checkpoints, evenly spread (default: %(default)s)",
-    )
+        "--anchors", nargs="+", default=[], metavar="BOT",
+        help="fixed opponents: policy folders or chaser; :sample or :argmax behind a folder chooses how it "
+        f"plays. The first one ever named has {_FIRST:g} points (default: those of DIR, else chaser)",
+    )  # fmt: skip
+    add_options(parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side")
+    parser.add_argument(
+        "--most", type=int, default=10, metavar="N",
+        help="rate at most N checkpoints newer than those rated, evenly spread (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--team-size", type=int, metavar="N", help="cars in a team (default: what the run trained)"
     )
+    parser.add_argument(
+        "--out", type=output_files.folder_name, metavar="DIR",
+        help="folder for results, matches and the ratings of anchors (default: RUN/ratings-1v1, or as the "
+        "team size is)",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    say = shared.printer(options)
-    output_files.check_outputs(options.json)
-    if options.most < 2:
-        raise ValueError(f"--most is {options.most}, expected 2 or more")
-    if options.seed < 0:
-        raise ValueError(f"--seed is {options.seed}, expected 0 or more")
     options.run = Path(run_named(options.run and str(options.run), "RUN", "the folder of a training run"))
-    players = [*checkpoints(options.run, options.most), CHASER]
-    ratings = rate(players, options.matches, team_size=options.team_size, **how(options, options.run))
-    say(f"{'checkpoint':>14}  rating  deviation  at least")
-    for one in ratings:
-        say(f"{one.name:>14}  {one.mean:6.1f}  {one.deviation:9.1f}  {one.sure:8.1f}")
-    say("everybody starts at 25; at least: rating less three deviations")
-    rows = [{"name": one.name, "mean": one.mean, "deviation": one.deviation} for one in ratings]
-    return 0 if output_files.write_json(options.json, rows) else 2
+    newest = policy_path(str(options.run))
+    if options.team_size is None:
+        options.team_size = 1 if newest == str(options.run) else team_size_of(newest)
+    size = options.team_size
+    check_numbers(
+        options.matches, options.seconds, seed=(options.seed, 0), most=(options.most, 1),
+        processes=(options.processes, 1), team_size=(size, 1),
+    )  # fmt: skip
+    options.out = options.out or options.run / f"ratings-{size}v{size}"
+    output_files.check_outputs(options.json)
+    output_files.check_output_folder(options.out, options.json)
+    book = RatingBook.read(options.out / BOOK)
+    checkpoints = book.choose_checkpoints(options.run, options.most, size)
+    anchors = read_anchors(options.anchors, book, size)
+    with Locked(options.out, _WORK):
+        kept = KeptMatches(options.out / FILE, _settings_of(options))
+        book.write(options.out / BOOK)
+        modules = how(options, options.run)["allow_modules"]
+        pairs = list(_pairs_of(book, checkpoints.values(), anchors))
+        jobs = [job for pair in pairs for job in _jobs_of(options, pair, modules)]
+        try:
+            with shown_progress(options, options.processes) as show:
+                play_jobs(kept, jobs, options.processes, show)
+        except KeyboardInterrupt:
+            print(
+                f"stopped: {len(kept.results)} matches are kept in {kept.path}; the same command goes on "
+                "with the others",
+                file=sys.stderr,
+            )
+            return 1
+        _fix_anchors(book, anchors, kept)
+        book.write(options.out / BOOK)
+        return _report(options, book, kept)
+
+
+def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that all kept matches share."""
+    return {
+        "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
+        "team_size": options.team_size, "seed": options.seed, "rules": options.rules,
+    }  # fmt: skip
+
+
+def _pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence[Entrant]) -> Iterator[Pair]:
+    """Yield who plays: a new anchor those before it, a checkpoint all anchors and itself.
+
+    Raises:
+        ConfigError: None of the anchors has a rating, but others have.
+    """
+    fixed = book.fixed()
+    earlier = [one for one in anchors if player_of(one) in fixed]
+    if fixed and not earlier:
+        rated = ", ".join(one.given for one in book.anchors)
+        raise ConfigError(
+            f"--anchors names none of those that have a rating ({rated}), expected one beside new ones: they "
+            "are rated by it"
+        )
+    for anchor in anchors:
+        if player_of(anchor) not in fixed:
+            yield from ((anchor, other) for other in earlier)
+            earlier.append(anchor)
+    for checkpoint in checkpoints:
+        others = {player_of(one): one for one in (*anchors, checkpoint)}
+        yield from ((checkpoint, other) for other in others.values())
+
+
+def _jobs_of(options: argparse.Namespace, pair: Pair, modules: Sequence[str]) -> Iterator[SimulatedJob]:
+    """Yield the jobs of the matches of a pair."""
+    first, second = (player_of(one) for one in pair)
+    keys = [(first, second, number) for number in range(options.matches)]
+    for its, swapped, seed in cut_keys(keys, options.seed):
+        blue, orange = pair[::-1] if swapped else pair
+        arguments = {
+            "seconds": options.seconds, "seed": seed, "team_size": options.team_size, "rules": options.rules,
+            "selection": (blue.selection, orange.selection),
+            "allow_modules": [*modules, *blue.allow_modules, *orange.allow_modules],
+        }  # fmt: skip
+        yield SimulatedJob(its, (blue.path, orange.path), arguments)
+
+
+def _fix_anchors(book: RatingBook, anchors: Sequence[Entrant], kept: KeptMatches) -> None:
+    """Give anchors that are new their ratings, each by its matches against those before it."""
+    for entrant in anchors:
+        player, fixed = player_of(entrant), book.fixed()
+        if player in fixed:
+            continue
+        elo, _ = rate_player(player, fixed, kept.results)
+        rated = elo or EloRating(_FIRST, 0.0)
+        book.anchors.append(Anchor(player, entrant.name, given_as(entrant), rated.rating, rated.deviation))
+
+
+def _report(options: argparse.Namespace, book: RatingBook, kept: KeptMatches) -> int:
+    """Print and write the ratings."""
+    rated, size = rate_checkpoints(book, kept.results), options.team_size
+    title = f"{options.run.resolve().name}, {size}v{size}, matches of {options.seconds:g} s"
+    lines = [title, *describe_ratings(rated, book.anchors)]
+    shared.printer(options)("\n".join(lines))
+    result = {**kept.settings, **summarise_ratings(rated, book.anchors)}
+    draw_ratings(title, rated, book.anchors, options.out / "ratings.png")
+    written = [
+        output_files.write_json(options.out / "ratings.json", result),
+        output_files.write(options.out / "ratings.txt", "\n".join(lines) + "\n"),
+        output_files.write_json(options.json, result),
+    ]
+    return 0 if all(written) else 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

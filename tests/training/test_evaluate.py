@@ -1,4 +1,4 @@
-"""Matches between policies, their evaluation and ratings."""
+"""Matches between policies and their evaluation."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,6 @@ from rlgym_bridge.policy.folder import ComponentSpec, save_policy
 from training.evaluate import Evaluation, evaluate
 from training.evaluate import main as evaluate_main
 from training.policy_matches import play_matches
-from training.ratings import main as ratings_main
 
 
 def of_leads(leads: list[int]) -> Evaluation:
@@ -109,8 +108,6 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     data = json.loads(result.read_text())
     assert {"matches", "win_rate", "interval", "goals"} <= set(data) and data["matches"] == 2
     assert data["action_delay"] == [1, 1]
-    assert ratings_main([str(tmp_path / "run"), *short, "--json", str(result)]) == 0
-    assert [row["name"] for row in json.loads(result.read_text())] == ["100", "200", "chaser"]
     for newest in ("run", "run/checkpoints/latest"):
         capsys.readouterr()
         assert evaluate_main([str(tmp_path / newest), "chaser", *short]) == 0
@@ -124,5 +121,3 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     ):
         assert evaluate_main(arguments) == 2
         assert message in capsys.readouterr().err
-    assert ratings_main([str(tmp_path)]) == 2
-    assert "has no checkpoints" in capsys.readouterr().err

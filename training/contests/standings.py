@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from training.contests.kept_matches import MatchKey
+from training.contests.openskill_rating import Rating, rate_outcomes
 from training.contests.served_match import ServedResult
 from training.evaluate import Evaluation
-from training.ratings import Rating, rate_outcomes
 
 
 @dataclass(frozen=True)

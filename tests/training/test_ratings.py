@@ -1,0 +1,158 @@
+"""Ratings of checkpoints against anchors: Elo, its noise, what is kept, and what is refused."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.policy_folders import OBS_1V1, random_weights, save
+from training.contests.elo import rate_by_scores
+from training.contests.kept_matches import FILE, MatchKey
+from training.contests.rated_checkpoints import describe_ratings, rate_checkpoints, summarise_ratings
+from training.contests.rating_book import BOOK, Anchor, RatingBook, spread_evenly
+from training.contests.served_match import ServedResult
+from training.ratings import main
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.contests.simulated_jobs.open_pool", ThreadPoolExecutor)  # begins at once
+
+
+def save_checkpoint(run: Path, steps: int) -> None:
+    save(run / "checkpoints" / str(steps), weights=random_weights(OBS_1V1, 8, 90, seed=steps))
+
+
+def rate(run: Path, *more: str) -> dict[str, Any]:
+    """Rate a run by two matches of a second for each pair."""
+    result = run / "result.json"
+    assert main([str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]) == 0
+    found: dict[str, Any] = json.loads(result.read_text())
+    return found
+
+
+def won_by(one: str, other: str, won: int, of: int) -> dict[MatchKey, ServedResult]:
+    """Return matches of two players, each different, of which the first wins some, from both sides."""
+    results = {}
+    for number in range(of):
+        goals = (1, 0) if (number < won) != (number % 2 == 1) else (0, 1)
+        results[one, other, number] = ServedResult(goals, (0, 0), 7200 + number)
+    return results
+
+
+def test_ten_wins_for_each_loss_are_400_points() -> None:
+    assert rate_by_scores([(1000, 10 / 11, 10**6)]).rating == pytest.approx(1400, abs=0.1)
+    assert rate_by_scores([(1000, 0.5, 40)]).rating == pytest.approx(1000)
+    assert rate_by_scores([(1000, 10 / 11, 10**6), (1800, 1 / 11, 10**6)]).rating == pytest.approx(
+        1400, abs=0.1
+    )
+
+
+def test_intervals_shrink_with_matches_and_stay_finite() -> None:
+    few, many = (rate_by_scores([(0, 0.5, count)]).deviation for count in (99, 399))
+    assert few == pytest.approx(2 * many) and few == pytest.approx(34.7, abs=0.1)
+    lost = rate_by_scores([(1000, 0.0, 100)])
+    assert -100 < lost.rating < 100 and lost.interval[1] - lost.interval[0] > 500
+
+
+def test_checkpoints_are_rated_with_the_noise_of_copies() -> None:
+    anchors = [Anchor("chaser", "Chaser", "chaser", 1000, 0), Anchor("a", "Old", "old", 1200, 20)]
+    book = RatingBook(anchors, {"900": "y", "5000": "x", "7000": "not played"})
+    results = won_by("x", "chaser", 30, 40) | won_by("y", "chaser", 40, 40) | won_by("x", "x", 25, 40)
+    weak, strong = (rate_checkpoints(book, results)[place] for place in (1, 0))
+    assert weak.name == "5000" and weak.elo.rating == pytest.approx(1185.2, abs=0.1)
+    assert strong.name == "900" and strong.elo.rating > 1700 and strong.noise is None
+    assert weak.noise is not None and weak.noise.rating == pytest.approx(86.5, abs=0.1)
+    both = rate_checkpoints(book, results | won_by("x", "a", 20, 40))[1]  # an anchor that is named later
+    assert weak.elo.rating < both.elo.rating < 1200 and both.elo.deviation < weak.elo.deviation
+    summary = summarise_ratings([strong, weak], anchors)
+    assert summary["noise"] == pytest.approx(86.5, abs=0.1)
+    assert (
+        summary["checkpoints"][1]["against"][0] | {"won": 30, "lost": 10, "different": 40}
+        == (summary["checkpoints"][1]["against"][0])
+    )
+
+
+def test_too_weak_anchors_and_repeated_matches_are_told() -> None:
+    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
+    same = {("x", "chaser", number): ServedResult((1, 0)) for number in range(0, 40, 2)}
+    rated = rate_checkpoints(book, same)
+    lines = describe_ratings(rated, book.anchors)
+    assert "all anchors are too weak for 900" in lines[-2]
+    assert lines[-1].startswith("1 of 20 matches against anchors differ")
+    assert rated[0].elo.rating < rate_checkpoints(book, won_by("x", "chaser", 20, 20))[0].elo.rating
+
+
+def test_later_only_newer_checkpoints_play_and_ratings_stay(tmp_path: Path) -> None:
+    run, old = tmp_path / "run", tmp_path / "old"
+    save_checkpoint(run, 100)
+    first = rate(run)
+    assert first["anchors"] == [{"name": "Chaser", "player": "chaser", "rating": 1000, "deviation": 0}]
+    folder = run / "ratings-1v1"
+    kept = (folder / FILE).read_text().splitlines()
+    assert len(kept) == 1 + 2 * 2  # settings; a checkpoint against Chaser and itself
+    assert all((folder / name).stat().st_size > 100 for name in ("ratings.png", "ratings.txt"))
+    save(old, weights=random_weights(OBS_1V1, 8, 90))
+    save_checkpoint(run, 200)
+    shutil.rmtree(run / "checkpoints" / "100")  # as a run does that keeps only some
+    second = rate(run, "--anchors", "chaser", str(old))
+    lines = (folder / FILE).read_text().splitlines()
+    assert lines[: len(kept)] == kept and len(lines) == len(kept) + 2 * (1 + 3)  # old; 200
+    assert second["checkpoints"][0] == first["checkpoints"][0] and second["anchors"][0] == first["anchors"][0]
+    assert second["anchors"][1]["name"] == "old" and second["anchors"][1]["deviation"] > 50
+    assert [one["name"] for one in second["checkpoints"]] == ["100", "200"]
+    assert rate(run) == second  # with the anchors of the time before, and nothing to play
+    assert (folder / FILE).read_text().splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("anchors", "message"),
+    [
+        (["run"], "'run', expected policy folders or chaser: an anchor stays as it is"),
+        (["other"], "--anchors names none of those that have a rating (chaser)"),
+        (["nowhere"], "nowhere"),
+    ],
+)
+def test_anchors_that_rate_nothing_are_refused(
+    anchors: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    save_checkpoint(Path("run"), 100)
+    save(Path("other"))
+    Path("run/ratings-1v1").mkdir()
+    RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {}).write(Path("run/ratings-1v1", BOOK))
+    assert main(["run", "--anchors", *anchors]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_has_changed_since_it_was_rated_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, old = tmp_path / "run", tmp_path / "old"
+    save_checkpoint(run, 100)
+    save(old)
+    book = RatingBook([Anchor("0a1b2c", "old", str(old), 1000, 0)], {"100": "0a1b2c"})
+    (run / "ratings-1v1").mkdir()
+    book.write(run / "ratings-1v1" / BOOK)
+    assert main([str(run)]) == 2
+    assert "the run was begun anew" in capsys.readouterr().err
+    book.checkpoints.clear()
+    book.write(run / "ratings-1v1" / BOOK)
+    assert main([str(run)]) == 2
+    assert (
+        "the anchor" in (said := capsys.readouterr().err)
+        and "has other weights than when it was rated" in said
+    )
+    assert main([str(tmp_path / "old")]) == 2
+    assert "has no checkpoints" in capsys.readouterr().err
+
+
+def test_checkpoints_are_spread_from_the_first_to_the_last() -> None:
+    every = [Path(str(steps)) for steps in range(1, 12)]
+    assert [one.name for one in spread_evenly(every, 3)] == ["1", "6", "11"]
+    assert [one.name for one in spread_evenly(every, 1)] == ["11"]
+    assert spread_evenly(every[:2], 3) == every[:2]
