@@ -15,6 +15,8 @@ from typing import Any
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
 from training.contests.contest_options import (
     add_contest_options,
     allowed_modules,
@@ -42,9 +44,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "forfeits the match. DIR gets league.json, league.txt and league.png."
     )
     parser.add_argument(
-        "entries", metavar="ENTRY", nargs="+",
+        "entries", metavar="ENTRY", nargs="*",
         help="policy folder, training run (its newest checkpoint), checkpoint, bot.toml, chaser or random; "
-        ":sample or :argmax behind a policy chooses how it plays",
+        ":sample or :argmax behind a policy chooses how it plays (default: the run of train.toml in this "
+        "folder, and chaser)",
     )  # fmt: skip
     add_contest_options(parser, 20, "for each pair of entries and each entry against itself", _WORK)
     parser.add_argument(
@@ -81,6 +84,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _entrants_of(options: argparse.Namespace) -> list[Entrant]:
     """Return the entries, and set the size of the teams where nothing was said."""
+    if not options.entries:
+        run = run_named(None, "ENTRY", "two or more policy folders, training runs or bots")
+        options.entries = [run, CHASER]
+        shared.printer(options)(f"entries: {run}, of {SETTINGS_FILE} in this folder, and {CHASER}")
     if len(options.entries) < 2:
         raise ValueError("there is 1 ENTRY, expected two or more (the same one may be named twice)")
     if options.team_size is None:

@@ -211,6 +211,7 @@ def _match_of(options: argparse.Namespace) -> flat.MatchConfiguration:
             bot = "; --blue bot.toml --orange chaser plays the bot of this folder" if _BOT.is_file() else ""
             shared.printer(options)(f"no match.toml here: the shipped bot against Chaser{bot}")
             return read_shipped_match()
+        shared.printer(options)(f"match: {path} of this folder")
     if options.server == "rlbot" and path.suffix == ".toml":
         parsed(Source(path))
         with catch_rlbot_errors(path):

@@ -24,14 +24,17 @@ FILES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["stress", "ratings", "curves", "parity", "evaluate"])
+@pytest.mark.parametrize("command", ["stress", "ratings", "curves", "parity", "evaluate", "league"])
 def test_commands_take_the_run_of_this_folder(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.toml").write_text('out = "runs/not-yet"\n')
     assert main([command]) == 2
-    assert "not-yet" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "not-yet" in said.err
+    if command == "league":
+        assert said.out == "entries: runs/not-yet, of train.toml in this folder, and chaser\n"
 
 
 @pytest.mark.parametrize("name", ["mybot", "Ace Bot", """it's "quoted" \\ bot""", "Çelik №1"])
@@ -108,7 +111,7 @@ def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
     said = run_command(folder, "evaluate --matches 2 --seconds 5 --processes 1")
     assert "runs/mine" in said and "against chaser, 2 matches" in said
     said = run_command(folder, f"match {SHORT}")
-    assert "mybot" in said and "Chaser" in said
+    assert "mybot" in said and "Chaser" in said and "match: match.toml of this folder" in said
     assert "all equal" in run_command(folder, "parity --policy runs/mine --ticks 300")
     said = run_command(folder, "package")
     assert "your modules: my_parts" in said and 'LICENSE, if not yours, names "the author of mybot"' in said
