@@ -17,12 +17,13 @@ from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from training.intervals import share_interval
-from training.play_options import MATCHES, add_options, how
+from training.play_options import SECONDS, add_options, how
 from training.play_pool import open_pool
 from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
-from training.scene_report import run_scenes
+from training.scene_report import TRIALS, run_scenes
 from training.scenes import SCENES
 
+_MATCHES = 200  # when nothing is said
 _AT_ONCE = 25  # matches of a job
 
 
@@ -81,7 +82,7 @@ class Evaluation:
 def evaluate(
     a: str,
     b: str,
-    matches: int = 200,
+    matches: int = _MATCHES,
     *,
     seconds: float = 60.0,
     seed: int = 0,
@@ -192,15 +193,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "b", nargs="?", metavar="B", help="its opponent, given the same way (default: chaser)"
     )
-    add_options(parser, MATCHES, "half of them from each side")
+    add_options(parser, _MATCHES, "half of them from each side")
+    parser.set_defaults(matches=None, seconds=None)  # so that `run` knows what was given
     parser.add_argument(
         "--scenes", nargs="?", const=",".join(SCENES), metavar="NAMES",
         help="play scenes with A in place of matches: saves, shots and other skills; A may be standing, a "
         f"car that does nothing (NAMES: with commas between them: {', '.join(SCENES)}; default: all)",
     )  # fmt: skip
     parser.add_argument(
-        "--trials", type=int, default=100, metavar="N",
-        help="with --scenes: trials of each, half of them on each side (default: %(default)s)",
+        "--trials", type=int, metavar="N",
+        help=f"with --scenes: trials of each, half of them on each side (default: {TRIALS})",
     )  # fmt: skip
     parser.add_argument(
         "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
@@ -229,12 +231,16 @@ def run(options: argparse.Namespace) -> int:
     first = run_named(options.a, "A", "a policy folder, a training run, chaser or random")
     if options.scenes is not None:
         return run_scenes(options, first)
+    if options.trials is not None:
+        raise ValueError("--trials is given without --scenes, expected --matches, or --scenes beside it")
+    if options.seconds is None:
+        options.seconds = SECONDS
     second = options.b or CHASER
     a, b = policy_path(first), policy_path(second)
     found = evaluate(
         a,
         b,
-        options.matches,
+        _MATCHES if options.matches is None else options.matches,
         team_size=options.team_size,
         selection=options.selection,
         action_delay=options.action_delay,

@@ -9,9 +9,6 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
-MATCHES: Final = 200
-"""Matches of `evaluate` when nothing is said."""
-
 SECONDS: Final = 60.0
 """Game time of a match when nothing is said, s."""
 
@@ -29,14 +26,14 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         type=int,
         default=matches,
         metavar="N",
-        help=f"matches to play, {of} (default: %(default)s)",
+        help=f"matches to play, {of} (default: {matches})",
     )
     parser.add_argument(
         "--seconds",
         type=float,
         default=SECONDS,
         metavar="S",
-        help="game time of a match in seconds (default: %(default)s)",
+        help=f"game time of a match in seconds (default: {SECONDS:g})",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="S", help="seed of kickoffs and sampled actions (default: 0)"

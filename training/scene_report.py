@@ -14,7 +14,7 @@ from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.user_input.nearest_key import check_names
-from training.play_options import MATCHES, SECONDS, how
+from training.play_options import how
 from training.play_pool import open_pool
 from training.policy_matches import check_players, team_size_of
 from training.scene_drivers import StandingDriver, scripted_player
@@ -24,13 +24,16 @@ from training.scenes import SCENES
 STANDING: Final = "standing"
 """Name of a car that does nothing, in place of a policy."""
 
+TRIALS: Final = 100
+"""Of each scene when nothing is said."""
+
 _AT_ONCE: Final = 50  # trials of a job; an even number, half of them for each side
 
 
 def evaluate_scenes(
     player: str,
     scenes: Sequence[str],
-    trials: int = 100,
+    trials: int = TRIALS,
     *,
     seed: int = 0,
     team_size: int | None = None,
@@ -119,8 +122,7 @@ def run_scenes(options: argparse.Namespace, first: str) -> int:
     """
     if options.b is not None:
         raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
-    given = {"matches": options.matches != MATCHES, "seconds": options.seconds != SECONDS}
-    if ignored := [f"--{name}" for name, changed in given.items() if changed]:
+    if ignored := [f"--{name}" for name in ("matches", "seconds") if getattr(options, name) is not None]:
         raise ValueError(
             f"{' and '.join(ignored)} given with --scenes, expected --trials: a scene has a length of its own"
         )
@@ -129,12 +131,13 @@ def run_scenes(options: argparse.Namespace, first: str) -> int:
     player = first if first == STANDING else policy_path(first)
     played = how(options, first)
     del played["seconds"]
+    trials = TRIALS if options.trials is None else options.trials
     delay = None if options.action_delay is None else options.action_delay[0]
     found = evaluate_scenes(
-        player, scenes, options.trials, team_size=options.team_size, selection=options.selection,
+        player, scenes, trials, team_size=options.team_size, selection=options.selection,
         action_delay=delay, **played,
     )  # fmt: skip
-    say(f"{player}, {options.trials} trials of each scene, half of them on each side")
+    say(f"{player}, {trials} trials of each scene, half of them on each side")
     for line in describe_results(found):
         say(line)
     result = {

@@ -176,8 +176,13 @@ def test_a_stress_test_plays_every_cause_and_goes_on(
         (["stress", "mine", "--causes", "los"], "--causes has 'los', did you mean loss?"),
         (["evaluate", "mine", "--scenes", "savess"], "--scenes has 'savess', did you mean"),
         (
-            ["evaluate", "mine", "--scenes", "--seconds", "5"],
-            "--seconds given with --scenes, expected --trials",
+            ["evaluate", "mine", "--scenes", "--matches", "200", "--seconds", "60"],
+            "--matches and --seconds given with --scenes, expected --trials",
+        ),
+        (["evaluate", "mine", "--trials", "100"], "--trials is given without --scenes, expected --matches"),
+        (
+            ["league"],
+            "ENTRY is missing, expected two or more policy folders, training runs or bots: there is",
         ),
         (["ratings"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
         (["curves"], "RUN is missing, expected the folder of a training run: there is no train.toml here"),
