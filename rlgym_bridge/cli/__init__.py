@@ -79,7 +79,8 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         handler.setFormatter(_LogFormat("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
         for package in ("rlgym_bridge", "training"):  # what others' libraries do interests nobody
-            logging.getLogger(package).setLevel(logging.WARNING if options.quiet else logging.INFO)
+            told = logging.DEBUG if getattr(options, "verbose", False) else logging.INFO
+            logging.getLogger(package).setLevel(logging.WARNING if options.quiet else told)
         return _guarded(command, options)
     except ImportError as error:
         missing = explain_missing(error.name) or explain_broken(error)
@@ -96,8 +97,9 @@ class _LogFormat(logging.Formatter):
     """Lines of the log in which no name and no output of a bot controls the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as text, control characters spelt out."""
-        return escape_controls(super().format(record))
+        """Return a record as text, control characters spelt out; news that is no fault is shown alone."""
+        news = record.levelno == logging.INFO
+        return escape_controls(record.getMessage() if news else super().format(record))
 
 
 def _shorten(text: str) -> str:

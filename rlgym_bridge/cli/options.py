@@ -89,6 +89,9 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seed of kickoffs, respawns and sampled actions (default: 0)",
     )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="also print whole commands of bots, and who leaves"
+    )
     add_impairment_options(parser)
 
 

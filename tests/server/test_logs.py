@@ -28,3 +28,21 @@ def test_a_log_stays_in_its_folder_whatever_its_bot_is_called(name: str, tmp_pat
     process = launch(seats, "127.0.0.1", 1, tmp_path)
     assert process.popen.wait(20.0) == 0
     assert [*tmp_path.iterdir()] == [process.log_path.resolve()]
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("/home/me/.venv/bin/python bot.py", "python bot.py"),
+        (r"..\.venv\Scripts\python.exe -m my_bot", "python.exe -m my_bot"),
+        ("/usr/bin/python -m live /home/me/runs/mine/checkpoints/80", "python -m live checkpoints/80"),
+        ("run " + "x" * 500, "run " + "x" * 76 + "..."),
+    ],
+)
+def test_a_bots_start_is_one_line_that_a_human_reads(
+    command: str, shown: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    seats = seat_players(match_of(player(0, name="A\nB", run_command=command))).agents
+    launch(seats, "127.0.0.1", 1, tmp_path).popen.wait(20.0)
+    assert caplog.messages == [f"started A\\nB (blue): {shown}"]

@@ -28,7 +28,9 @@ def main() -> None:
     parser.add_argument("typescript", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--title", default="")
-    parser.add_argument("--skip", default="INFO ", help="leave out lines of the log, which have this in them")
+    parser.add_argument(
+        "--skip", default="started ", help="leave out lines of the log, which have this in them"
+    )
     options = parser.parse_args()
     written = options.typescript.read_bytes().decode("utf-8", "replace")
     lines = [line for line in screen(written) if options.skip not in line]

@@ -66,8 +66,12 @@ class AgentSeat:
     @property
     def label(self) -> str:
         """Describe the seat for messages: name, agent id, team."""
-        side = "script" if self.team == SCRIPT_TEAM else TEAM_NAMES[self.team]
-        return f"{self.name!r} (agent_id {self.agent_id!r}, {side})"
+        return f"{self.name!r} (agent_id {self.agent_id!r}, {self.side})"
+
+    @property
+    def side(self) -> str:
+        """Name the team, or script."""
+        return "script" if self.team == SCRIPT_TEAM else TEAM_NAMES[self.team]
 
 
 @dataclass(frozen=True)

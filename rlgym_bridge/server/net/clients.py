@@ -143,7 +143,7 @@ class Clients:
         except OSError:  # it has gone already
             client.watch(self._sockets, 0)
             link.close()
-        self._gone(client, reason)
+        self._gone(client, reason, logging.DEBUG)
 
     def see_off(self) -> None:
         """Wait until those who are dismissed by now have closed, two seconds at most."""
@@ -292,9 +292,9 @@ class Clients:
             client.link.close()
             self._gone(client, reason)
 
-    def _gone(self, client: Client, reason: str) -> None:
+    def _gone(self, client: Client, reason: str, level: int = logging.INFO) -> None:
         self._resting.pop(client, None)
         self._backlog.discard(client.link)
-        _log.info("%s left: %s", client.link.name, reason)
+        _log.log(level, "%s left: %s", client.link.name, reason)
         self.refresh()
         self.on_gone(client, reason)

@@ -16,6 +16,7 @@ import psutil
 
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.net.callers import MARK, MARK_VARIABLE
+from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import check_file
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ _APART: Final[dict[str, Any]] = (
 _TAIL_LINES: Final = 12
 _TAIL_BYTES: Final = 8192
 _SEARCHED_BYTES: Final = 1 << 24
+_SHOWN_COMMAND: Final = 80  # letters
 _TERMINATE_SECONDS: Final = 2.0  # a process has this long to end after it was asked to
 
 
@@ -197,8 +199,16 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
             popen = subprocess.Popen(
                 [sys.executable, "-c", "raise SystemExit(127)"], stdin=subprocess.DEVNULL
             )
-    _log.info("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
+    _log.info("started %s (%s): %s", shorten_text(seat.name), seat.side, shorten_command(seat.run_command))
+    _log.debug("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
     return BotProcess(seats, log_path, popen)
+
+
+def shorten_command(command: str) -> str:
+    """Return a command to read: the program without its folder, of other paths the last two parts."""
+    words = [re.split(r"[\\/]", word) for word in command.split()]
+    short = [word[-1:] if not number else word[-2:] for number, word in enumerate(words)]
+    return shorten_text(" ".join("/".join(word) for word in short), _SHOWN_COMMAND)
 
 
 def launch_again(process: BotProcess, host: str, port: int) -> BotProcess:
