@@ -1,5 +1,6 @@
 """Times of the parts of training, and what is said about them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,23 @@ def test_tensorboard_keeps_shares_and_seconds_of_all_parts(tmp_path: Path) -> No
     written = events.read_bytes()
     for part in (b"physics", b"inference", b"collector_waiting", b"learning", b"learner_waiting"):
         assert b"time_share/" + part in written and b"time_seconds/" + part in written
+
+
+def test_lines_of_progress_fit_and_say_what_holds_back_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.runs.progress._LINE_SECONDS", 0.0)
+    settings = check_settings(SMALL | {"out": str(tmp_path), "steps": 400_000_000})
+    stats = dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 25.3)
+    counts = {"episode_reward": 0.0, "finished_cars": 0.0, "touches": 52, "car_minutes": 10, "goals": 12}
+    with Progress(settings, 0, quiet=False) as progress:
+        for steps in (123_456_789, 133_456_789):
+            progress.report(steps, 1, counts | {"game_minutes": 5.0}, stats, times())
+    first, held, second = capsys.readouterr().err.splitlines()
+    for line, steps in ((first, "123,456,789"), (second, "133,456,789")):
+        assert len(line) <= 110 and line.startswith(f"{steps} of 400,000,000 steps, ")
+        assert re.search(r"/s, touches/car-min 5.20, goals/min 2.40, rating 25.30, \d+:\d\d:\d\d left$", line)
+    assert held == f"held back: {times().name_bottleneck()}"
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ class Progress:
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
         self._recent: list[dict[str, float]] = []  # rows since the last line shown
+        self._told_bottleneck = False
         self._times: list[IterationTimes] = []  # of the same iterations, where they are known
 
     def begin(self, about: str, changed: Mapping[str, str]) -> None:
@@ -169,11 +170,10 @@ class Progress:
             self._recent, self._times = self._recent[-_LIVE_ITERATIONS:], self._times[-_LIVE_ITERATIONS:]
         elif now >= self._next_line:
             self._next_line = now + _LINE_SECONDS
-            row = self._means()
-            parts = [f"{title} {_short(row[name])}" for name, title in self._shown.items()]
-            if self._times:
-                parts.append(mean_times(self._times).name_bottleneck())
-            self._console.print(", ".join(parts), soft_wrap=True)
+            self._console.print(self._line(self._means()), soft_wrap=True)
+            if self._times and not self._told_bottleneck:
+                self._console.print(f"held back: {mean_times(self._times).name_bottleneck()}", soft_wrap=True)
+                self._told_bottleneck = True
             self._recent.clear()
             self._times.clear()
 
@@ -185,6 +185,21 @@ class Progress:
             latest[name] = sum(known) / len(known) if known else math.nan
         return latest
 
+    def _line(self, row: Mapping[str, float]) -> str:
+        """Return what people need of a row, on a line that fits; the rest is in `progress.csv`."""
+        return (
+            f"{row['steps']:,} of {self._settings.steps:,} steps, {row['steps_per_second']:,.0f}/s, "
+            f"touches/car-min {_short(row['touches_per_car_minute'])}, "
+            f"goals/min {_short(row['goals_per_minute'])}, rating {_short(row['rating'])}, "
+            f"{self._time_left(row)} left"
+        )
+
+    def _time_left(self, row: Mapping[str, float]) -> str:
+        """Return how long the rest of the run takes, as hours, minutes and seconds."""
+        left = (self._settings.steps - row["steps"]) / max(row["steps"] - self._first, 1) * row["seconds"]
+        minutes, seconds = divmod(int(max(left, 0)), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
     def _table(self, row: Mapping[str, float]) -> Table:
         table = Table(show_header=False, box=None)
         for name, title in self._shown.items():
@@ -195,9 +210,7 @@ class Progress:
         else:
             share = row["learn_seconds"] / (row["learn_seconds"] + row["collect_seconds"])
             table.add_row("time for learning", f"{share:.0%}")
-        left = (self._settings.steps - row["steps"]) / max(row["steps"] - self._first, 1) * row["seconds"]
-        minutes, seconds = divmod(int(max(left, 0)), 60)
-        table.add_row("left", f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+        table.add_row("left", self._time_left(row))
         return table
 
     def __enter__(self) -> Self:
