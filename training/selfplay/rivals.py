@@ -46,7 +46,7 @@ class Rival:
 
     def __init__(self, name: str, settings: TrainingSettings, task: Task, sides: np.ndarray) -> None:
         self._name, self._settings, self._task, self._sides = name, settings, task, sides
-        self.path = policy_path(name)
+        self.path, self._seed = policy_path(name), 0
         self._take(self._load(self.path))
 
     def _take(self, player_spec: PlayerSpec) -> None:
@@ -115,9 +115,11 @@ class Rival:
                 f'[rivals] has "{self._name}", whose newest checkpoint {newest} has another delay or '
                 "observation than the one that played; --resume goes on with it"
             )
+        self.reset(self._seed + 1)  # matches may be under way
 
     def reset(self, seed: int) -> None:
         """Begin new matches."""
+        self._seed = seed
         for number, (policy, _, seats) in enumerate(self._places):
             policy.reset(seats, 2 * seed + number)
 
