@@ -40,10 +40,10 @@ class Timing:
     """The action delay and the input latency of a player, in ticks.
 
     Attributes:
-        action_delay: Ticks from the state a decision was made on to the first tick it drives; 1 in
-            RLGym's engine with `rlbot_delay=True`, 0 without.
-        input_latency: Ticks from the packet an input answers to the first tick it drives (L): 0 where
-            the answer comes before the next physics tick.
+        action_delay: Ticks that an action waits, from the state it was decided on to the first tick it
+            drives; 1 in RLGym's engine with `rlbot_delay=True`, 0 without.
+        input_latency: Ticks by which the match applies inputs late (L): 0 where the answer to a packet
+            drives the next tick.
 
     Raises:
         ValueError: A delay is no whole number, or below 0.

@@ -209,8 +209,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--action-delay", type=_delays, metavar="TICKS[,TICKS]",
-        help="delay between a decision's state and its action, of both or of A and of B (default: what the "
-        "policy folders say)",
+        help="ticks that an action waits, from the state it was decided on to the first tick it drives: of "
+        "both, or of A and of B (default: what the policy folders say)",
     )  # fmt: skip
     choice = parser.add_mutually_exclusive_group()
     for name, value, text in (
@@ -254,7 +254,8 @@ def run(options: argparse.Namespace) -> int:
     say(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     say(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
     say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")
-    say(f"  actions acted {found.delays[0]} and {found.delays[1]} ticks after the state they were decided on")
+    delays = " and ".join(map(str, found.delays))
+    say(f"  action delay {delays} ticks, from the state decided on to the first tick driven")
     result = {
         "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
         "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,

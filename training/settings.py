@@ -76,19 +76,20 @@ class TrainingSettings:
     action_delay: Annotated[
         tuple[Ticks, Ticks],
         about(
-            "ticks from the state decided on to the first one driven: lowest, highest; "
-            "drawn per episode; rivals have their own"
+            "ticks that an action waits, from the state it was decided on to the first tick it drives: "
+            "lowest, highest; drawn for each episode; rivals have their own"
         ),
     ] = (1, 1)
     action_delay_noise: Annotated[
         float,
         Meta(ge=0, le=MOST_TICKS),
-        about("ticks, standard deviation of single decisions around that delay"),
+        about("ticks by which single actions vary around that delay (standard deviation)"),
     ] = 0.0
     input_latency: Annotated[
         Ticks,
         about(
-            "ticks from a packet to the first tick its answer drives, in matches to come; for the bot alone"
+            "ticks by which matches apply the bot's inputs late, as `timing` measures it; goes into "
+            "policy.json, so that the bot sends them that much earlier"
         ),
     ] = 0
     hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars, and of the bot in matches")] = "octane"

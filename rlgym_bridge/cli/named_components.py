@@ -59,8 +59,8 @@ def add_component_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--action-delay", type=int, metavar="TICKS",
-        help="ticks from the state decided on to the first that its action drives; 7 for bots of rlgym-sim "
-        "and RLGymPPO_CPP with a tick skip of 8 (default: the environment's, else 1)",
+        help="ticks that an action waits, from the state it was decided on to the first tick it drives; 7 "
+        "for bots of rlgym-sim and RLGymPPO_CPP with a tick skip of 8 (default: the environment's, else 1)",
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def add_impairment_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="TICKS",
-        help="delay every input by this many ticks (120 ticks are a second)",
+        help="apply every input this many ticks late (120 ticks are a second)",
     )
     group.add_argument(
         "--jitter",

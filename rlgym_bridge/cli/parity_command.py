@@ -124,9 +124,9 @@ def _components(options: argparse.Namespace) -> tuple[Callable[[], Components], 
 def _print(console: Console, found: Parity) -> None:
     if found.mismatches:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("differs", overflow="fold")
+        table.add_column("number that differs", overflow="fold")
         table.add_column("times", justify="right")
-        table.add_column("worst", justify="right")
+        table.add_column("largest difference", justify="right")
         for one in found.mismatches:
             table.add_row(escape(one.name), f"{one.count:,}", f"{one.worst:.4g}")
         console.print(table)
@@ -136,8 +136,15 @@ def _print(console: Console, found: Parity) -> None:
             "training nor in a match: the builder's own doing",
             highlight=False,
         )
-    left_out = (
-        f", {count_of(found.unknown, 'decision')} left out: the packet does not tell" if found.unknown else ""
+    kinds = count_of(len(found.mismatches), "kind")
+    differ = f"{kinds} of numbers differ" if found.mismatches else "all equal"
+    console.print(
+        f"{count_of(found.compared, 'decision')} compared, {found.numbers:,} numbers of observations and "
+        f"controls: {differ}",
+        soft_wrap=True,
     )
-    differ = f"{len(found.mismatches)} differ" if found.mismatches else "all equal"
-    console.print(f"{found.samples:,} samples of {found.numbers:,} numbers compared: {differ}{left_out}")
+    if found.unknown:
+        left_out = count_of(found.unknown, "decision")
+        console.print(
+            f"left out: {left_out} whose packet does not tell all, such as the first", soft_wrap=True
+        )

@@ -58,7 +58,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--latency", type=int, default=0, metavar="TICKS",
-        help="have the embedded server delay every input by this many ticks (default: %(default)s)",
+        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--pace", choices=("realtime", "lockstep"), default="lockstep",

@@ -112,7 +112,10 @@ def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
     assert "runs/mine" in said and "against chaser, 2 matches" in said
     said = run_command(folder, f"match {SHORT}")
     assert "mybot" in said and "Chaser" in said and "match: match.toml of this folder" in said
-    assert "all equal" in run_command(folder, "parity --policy runs/mine --ticks 300")
+    said = run_command(folder, "parity --policy runs/mine --ticks 300")
+    assert re.search(
+        r"^\d+ decisions compared, [\d,]+ numbers of observations and controls: all equal", said, re.M
+    )
     said = run_command(folder, "package")
     assert "your modules: my_parts" in said and 'LICENSE, if not yours, names "the author of mybot"' in said
     assert "rlgym_bridge is not at PyPI yet" in said
