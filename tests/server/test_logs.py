@@ -1,12 +1,14 @@
 """Logs of bots: what a bot does to its own log holds up nobody."""
 
 import os
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.launch import launch
+from rlgym_bridge.server.net.launch import end_all, launch
 from tests.support.stepped_match import match_of, player
 
 
@@ -46,3 +48,13 @@ def test_a_bots_start_is_one_line_that_a_human_reads(
     seats = seat_players(match_of(player(0, name="A\nB", run_command=command))).agents
     launch(seats, "127.0.0.1", 1, tmp_path).popen.wait(20.0)
     assert caplog.messages == [f"started A\\nB (blue): {shown}"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sessions of POSIX")
+def test_what_a_bot_has_started_ends_with_it_though_the_bot_has_gone_before(tmp_path: Path) -> None:
+    seats = seat_players(match_of(player(0, name="A", run_command="sleep 600 & echo $!"))).agents
+    process = launch(seats, "127.0.0.1", 1, tmp_path)
+    assert process.popen.wait(20.0) == 0
+    left = psutil.Process(int(process.log_tail))
+    end_all([process], 0.0)
+    assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE

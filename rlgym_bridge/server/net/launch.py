@@ -75,18 +75,19 @@ class BotProcess:
 
     def _has_heirs(self) -> bool:
         """Tell whether a process lives that its shell started, or that is in its shell's session."""
-        if self.living():
-            return True
+        if not self.living():
+            self.find_heirs()
+        return bool(self.living())
+
+    def find_heirs(self) -> None:
+        """Remember processes whose parent has gone: those that its shell started or of its shell's session."""
         pid = self.popen.pid
+        if self.exit_code is not None and psutil.pid_exists(pid):
+            return  # the system has given the number to a stranger, which it does when no heir has it
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
-                is_its_own = process.ppid() == pid or (
-                    sys.platform != "win32" and os.getsid(process.pid) == pid
-                )
-                if is_its_own and _is_alive(process):
+                if process.ppid() == pid or (sys.platform != "win32" and os.getsid(process.pid) == pid):
                     self._family[process.pid] = process
-                    return True
-        return False
 
     @property
     def log_tail(self) -> str:
@@ -234,6 +235,7 @@ def end_all(processes: list[BotProcess], patience: float) -> None:
     """
     _wait(processes, patience)
     for one in processes:
+        one.find_heirs()
         one.was_told_to_end = bool(one.living())
     for process in _living(processes):
         _try(process.terminate)
