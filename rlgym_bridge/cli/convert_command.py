@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     found = convert(source)
     out = options.out or options.file.with_name(toml_name(found.kind, options.file.stem))
     output_files.check_outputs(options.json, out, inputs=[options.file])
-    if out.exists():
+    if out.exists() or out.is_symlink():  # a link among a stranger's files may lead anywhere
         raise ConfigError(f"{out} is there already, expected a new file: give one with --out")
     if not output_files.write(out, found.text):
         return 2

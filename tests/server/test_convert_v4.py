@@ -200,6 +200,14 @@ def test_no_file_that_is_there_is_replaced(tmp_path: Path, capsys: pytest.Captur
     assert (tmp_path / "looks.toml").read_text() == "mine"
 
 
+def test_nothing_is_written_where_a_link_among_the_files_leads(tmp_path: Path, capsys) -> None:
+    (tmp_path / "looks.cfg").write_text(LOOKS)
+    (tmp_path / "looks.toml").symlink_to(tmp_path / "elsewhere")
+    assert main(["convert", str(tmp_path / "looks.cfg")]) == 2
+    assert "is there already, expected a new file" in capsys.readouterr().err
+    assert not (tmp_path / "elsewhere").exists()
+
+
 FIRST = "[Participant Configuration]\n"
 
 
