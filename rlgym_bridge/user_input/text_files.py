@@ -22,20 +22,24 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to show one of 15,000
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int = MOST_CHARACTERS) -> str:
     """Read a file of UTF-8 text, with or without a mark in front as Windows' editors put it.
+
+    Args:
+        path: The file.
+        most: Characters that it may have.
 
     Raises:
         OSError: It cannot be opened, or is not there.
-        ValueError: It is a folder or a device, is longer than `MOST_CHARACTERS`, or is no UTF-8 text.
+        ValueError: It is a folder or a device, is longer than `most`, or is no UTF-8 text.
     """
     try:
         if odd := _odd_kind(path):
             raise ValueError(f"it is {odd}, expected a file")
         with path.open(encoding="utf-8-sig") as file:
-            text = file.read(MOST_CHARACTERS + 1)
-        if len(text) > MOST_CHARACTERS:
-            raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
+            text = file.read(most + 1)
+        if len(text) > most:
+            raise ValueError(f"it has more than {most:,} characters")
     except UnicodeDecodeError:
         raise ValueError(f"{path} cannot be read: it is no UTF-8 text, save it in that encoding") from None
     except ValueError as error:  # a NUL in the path is one, too

@@ -53,7 +53,15 @@ def test_results_of_another_league_are_refused(
 
 
 @pytest.mark.parametrize(
-    "line", ["", "{", "[1]", '{"match": ["A"]}', '{"match": ["A", "B", 1], "goals": [1]}']
+    "line",
+    [
+        "",
+        "{",
+        "[1]",
+        '{"match": ["A"]}',
+        '{"match": ["A", "B", 1], "goals": [1]}',
+        '{"match": ["A", "B", 1e999]}',
+    ],
 )
 def test_a_line_that_is_no_result_is_named(line: str, tmp_path: Path) -> None:
     KeptMatches(tmp_path / FILE, SETTINGS)
@@ -61,6 +69,19 @@ def test_a_line_that_is_no_result_is_named(line: str, tmp_path: Path) -> None:
         file.write(line + "\n")
     with pytest.raises(ConfigError, match="line 2, is no result of a match"):
         KeptMatches(tmp_path / FILE, SETTINGS)
+
+
+def test_a_league_of_many_forfeits_goes_on(tmp_path: Path) -> None:
+    kept = KeptMatches(tmp_path / FILE, SETTINGS)
+    kept.add({("A", "B", number): result(0, 0, forfeits=("x" * 8192, "")) for number in range(600)})
+    assert len(KeptMatches(tmp_path / FILE, SETTINGS).results) == 600
+
+
+@pytest.mark.parametrize("count", ["0", "3", "-2", "10002", "100000000"])
+def test_matches_are_as_many_as_can_be_played_from_both_sides(count: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["league", "chaser", "chaser", f"--matches={count}"])
+    assert f"--matches: {count}, expected an even number from 2 to 10,000" in capsys.readouterr().err
 
 
 # --- standings -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from training.contests.kept_matches import MatchKey
 from training.contests.served_match import ServedResult
 from training.usable_cores import count_usable_cores
 
+_MOST_MATCHES = 10_000  # of a pair or a cause: an interval of 2 % then
 _MOST_SECONDS = 100.0  # from which on minutes are told
 _NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no terminal shows each
 
@@ -29,10 +30,12 @@ def positive(text: str) -> int:
 
 
 def even(text: str) -> int:
-    """Return an even number above 0, for argparse: half of the matches are played from each side."""
+    """Return a number of matches, for argparse: half of the matches are played from each side."""
     number = int(text)
-    if number < 2 or number % 2:
-        raise argparse.ArgumentTypeError(f"{text}, expected an even number, half of it for each side")
+    if not 2 <= number <= _MOST_MATCHES or number % 2:
+        raise argparse.ArgumentTypeError(
+            f"{text}, expected an even number from 2 to {_MOST_MATCHES:,}, half of it for each side"
+        )
     return number
 
 

@@ -20,6 +20,8 @@ from training.contests.served_match import ServedResult
 
 FILE: Final = "matches.jsonl"
 
+_MOST_LETTERS: Final = 1 << 28  # of the file: a forfeit quotes up to 8 KiB of a log
+
 MatchKey = tuple[str, str, int]
 """Two names (of entries; of a cause and its opponent), and the number of their match."""
 
@@ -49,7 +51,7 @@ class KeptMatches:
         self._write()
 
     def _read(self, settings: dict[str, Any]) -> None:
-        lines = read_text(self.path).splitlines()
+        lines = read_text(self.path, _MOST_LETTERS).splitlines()
         for number, line in enumerate(lines, 1):
             try:
                 record = parse_json(line)
@@ -58,7 +60,7 @@ class KeptMatches:
                 else:
                     (one, other, match), result = record.pop("match"), msgspec.convert(record, ServedResult)
                     self.results[(str(one), str(other), int(match))] = result
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except (ArithmeticError, ValueError, TypeError, KeyError, AttributeError) as error:
                 raise ConfigError(
                     f"{self.path}, line {number}, is no result of a match; remove it, or take another --out"
                 ) from error
