@@ -2,15 +2,18 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final
+from typing import IO, Final
 
+import psutil
 from rlbot import flat
 
 from rlgym_bridge.project.bot_description import ProjectError
@@ -24,6 +27,9 @@ _START: Final = (
 )
 _LOG_PREFIX: Final = re.compile(r"^\S+ \S+ [A-Z]+ [\w.]+: ")  # of a line that `play` logs
 _MOST_LETTERS: Final = 1000
+_FEW_LETTERS: Final = 100  # of what is printed without end
+_MOST_BYTES: Final = 16 << 20  # that a bot may print
+_TAIL_BYTES: Final = 8192
 
 
 def start_once(folder: Path, agent_id: str, command: Sequence[str] = ()) -> float:
@@ -49,24 +55,23 @@ def start_once(folder: Path, agent_id: str, command: Sequence[str] = ()) -> floa
         process = subprocess.Popen(
             command or [sys.executable, "-P", "-c", _START, str(folder)], cwd=folder, env=variables,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=sys.platform != "win32",
         )  # fmt: skip
         try:
-            connection = _wait_for(server, process, begin + _SECONDS)
+            connection = _wait_for(server, process, log, begin + _SECONDS)
             seconds = time.monotonic() - begin
             if connection is not None:
                 with connection:
                     goodbye = flat.CorePacket(flat.DisconnectSignal()).pack()
                     connection.sendall(len(goodbye).to_bytes(2, "big") + goodbye)
-                    process.wait(_SECONDS)
-        except (OSError, subprocess.TimeoutExpired):
+                    _wait_for_end(process, log, time.monotonic() + _SECONDS)
+        except OSError:
             connection = None
         finally:
             status = process.poll()
-            process.kill()
-            process.wait()
+            _end(process)
         if connection is None or status != 0:
-            log.seek(0)
-            raise ProjectError(f"the packaged bot does not start: {_explain(log.read(), status)}")
+            raise ProjectError(f"the packaged bot does not start: {_explain(log, status)}")
     return seconds
 
 
@@ -76,10 +81,10 @@ def _is_ours(name: str) -> bool:
 
 
 def _wait_for(
-    server: socket.socket, process: "subprocess.Popen[bytes]", deadline: float
+    server: socket.socket, process: "subprocess.Popen[bytes]", log: IO[bytes], deadline: float
 ) -> socket.socket | None:
-    """Return the connection of a process; None where it ends or time runs out."""
-    while process.poll() is None and time.monotonic() < deadline:
+    """Return the connection of a process; None where it ends, prints without end, or time runs out."""
+    while process.poll() is None and time.monotonic() < deadline and not _is_full(log):
         try:
             return server.accept()[0]
         except TimeoutError:
@@ -87,10 +92,38 @@ def _wait_for(
     return None
 
 
-def _explain(log: bytes, status: int | None) -> str:
+def _wait_for_end(process: "subprocess.Popen[bytes]", log: IO[bytes], deadline: float) -> None:
+    """Wait until a process ends, prints without end, or time runs out."""
+    while time.monotonic() < deadline and not _is_full(log):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_ASK_SECONDS)
+            return
+
+
+def _is_full(log: IO[bytes]) -> bool:
+    return os.fstat(log.fileno()).st_size > _MOST_BYTES
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process with what it has started."""
+    with suppress(OSError, psutil.Error):
+        if sys.platform == "win32":
+            for child in psutil.Process(process.pid).children(recursive=True):
+                child.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _explain(log: IO[bytes], status: int | None) -> str:
     """Return the last line that a bot printed; a status of None says that it runs yet."""
-    lines = [line.strip() for line in log.decode("utf-8", "replace").splitlines() if line.strip()]
+    size = os.fstat(log.fileno()).st_size
+    log.seek(max(0, size - _TAIL_BYTES))
+    lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
     said = escape_controls(_LOG_PREFIX.sub("", lines[-1]))[-_MOST_LETTERS:] if lines else "it prints nothing"
+    if status is None and size > _MOST_BYTES:
+        return f"it prints more than {_MOST_BYTES >> 20} MiB, expected a few lines; {said[-_FEW_LETTERS:]}"
     if status is None:
         return f"it takes more than {_SECONDS:.0f} s to connect or to end; {said}"
     hint = "; a packaged bot has no torch, so import it in the functions that train alone"

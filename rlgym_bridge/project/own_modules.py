@@ -80,14 +80,14 @@ def imported_by(file: Path) -> dict[str, bool]:
     if file.suffix != ".py":
         return {}
     try:
-        tree = ast.parse(read_text(file))
+        imports = [*_imports(ast.parse(read_text(file)), True)]
     except (SyntaxError, RecursionError) as error:
         line = getattr(error, "lineno", None) or 1
         raise ProjectError(f"{file}, line {line}: {error.args[0]}, expected Python") from error
     except (OSError, ValueError) as error:
         raise ProjectError(explain_unreadable(error)) from error
     found: dict[str, bool] = {}
-    for module, at_once in _imports(tree, True):
+    for module, at_once in imports:
         found[module] = found.get(module, False) or at_once
     return found
 

@@ -6,14 +6,18 @@ import shlex
 import struct
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from rlgym_bridge import ComponentSpec, LookupTableAction, RepeatAction, TeamObs, save_policy
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.project.bot_description import ProjectError
+from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.project.package_bot import PackagedBot, PackagePlan, make_bot, write_bot
 from rlgym_bridge.server.config.bot_files import read_bot
@@ -226,8 +230,16 @@ def test_what_cannot_be_packaged_is_told(prepare, words: list[str], said: str, h
         ),
         (lambda here: (here / "more" / "scale.py").write_text("def f(:\n"), "line 1: "),
         (lambda here: (here / "more" / "scale.py").write_text("raise SystemExit(3)\n"), "does not start"),
+        (
+            lambda here: (here / "more" / "scale.py").write_text(f"a{'.a' * 2500}\n"),
+            "line 1: maximum recursion",
+        ),
+        (
+            lambda here: (here / "more" / "scale.py").write_text("while 1: print('x' * 9999)\n"),
+            "prints more than",
+        ),
     ],
-    ids=["missing", "torch", "syntax", "exit"],
+    ids=["missing", "torch", "syntax", "exit", "deep", "flood"],
 )
 def test_modules_that_no_bot_can_load_are_told(
     spoil, said: str, own_parts: Path, capsys, monkeypatch
@@ -256,6 +268,16 @@ def test_a_packaged_bot_is_replaced_only_when_told(here: Path, capsys) -> None:
     assert "or --replace to write over it" in capsys.readouterr().err
     assert package(*PLAIN, "--replace") == 0
     assert files_in(here / "dist" / "ace") == FILES | {"mine.txt"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups of POSIX")
+def test_what_a_packaged_bot_has_started_ends_with_its_first_start(here: Path) -> None:
+    text = "import os, time\nchild = os.fork() or time.sleep(600)\nraise SystemExit(f'child {child}')\n"
+    (here / "bot.py").write_text(text)
+    with pytest.raises(ProjectError, match=r"status 1; child \d+") as error:
+        start_once(here, "me/ace")
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(str(error.value).rpartition(" ")[2])).wait(20.0)
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ class BotProcess:
         return bool(self.living())
 
     def find_heirs(self) -> None:
-        """Remember processes whose parent has gone: those that its shell started or of its shell's session."""
+        """Remember those of its shell's children and session that its living processes have not started."""
         pid = self.popen.pid
         if self.exit_code is not None and psutil.pid_exists(pid):
             return  # the system has given the number to a stranger, which it does when no heir has it
