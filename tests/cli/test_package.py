@@ -271,7 +271,7 @@ def test_a_packaged_bot_is_replaced_only_when_told(here: Path, capsys) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups of POSIX")
-def test_what_a_packaged_bot_has_started_ends_with_its_first_start(here: Path) -> None:
+def test_what_a_bot_has_started_ends_with_its_first_start(here: Path) -> None:
     text = "import os, time\nchild = os.fork() or time.sleep(600)\nraise SystemExit(f'child {child}')\n"
     (here / "bot.py").write_text(text)
     with pytest.raises(ProjectError, match=r"status 1; child \d+") as error:

@@ -51,7 +51,7 @@ def test_a_bots_start_is_one_line_that_a_human_reads(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sessions of POSIX")
-def test_what_a_bot_has_started_ends_with_it_though_the_bot_has_gone_before(tmp_path: Path) -> None:
+def test_what_a_bot_has_started_ends_though_it_has_gone(tmp_path: Path) -> None:
     seats = seat_players(match_of(player(0, name="A", run_command="sleep 600 & echo $!"))).agents
     process = launch(seats, "127.0.0.1", 1, tmp_path)
     assert process.popen.wait(20.0) == 0
