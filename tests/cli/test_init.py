@@ -2,11 +2,13 @@
 
 import ast
 import re
+import runpy
 import shlex
 import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rlbot.config import load_match_config
 
@@ -16,6 +18,7 @@ from rlgym_bridge.project.new_project import TEMPLATE
 from rlgym_bridge.server import read_match_file
 from tests.support.documentation_folders import FEW, run_command
 from tests.support.policy_folders import save
+from tests.support.states import random_state
 
 SHORT = "--pace lockstep --seconds 2 --max-overtime 0"
 FILES = {
@@ -98,13 +101,25 @@ def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
     assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
 
 
+def test_a_touch_is_worth_what_it_adds_to_the_balls_speed_towards_the_goal() -> None:
+    parts = runpy.run_path(str(TEMPLATE / "my_parts.py"))
+    before, after = random_state(1, 1, 0), random_state(1, 1, 0)
+    for state, speed in ((before, 0), (after, 3000)):
+        state.ball_position[:], state.ball_linear_velocity[:] = (0, 0, 92), (0, speed, 0)
+    nothing = np.zeros(1, bool)
+    for touching, worth in (([0, 0], [0, 0]), ([1, 0], [0.5, 0]), ([0, 1], [0, -0.5]), ([2, 1], [0.5, -0.5])):
+        after.car_ball_touches[:] = touching
+        aimed = parts["AimReward"]().reward_batch(before, after, nothing, nothing)
+        np.testing.assert_allclose(aimed, [worth], atol=0.01)  # the goal's middle lies above the ball
+
+
 def test_from_there_commands_run_without_options(tmp_path: Path) -> None:
     assert "rlgym-bridge train" in run_command(tmp_path, "init mybot")
     folder = tmp_path / "mybot"
     with (folder / "train.toml").open("r+", encoding="utf-8") as file:
         text = file.read()
         file.seek(0)
-        file.write(FEW + text.replace("steps = 4_000_000", "# steps"))
+        file.write(FEW + text.replace("steps = 3_000_000", "# steps"))
     said = run_command(folder, "train")
     assert "settings: train.toml" in said and "next: rlgym-bridge evaluate runs/mine" in said
     assert "1v1 of my_parts: 114 numbers" in said

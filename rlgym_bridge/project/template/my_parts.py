@@ -7,7 +7,6 @@ import numpy as np
 
 from rlgym_bridge import ComponentSpec, RelativeObs
 from rlgym_bridge.components.rewards import (
-    BatchReward,
     GoalReward,
     TouchReward,
     VelocityBallToGoalReward,
@@ -38,14 +37,19 @@ class MyObs(RelativeObs):
         return (*super().names(blue, orange, car), "speed")
 
 
-class SpeedReward(BatchReward):
-    """The car's speed in each step, in 2300 uu/s."""
+class AimReward(VelocityBallToGoalReward):
+    """How much faster a touch makes the ball fly towards the opponents' goal, in 6000 uu/s.
 
-    reads = ("car_linear_velocity",)
+    A touch towards the own goal counts as much below 0.
+    """
+
+    reads = (*VelocityBallToGoalReward.reads, "car_ball_touches")
 
     def reward_batch(self, before, after, terminated, truncated):
         """Return `(matches, cars)` float32 for one step of all matches."""
-        return np.linalg.norm(after.car_linear_velocity, axis=-1) / np.float32(2300)
+        speed = super().reward_batch(before, after, terminated, truncated)
+        gain = speed - super().reward_batch(before, before, terminated, truncated)
+        return gain * (after.car_ball_touches > 0)
 
 
 def obs(settings):
@@ -62,6 +66,6 @@ def reward(settings):
             (TouchReward(strength=True), settings.touch_strength),
             (VelocityPlayerToBallReward(), settings.velocity_to_ball),
             (VelocityBallToGoalReward(), settings.velocity_ball_to_goal),
-            (SpeedReward(), settings.my["speed"]),
+            (AimReward(), settings.my["aim"]),
         ]
     )
