@@ -4,12 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clean_folder import ROOT
+from tests.support.clean_folder import ROOT, CleanFolder, copy_sources
 from tests.support.release_check import check_version, release_check
 
 
 def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
     assert check_version(ROOT).count(".") == 2
+
+
+def test_a_copy_of_the_sources_has_every_package(tmp_path: Path) -> None:
+    copy = copy_sources(CleanFolder(tmp_path))
+    for package in ("rlgym_bridge", "training"):
+        files = {file.relative_to(ROOT) for file in (ROOT / package).rglob("*.py")}
+        assert files == {file.relative_to(copy) for file in (copy / package).rglob("*.py")}
+    assert not (copy / ".git").exists()
 
 
 @pytest.mark.slow

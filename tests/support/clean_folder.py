@@ -59,9 +59,14 @@ class CleanFolder:
 def copy_sources(clean: CleanFolder) -> Path:
     """Copy the checkout's files, without what was made in it; return the folder of the copy."""
     sources = clean.folder / "sources"
-    ignored = shutil.ignore_patterns(".*", "build", "runs", "logs", "dist", "*.egg-info", "__pycache__")
-    shutil.copytree(ROOT, sources, ignore=ignored)
+    shutil.copytree(ROOT, sources, ignore=_ignore)
     return sources
+
+
+def _ignore(folder: str, names: list[str]) -> set[str]:
+    """Return what is not copied of a folder; packages below the first one may have names such as `runs`."""
+    made = ("build", "runs", "logs", "dist", "*.egg-info") if Path(folder) == ROOT else ()
+    return shutil.ignore_patterns(".*", "__pycache__", *made)(folder, names)
 
 
 def build_wheel(clean: CleanFolder) -> Path:
