@@ -38,7 +38,7 @@ class MyObs(RelativeObs):
 
 
 class AimReward(VelocityBallToGoalReward):
-    """How much faster a touch makes the ball fly towards the opponents' goal, in 6000 uu/s.
+    """The speed that a touch adds to the ball, towards the opponents' goal, in 6000 uu/s.
 
     A touch towards the own goal counts as much below 0.
     """
