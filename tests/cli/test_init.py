@@ -101,7 +101,7 @@ def test_the_settings_of_the_template_have_no_unknown_keys() -> None:
     assert load_settings(TEMPLATE / "train.toml").components == "my_parts"
 
 
-def test_a_touch_is_worth_what_it_adds_to_the_balls_speed_towards_the_goal() -> None:
+def test_touches_towards_the_goal_are_rewarded() -> None:
     parts = runpy.run_path(str(TEMPLATE / "my_parts.py"))
     before, after = random_state(1, 1, 0), random_state(1, 1, 0)
     for state, speed in ((before, 0), (after, 3000)):
