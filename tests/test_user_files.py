@@ -9,7 +9,7 @@ import pytest
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import read_physics
-from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.files import newest_checkpoint, shorten_policy
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.recording.tables.column_map import read_columns
 from rlgym_bridge.server import read_match_file
@@ -126,3 +126,20 @@ def test_a_wrong_match_file_takes_one_line_to_say(
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: given.toml: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("chaser", "chaser"),
+        ("../bots/other", "../bots/other"),
+        ("HERE/runs/mine/checkpoints/80", "runs/mine/checkpoints/80"),
+        ("/a/long/way/runs/mine/checkpoints/80", "mine/checkpoints/80"),
+        ("/a/long/way/bot/policy", "bot/policy"),
+    ],
+)
+def test_a_policy_is_shown_by_the_last_parts_of_its_path(
+    path: str, shown: str, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shorten_policy(path.replace("HERE", str(tmp_path))) == shown

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
@@ -250,7 +250,8 @@ def run(options: argparse.Namespace) -> int:
     goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute
     chosen = {"sample": ", sampled actions", "argmax": ", argmax actions"}.get(options.selection, "")
     size = found.team_size
-    say(f"{a} against {b}, {found.matches} matches {size}v{size} of {options.seconds:g} s{chosen}")
+    names = f"{shorten_policy(a)} against {shorten_policy(b)}"
+    say(f"{names}, {found.matches} matches {size}v{size} of {options.seconds:g} s{chosen}")
     say(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
     say(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
     say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")

@@ -11,7 +11,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import TICK_SKIP
-from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.user_input.nearest_key import check_names
 from training.play_options import how
@@ -137,7 +137,7 @@ def run_scenes(options: argparse.Namespace, first: str) -> int:
         player, scenes, trials, team_size=options.team_size, selection=options.selection,
         action_delay=delay, **played,
     )  # fmt: skip
-    say(f"{player}, {trials} trials of each scene, half of them on each side")
+    say(f"{shorten_policy(player)}, {trials} trials of each scene, half of them on each side")
     for line in describe_results(found):
         say(line)
     result = {

@@ -62,6 +62,20 @@ def policy_path(given: str) -> str:
     return given if newest is None else str(newest)
 
 
+def shorten_policy(path: str) -> str:
+    """Return the path of a policy to read: from the current folder where it lies there, else its last parts.
+
+    Args:
+        path: As `policy_path` returns it; a checkpoint elsewhere is shown with the name of its run.
+    """
+    folder, here = Path(path), Path.cwd()
+    if not folder.anchor:
+        return path
+    if here in folder.parents:
+        return folder.relative_to(here).as_posix()
+    return "/".join(folder.parts[-3 if folder.parent.name == CHECKPOINTS else -2 :])
+
+
 def run_of(given: str | Path) -> Path | None:
     """Return the folder of the training run that a path belongs to.
 
