@@ -95,7 +95,7 @@ def test_rlgyms_form_shows_the_same_but_the_previous_action() -> None:
 
 def test_too_many_cars_and_cars_that_are_not_there_are_named() -> None:
     state = random_state(2, 2, seed=6)
-    with pytest.raises(ValueError, match="is 2 against 2, and AdvancedObs has room for 1 cars in a team"):
+    with pytest.raises(ValueError, match="blue team has 2 cars and AdvancedObs has room for 1"):
         AdvancedObs(zero_padding=1).build_batch(state)
     with pytest.raises(ValueError, match="there is no car 4"):
         AdvancedObs().build_batch(state, [4])

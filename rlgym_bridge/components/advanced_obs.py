@@ -11,19 +11,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from rlgym.api import ObsBuilder
-from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import car_of
+from rlgym_bridge.components.table_obs import FORWARD, TURNED, UP, TableObs
 from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT
-from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
-from rlgym_bridge.state import Layout, MatchState, layout_of
-from rlgym_bridge.user_input.arguments import check_number, check_whole
+from rlgym_bridge.state import Layout, MatchState
 
-_TURNED: Final = (-1.0, -1.0, 1.0)  # signs of x, y, z where the field is turned by 180 degrees about z
-_FORWARD, _UP = 0, 2  # columns of a rotation matrix
-_MOST_PADDING: Final = 64
-_MOST_COEFFICIENT: Final = 1e30
 _HEAD: Final = 9 + len(CONTROL_NAMES) + PAD_COUNT  # numbers of ball, previous action and pads
 _BALL: Final = ("position", "linear_velocity", "angular_velocity")
 _MOTION: Final = ("position", "linear_velocity")
@@ -58,7 +50,7 @@ class _AdvancedTable(NamedTuple):
     absent: np.ndarray
 
 
-class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
+class AdvancedObs(TableObs[_Number, _AdvancedTable]):
     """RLGym v1's observations: `AdvancedObs`, `AdvancedObsPadder` and `DefaultObs`.
 
     In this order: position, linear and angular velocity of the ball; the eight controls of the previous
@@ -104,87 +96,29 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         lin_vel_coef: float = 1 / 2300,
         ang_vel_coef: float = 1 / math.pi,
     ) -> None:
-        super().__init__()
-        if zero_padding is not None:
-            check_whole("zero_padding", zero_padding, 1, _MOST_PADDING, "cars, or None")
         factors = {"pos_coef": pos_coef, "lin_vel_coef": lin_vel_coef, "ang_vel_coef": ang_vel_coef}
-        for name, value in factors.items():
-            check_number(name, value, -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
-        self.zero_padding, self.relative, self.has_jump = zero_padding, relative, has_jump
+        super().__init__(zero_padding, factors)
+        self.relative, self.has_jump = relative, has_jump
         self._pos, self._vel, self._ang = factors.values()
-        self._cars: int | None = None
-        self._tables: dict[tuple[Layout, tuple[int, ...] | None], _AdvancedTable] = {}
-
-    # --- RLGym's form ------------------------------------------------------------------------------
 
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet."""
-        places = self._cars if self.zero_padding is None else 2 * self.zero_padding
+        places = self._places
         if places is None:
             return "real", -1
         car = (19 + 6 * self.relative) + self.has_jump  # numbers of the own car
         return "real", _HEAD + car + (places - 1) * (car + 6 * self.relative)
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
-        """Take note of the number of cars."""
-        self._cars = len(initial_state.cars)
-
-    def build_obs(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, np.ndarray]:
-        """Return `(size,)` float32 for each agent; the previous action is 0.
-
-        Raises:
-            ValueError: An agent has no car, or a team has more cars than `zero_padding`.
-        """
-        self._cars = len(state.cars)
-        by_agent = cars_by_agent(state)
-        cars = [car_of(by_agent, agent) for agent in agents]
-        return dict(zip(agents, self.build_batch(from_rlgym(state), cars)[0], strict=True))
-
-    # --- batch form --------------------------------------------------------------------------------
-
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
-        """Return the observations of some cars in every match.
-
-        Args:
-            state: N matches, derived fields filled.
-            cars: Observing cars, by their place in the state; None for all.
-
-        Returns:
-            `(N, cars, size)` float32, a new array.
-
-        Raises:
-            ValueError: There is no such car, or a team has more cars than `zero_padding`.
-        """
-        key = (state.layout, None if cars is None else tuple(cars))
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = self._table(*key)
+        """Return observations `(N, cars, size)` float32; see `TableObs.build_batch`."""
+        table = self._table_of(state, cars)
         shown = state.buffer.take(table.columns, 1)
         observations: np.ndarray = shown - state.buffer.take(table.origins, 1) * table.relative
         observations *= table.scales
         np.equal(shown, 0, out=observations, where=table.absent)
         return observations
 
-    def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
-        """Return the name of every number that a car is shown.
-
-        Raises:
-            ValueError: As `build_batch`.
-        """
-        return tuple(number.name for number in self._numbers(layout_of(blue, orange), car))
-
-    def size(self, blue: int, orange: int) -> int:
-        """Return how many numbers an observation has; the same for every car."""
-        return len(self.names(blue, orange))
-
-    # --- the table ---------------------------------------------------------------------------------
-
-    def _table(self, layout: Layout, cars: tuple[int, ...] | None) -> _AdvancedTable:
-        rows = [self._numbers(layout, car) for car in (range(layout.cars) if cars is None else cars)]
+    def _table(self, rows: list[list[_Number]]) -> _AdvancedTable:
         shape = (len(rows), len(rows[0]) if rows else 0)
 
         def table(of: Callable[[_Number], Any], kind: type) -> np.ndarray:
@@ -198,9 +132,9 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             table(lambda number: number.is_absent, np.bool_),
         )
 
-    def _numbers(self, layout: Layout, car: int) -> list[_Number]:
+    def _elements(self, layout: Layout, car: int) -> list[_Number]:
         """Return the numbers that a car is shown, in order."""
-        allies, enemies = self._others(layout.blue, layout.orange, car)
+        allies, enemies = self._padded_others(layout, car)
         is_turned = car >= layout.blue
         numbers: list[_Number] = []
         for name, scale in zip(_BALL, (self._pos, self._vel, self._ang), strict=True):
@@ -235,8 +169,8 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             add("ball_position", layout.column("ball_position"), place, self._pos)
             add("ball_linear_velocity", layout.column("ball_linear_velocity"), velocity, self._vel)
         add("position", place, None, self._pos)
-        add("forward", layout.column("rotation", _FORWARD, car), None, 1.0, 3)
-        add("up", layout.column("rotation", _UP, car), None, 1.0, 3)
+        add("forward", layout.column("rotation", FORWARD, car), None, 1.0, 3)
+        add("up", layout.column("rotation", UP, car), None, 1.0, 3)
         add("linear_velocity", velocity, None, self._vel)
         add("angular_velocity", layout.column("angular_velocity", car=car), None, self._ang)
         numbers.append(_Number(f"{who}/boost_amount", layout.column("boost_amount", car=car), scale=0.01))
@@ -249,30 +183,19 @@ class AdvancedObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
                 add(f"own_{name}", column, layout.column(name, car=observer), scale)
         return numbers
 
-    def _others(self, blue: int, orange: int, car: int) -> tuple[list[int | None], list[int | None]]:
+    def _padded_others(self, layout: Layout, car: int) -> tuple[list[int | None], list[int | None]]:
         """Return a car's team mates and opponents; None for a place without a car."""
-        if not 0 <= car < blue + orange:
-            raise ValueError(f"there is no car {car}, expected one of the {blue + orange} cars from 0 on")
-        blues: list[int | None] = list(range(blue))
-        oranges: list[int | None] = list(range(blue, blue + orange))
-        allies, enemies = (blues, oranges) if car < blue else (oranges, blues)
-        allies.remove(car)
-        if self.zero_padding is not None:
-            if max(blue, orange) > self.zero_padding:
-                raise ValueError(
-                    f"the match is {blue} against {orange}, and AdvancedObs has room for {self.zero_padding} "
-                    "cars in a team (zero_padding); expected a policy that was trained with more"
-                )
-            allies += [None] * (self.zero_padding - 1 - len(allies))
-            enemies += [None] * (self.zero_padding - len(enemies))
-        return allies, enemies
+        allies, enemies = self._other_cars(layout, car)
+        padding = self.zero_padding
+        no_ally, no_enemy = (0, 0) if padding is None else (padding - 1 - len(allies), padding - len(enemies))
+        return [*allies, *[None] * no_ally], [*enemies, *[None] * no_enemy]
 
 
 def _vector(
     name: str, column: int, origin: int | None, scale: float, is_turned: bool, stride: int = 1
 ) -> list[_Number]:
     """Return x, y and z of a vector, from an origin if there is one."""
-    signs = _TURNED if is_turned else (1.0, 1.0, 1.0)
+    signs = TURNED if is_turned else (1.0, 1.0, 1.0)
     return [
         _Number(f"{name}/{axis}", column + i * stride, None if origin is None else origin + i, sign * scale)
         for i, (axis, sign) in enumerate(zip("xyz", signs, strict=True))

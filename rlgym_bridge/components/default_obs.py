@@ -8,23 +8,15 @@ turns the field by 180 degrees about z. So a whole batch is one take and one mul
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from rlgym.api import ObsBuilder
-from rlgym.rocket_league.api import GameState
 
-from rlgym_bridge.components.batch_base import car_of
+from rlgym_bridge.components.table_obs import FORWARD, TURNED, UP, TableObs
 from rlgym_bridge.game import PAD_COUNT
-from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym
 from rlgym_bridge.state import Layout, MatchState, layout_of
-from rlgym_bridge.user_input.arguments import check_number, check_whole
 
 _AXES = "xyz"
-_MOST_COEFFICIENT = 1e30  # in float32 numbers stay finite
-_MOST_PADDING = 64  # cars in a team; no game has as many
-_TURNED = (-1.0, -1.0, 1.0)  # signs of x, y, z where the field is turned by 180 degrees about z
-_FORWARD, _UP = 0, 2  # columns of a rotation matrix
 
 _SELF_FIELDS = (
     "is_holding_jump", "handbrake", "has_jumped", "is_jumping", "has_flipped", "is_flipping",
@@ -48,7 +40,7 @@ class _ObsTable(NamedTuple):
     scales: np.ndarray
 
 
-class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
+class DefaultObs(TableObs[Element, _ObsTable]):
     """RLGym's default observation, number by number, with a name for each.
 
     In this order: ball position, linear and angular velocity; 34 pad timers; nine numbers of the own car
@@ -86,99 +78,28 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
         pad_timer_coef: float = 1 / 10,
         boost_coef: float = 1 / 100,
     ) -> None:
-        super().__init__()
-        if zero_padding is not None:
-            check_whole("zero_padding", zero_padding, 1, _MOST_PADDING, "cars, or None")
         coefficients = {
             "pos_coef": pos_coef, "ang_coef": ang_coef, "lin_vel_coef": lin_vel_coef,
             "ang_vel_coef": ang_vel_coef, "pad_timer_coef": pad_timer_coef, "boost_coef": boost_coef,
         }  # fmt: skip
-        for name, value in coefficients.items():
-            check_number(name, value, -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
-        self.zero_padding = zero_padding
+        super().__init__(zero_padding, coefficients)
         self.pos_coef, self.ang_coef = pos_coef, ang_coef
         self.lin_vel_coef, self.ang_vel_coef = lin_vel_coef, ang_vel_coef
         self.pad_timer_coef, self.boost_coef = pad_timer_coef, boost_coef
-        self._tables: dict[tuple[Layout, tuple[int, ...] | None], _ObsTable] = {}
-        self._cars: int | None = None
-
-    # --- RLGym's form ------------------------------------------------------------------------------
 
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet, as RLGym's is."""
-        places = self._cars if self.zero_padding is None else 2 * self.zero_padding
+        places = self._places
         return "real", -1 if places is None else len(_GLOBAL_NAMES) + places * len(_CAR_NAMES)
 
-    def reset(
-        self, agents: Sequence[Hashable], initial_state: GameState[Any], shared_info: dict[str, Any]
-    ) -> None:
-        """Take note of the number of cars."""
-        self._cars = len(initial_state.cars)
-
-    def build_obs(
-        self, agents: Sequence[Hashable], state: GameState[Any], shared_info: dict[str, Any]
-    ) -> dict[Hashable, np.ndarray]:
-        """Return each agent's observation.
-
-        Args:
-            agents: Agents of `state` that need one.
-            state: The game state.
-            shared_info: Not read.
-
-        Returns:
-            For each agent `(size,)` float32.
-
-        Raises:
-            ValueError: An agent has no car, or a team has more cars than `zero_padding`.
-        """
-        self._cars = len(state.cars)
-        by_agent = cars_by_agent(state)
-        cars = [car_of(by_agent, agent) for agent in agents]
-        return dict(zip(agents, self.build_batch(from_rlgym(state), cars)[0], strict=True))
-
-    # --- batch form --------------------------------------------------------------------------------
-
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
-        """Return the observations of some cars in every match.
-
-        Args:
-            state: N matches, derived fields filled.
-            cars: Observing cars, by their place in the state; None for all.
-
-        Returns:
-            `(N, cars, size)` float32, a new array.
-
-        Raises:
-            ValueError: There is no such car, or a team has more cars than `zero_padding`.
-        """
-        key = (state.layout, None if cars is None else tuple(cars))
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = self._table(*key)
+        """Return observations `(N, cars, size)` float32; see `TableObs.build_batch`."""
+        table = self._table_of(state, cars)
         observations: np.ndarray = state.buffer.take(table.columns, 1)
         observations *= table.scales
         return observations
 
-    def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
-        """Return the name of every number that a car is shown.
-
-        Raises:
-            ValueError: As `build_batch`.
-        """
-        return tuple(element.name for element in self._elements(layout_of(blue, orange), car))
-
-    def size(self, blue: int, orange: int) -> int:
-        """Return how many numbers an observation has; the same for every car.
-
-        Raises:
-            ValueError: As `build_batch`; there is no car.
-        """
-        return len(self.names(blue, orange))
-
-    # --- the table ---------------------------------------------------------------------------------
-
-    def _table(self, layout: Layout, cars: tuple[int, ...] | None) -> _ObsTable:
-        rows = [self._elements(layout, car) for car in (range(layout.cars) if cars is None else cars)]
+    def _table(self, rows: list[list[Element]]) -> _ObsTable:
         shape = (len(rows), len(rows[0]) if rows else 0)
         columns = np.array([[element.column for element in row] for row in rows], np.intp)
         scales = np.array([[element.scale for element in row] for row in rows], np.float32)
@@ -186,29 +107,14 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
 
     def _elements(self, layout: Layout, car: int) -> list[Element]:
         """Return the elements of one car's observation, in order."""
-        if not 0 <= car < layout.cars:
-            raise ValueError(
-                f"there is no car {car}, expected one of the {layout.cars} cars 0..{layout.cars - 1}"
-            )
-        teams = {"blue": range(layout.blue), "orange": range(layout.blue, layout.cars)}
-        for team, members in teams.items():
-            self._check_room(layout, team, len(members))
-        turned = car in teams["orange"]
-        own, other = teams["orange" if turned else "blue"], teams["blue" if turned else "orange"]
+        allies, enemies = self._other_cars(layout, car)
+        turned = car >= layout.blue
         elements = [*self._ball(layout, turned), *self._pads(layout, turned)]
         elements += [Element("self/" + name, layout.column(name, car=car), 1.0) for name in _SELF_FIELDS]
         elements += self._car(layout, "self", car, turned)
-        elements += self._group(layout, "ally", [ally for ally in own if ally != car], 1, turned)
-        elements += self._group(layout, "enemy", list(other), 0, turned)
+        elements += self._group(layout, "ally", allies, 1, turned)
+        elements += self._group(layout, "enemy", enemies, 0, turned)
         return elements
-
-    def _check_room(self, layout: Layout, team: str, cars: int) -> None:
-        if self.zero_padding is not None and cars > self.zero_padding:
-            raise ValueError(
-                f"the {team} team has {cars} cars and DefaultObs has room for {self.zero_padding} "
-                f"(zero_padding) in a match of {layout.blue} against {layout.orange}; use a larger "
-                "zero_padding, or None, and a policy trained with it"
-            )
 
     def _group(
         self, layout: Layout, group: str, rows: list[int], taken: int, turned: bool
@@ -241,8 +147,8 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
             return _vector(f"{who}/{name}", layout.column(field, element, row), stride, scale, turned)
 
         yield from vector("position", "position", self.pos_coef)
-        yield from vector("forward", "rotation", 1.0, _FORWARD, 3)
-        yield from vector("up", "rotation", 1.0, _UP, 3)
+        yield from vector("forward", "rotation", 1.0, FORWARD, 3)
+        yield from vector("up", "rotation", 1.0, UP, 3)
         yield from vector("linear_velocity", "linear_velocity", self.lin_vel_coef)
         yield from vector("angular_velocity", "angular_velocity", self.ang_vel_coef)
         yield Element(f"{who}/boost_amount", layout.column("boost_amount", car=row), self.boost_coef)
@@ -251,7 +157,7 @@ class DefaultObs(ObsBuilder[Any, np.ndarray, GameState[Any], tuple[str, int]]):
 
 
 def _vector(name: str, column: int, stride: int, scale: float, turned: bool) -> Iterator[Element]:
-    signs = _TURNED if turned else (1.0, 1.0, 1.0)
+    signs = TURNED if turned else (1.0, 1.0, 1.0)
     for i, (axis, sign) in enumerate(zip(_AXES, signs, strict=True)):
         yield Element(f"{name}/{axis}", column + i * stride, sign * scale)
 

@@ -63,11 +63,11 @@ class RelativeObs(DefaultObs):
     def get_obs_space(self, agent: Hashable) -> tuple[str, int]:
         """Return `("real", size)`; the size is -1 while it depends on a match not seen yet."""
         kind, size = super().get_obs_space(agent)
-        places = self._cars if self.zero_padding is None else 2 * self.zero_padding
+        places = self._places
         return kind, size if places is None else size + _numbers(places - 1)
 
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
-        """Return observations `(N, cars, size)`; see `DefaultObs.build_batch`."""
+        """Return observations `(N, cars, size)`; see `TableObs.build_batch`."""
         absolute = super().build_batch(state, cars)  # raises for a car that is not there
         own = tuple(range(state.layout.cars) if cars is None else cars)
         around = find_surroundings(state.layout, own, self.zero_padding, self.pos_coef, self.lin_vel_coef)
@@ -76,7 +76,7 @@ class RelativeObs(DefaultObs):
         return np.concatenate([absolute, local.reshape(*absolute.shape[:2], -1)], 2)
 
     def names(self, blue: int, orange: int, car: int = 0) -> tuple[str, ...]:
-        """Return the name of every number that a car is shown; see `DefaultObs.names`."""
+        """Return the name of every number that a car is shown; see `TableObs.names`."""
         allies, enemies = (blue, orange) if car < blue else (orange, blue)
         if self.zero_padding is not None:
             allies = enemies = self.zero_padding

@@ -71,7 +71,7 @@ class TeamObs(DefaultObs):
         return "real", _OTHERS + len(_BLOCK) * self._others
 
     def build_batch(self, state: MatchState, cars: Sequence[int] | None = None) -> np.ndarray:
-        """Return observations `(N, cars, size)` float32, scaled; see `DefaultObs.build_batch`."""
+        """Return observations `(N, cars, size)` float32, scaled; see `TableObs.build_batch`."""
         observations = super().build_batch(state, cars)  # raises for a car that is not there
         own = tuple(range(state.layout.cars) if cars is None else cars)
         around = find_surroundings(state.layout, own, self.zero_padding, self.pos_coef, self.lin_vel_coef)
