@@ -22,6 +22,7 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.field_test_parts import FieldTest
 from rlgym_bridge.cli.field_test_report import print_field_report
 from rlgym_bridge.cli.real_match import running_server
+from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
 from rlgym_bridge.compare.output.report import report as html_report
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.field_test.field_conclusion import conclude_field_test
@@ -51,11 +52,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "of the shipped bot. All goes into one zip file, without anything personal. In the real game it "
         "takes about seven minutes. --read makes a report of such a file."
     )
-    parser.add_argument(
-        "--server", choices=("sim", "rlbot"), default="sim",
-        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
-        "%(default)s)",
-    )  # fmt: skip
+    add_server_option(parser)
     parser.add_argument(
         "--out", type=Path, default=_OUT, metavar="FILE",
         help="new zip file to write (default: %(default)s)",
@@ -78,14 +75,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=shared.seconds, default=30.0, metavar="S",
         help="game time of the match in seconds (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument(
-        "--latency", type=int, default=0, metavar="TICKS",
-        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pace", choices=("realtime", "lockstep"), default="lockstep",
-        help="pace of the embedded server (default: %(default)s)",
-    )  # fmt: skip
+    add_embedded_options(parser)
     parser.add_argument(
         "--rules", type=shared.checked_rules, default="default", metavar="RULES",
         help="rules of the game that the embedded server plays by, as of `match` (default: %(default)s)",

@@ -32,6 +32,7 @@ from rlgym_bridge.cli.outcome import (
 )  # fmt: skip
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
+from rlgym_bridge.cli.server_options import add_server_option
 from rlgym_bridge.cli.shipped import read_shipped_match
 from rlgym_bridge.cli.watching_match import add_watch_options, watched
 from rlgym_bridge.dialect import Dialect
@@ -71,13 +72,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "current folder, or else the shipped bot against Chaser)",
     )
     add_line_up_options(parser)
-    parser.add_argument(
-        "--server",
-        choices=("sim", "rlbot"),
-        default="sim",
-        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
-        "%(default)s)",
-    )
+    add_server_option(parser)
     parser.add_argument(
         "--allow-modules", nargs="+", default=[], metavar="MODULE",
         help="your own Python modules that a BOT's policy folder may import its components from",

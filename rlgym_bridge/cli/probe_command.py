@@ -14,6 +14,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.measuring_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
 from rlgym_bridge.probe import Probe, ProbeReport
@@ -40,13 +41,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Find out how a server behaves on the points that RLBot's documents leave open (its dialect). The "
         "probe plays about a minute with two cars of its own and reads the answers off the packets."
     )
-    parser.add_argument(
-        "--server",
-        choices=("sim", "rlbot"),
-        default="sim",
-        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
-        "%(default)s)",
-    )
+    add_server_option(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
         help="write what was found to FILE; a bot reads it where it lies beside it as dialect.toml",
@@ -56,14 +51,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="also write all messages of the server to FILE: 2 bytes of length (big-endian), then the "
         "flatbuffer",
     )  # fmt: skip
-    parser.add_argument(
-        "--latency", type=int, default=0, metavar="TICKS",
-        help="have the embedded server apply every input this many ticks late (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pace", choices=("realtime", "lockstep"), default="lockstep",
-        help="pace of the embedded server (default: %(default)s)",
-    )  # fmt: skip
+    add_embedded_options(parser)
     shared.add_dialect_option(parser)
     shared.add_output_options(parser)
 

@@ -12,6 +12,7 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.measuring_match import real_match, sim_match
 from rlgym_bridge.cli.real_match import START_SECONDS
+from rlgym_bridge.cli.server_options import add_server_option
 from rlgym_bridge.client.agent_connections import AgentConnections, NoServer
 from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
 from rlgym_bridge.compare.timing_report import Exchange, TimingReport, judge, number_of, numbered
@@ -32,11 +33,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "Measure how many ticks late inputs act and how packets arrive. One car plays with numbered inputs; "
         "the packets show when each of them took effect. Settings for training and play follow from that."
     )
-    parser.add_argument(
-        "--server", choices=("sim", "rlbot"), default="sim",
-        help="sim: the embedded match server; rlbot: an RLBotServer with the real game (default: "
-        "%(default)s)",
-    )  # fmt: skip
+    add_server_option(parser)
     parser.add_argument(
         "--seconds", type=shared.seconds, default=20.0, metavar="S",
         help="seconds of game time to play (default: %(default)s)",
