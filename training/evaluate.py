@@ -24,6 +24,7 @@ from training.scene_report import TRIALS, run_scenes
 from training.scenes import SCENES
 
 _MATCHES = 200  # when nothing is said
+_MOST_MATCHES = 1_000_000
 _AT_ONCE = 25  # matches of a job
 
 
@@ -109,7 +110,7 @@ def evaluate(
         rules: The game's rules to play by, see `game_rules.parse_rules`.
 
     Raises:
-        ValueError: The number of matches is odd or below 2; else as `play_matches`.
+        ValueError: The number of matches is odd, below 2 or above 1,000,000; else as `play_matches`.
     """
     check_numbers(matches, seconds, seed=(seed, 0), processes=(processes, 1))
     team_size = team_size_of(a, b) if team_size is None else team_size
@@ -146,6 +147,8 @@ def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> Non
     """
     if matches < 2 or matches % 2:
         raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
+    if matches > _MOST_MATCHES:
+        raise ValueError(f"matches is {matches}, expected {_MOST_MATCHES:,} at most")
     if not 0 < seconds <= LONGEST_SECONDS:
         raise ValueError(
             f"seconds is {seconds}, expected more than 0 and {LONGEST_SECONDS:g} (a day) at most"

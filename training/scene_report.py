@@ -27,6 +27,7 @@ STANDING: Final = "standing"
 TRIALS: Final = 100
 """Of each scene when nothing is said."""
 
+_MOST: Final = 1_000_000  # trials
 _AT_ONCE: Final = 50  # trials of a job; an even number, half of them for each side
 
 
@@ -48,7 +49,7 @@ def evaluate_scenes(
     Args:
         player: A policy folder, `"chaser"` or `"standing"`.
         scenes: Names in `SCENES`.
-        trials: Of each, 1 or more.
+        trials: Of each, 1 to 1,000,000.
         seed: Of everything.
         team_size: Cars a team; None for what the player was trained for.
         selection: `"sample"` or `"argmax"` in place of the folder's own.
@@ -63,8 +64,8 @@ def evaluate_scenes(
             another pace than its opponent, or was trained for other team sizes.
     """
     for name, value in (("trials", trials), ("processes", processes)):
-        if value < 1:
-            raise ValueError(f"{name} is {value}, expected 1 or more")
+        if not 1 <= value <= _MOST:
+            raise ValueError(f"{name} is {value}, expected 1 to {_MOST:,}")
     if seed < 0:
         raise ValueError(f"seed is {seed}, expected 0 or more")
     check_scenes(scenes)

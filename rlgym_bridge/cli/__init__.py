@@ -8,9 +8,11 @@ here, for all of them.
 
 import argparse
 import logging
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -54,6 +56,26 @@ def serve() -> int:
     return run_command("server", program="rlgym-server")
 
 
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, with its processes; a second one ends it at once."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@_ended_by_sigterm()
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Run one command.
 

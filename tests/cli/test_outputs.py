@@ -96,10 +96,11 @@ def test_what_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
-def test_ctrl_c_while_the_program_is_still_loading_says_stopped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_the_program_loads_says_stopped(name: str, tmp_path: Path) -> None:
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text(
-        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time\ntime.sleep(9)\n"
+        f"import os, signal\nos.kill(os.getpid(), signal.{name})\nimport time\ntime.sleep(9)\n"
     )
     search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = run_to_end([sys.executable, "-c", PLAIN], env={**os.environ, "PYTHONPATH": search}, seconds=60)

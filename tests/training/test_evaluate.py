@@ -116,6 +116,7 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     for arguments, message in (
         ([str(tmp_path / "none"), "chaser"], "none"),
         ([network, "chaser", "--matches", "1"], "matches is 1, expected an even number"),
+        ([network, "chaser", "--matches", "9000000000"], "matches is 9000000000, expected 1,000,000 at most"),
         ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
         ([network, "chaser", "--action-delay=-1"], "action_delay is [-1, -1], expected 0 to 1200 ticks"),
     ):
