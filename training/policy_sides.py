@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.components.batch_form import works_in_batches
+from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import checked_rows
@@ -28,7 +29,7 @@ class BatchSide:
 
     def rows(self, state: MatchState) -> np.ndarray:
         """Return control rows `(matches, seats, ticks, 8)`."""
-        obs = None if self._obs is None else self._obs.build_batch(state, self._seats)
+        obs = None if self._obs is None else observe(self._obs, self._seats, state)
         rows: np.ndarray = self._parser.parse_batch(self._policy.act(obs, state))
         if not (np.abs(rows) <= 1).all():
             for one in rows.reshape(-1, *rows.shape[2:]):

@@ -13,6 +13,7 @@ from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.folder import ComponentSpec, save_policy
+from tests.support.policy_folders import make_module
 from training.evaluate import Evaluation, evaluate
 from training.evaluate import main as evaluate_main
 from training.policy_matches import play_matches
@@ -39,6 +40,28 @@ def folder(path: Path, seed: int = 0, foreign: bool = False, repeats: int = 8) -
         tick_skip=repeats,
     )  # fmt: skip
     return str(path)
+
+
+def test_a_number_that_goes_wrong_later_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+from rlgym_bridge import DefaultObs
+class Late(DefaultObs):
+    def build_batch(self, state, cars=None):
+        obs = super().build_batch(state, cars)
+        obs[1:, :, 3] = float("nan")  # the first match, as all of one match, is in order
+        return obs
+"""
+    make_module(tmp_path, monkeypatch, "late_nan", text)
+    network = Path(folder(tmp_path / "network"))
+    manifest = json.loads((network / "policy.json").read_text())
+    manifest["obs"]["class"] = "late_nan:Late"
+    (network / "policy.json").write_text(json.dumps(manifest))
+    with pytest.raises(
+        ValueError, match=r"Late gave nan as number 3 \(.*\) for blue-0 .*late_nan.py, line 4\)"
+    ):
+        play_matches(str(network), "chaser", 2, seconds=5, seed=0, allow_modules=["late_nan"])
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlgym_bridge.components.batch_form import works_in_batches
+from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import load_player
@@ -128,7 +129,7 @@ class Rival:
         layout = state.layout
         for policy, matches, seats in self._places:
             some = MatchState(layout.blue, layout.orange, len(matches), state.buffer[matches])
-            obs = None if self._obs is None else self._obs.build_batch(some, seats)
+            obs = None if self._obs is None else observe(self._obs, seats, some)
             yield np.ix_(matches, np.array(seats)), policy.act(obs, some)
 
 
