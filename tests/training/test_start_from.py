@@ -83,7 +83,7 @@ def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> No
     ("changes", "message"),
     [
         ({"policy_layers": [32]}, r"its layers are \[16, 90\], this run's \[32, 90\] \(policy_layers\)"),
-        ({"normalise_obs": True}, r"it clips normalised observations to None, this run to 10.0 \(obs_clip\)"),
+        ({"normalise_obs": True}, r"its observations are not normalised, .* \(normalise_obs = false\)"),
         ({"activation": "tanh"}, r"its activation is relu, this run's tanh"),
         ({"layer_norm": True}, r"its layer_norm is False, this run's True"),
         ({"components": "training.components"}, r"the observation was 4 numbers \(obs_size\) and is"),
@@ -94,6 +94,14 @@ def test_a_foreign_policy_is_refused_with_the_difference(changes: dict, message:
     with pytest.raises(SettingsError, match=message):
         main(settings(tmp_path / "on", **{"start_from": str(start), **changes}), quiet=True)
     assert newest_checkpoint(tmp_path / "on") is None
+
+
+def test_the_settings_that_a_normalised_policy_needs_are_named(tmp_path: Path) -> None:
+    first = settings(tmp_path / "first", normalise_obs=True, obs_clip=5.0)
+    start = str(PPOLearner(first).save(Checkpoints(tmp_path / "first", 1)))
+    for changes, ours in (({}, "are not"), ({"normalise_obs": True}, "are clipped to 10.0")):
+        with pytest.raises(SettingsError, match=rf"{ours} \(normalise_obs = true, obs_clip = 5.0\)"):
+            main(settings(tmp_path / "on", start_from=start, **changes), quiet=True)
 
 
 def test_a_folder_without_a_policy_is_named(tmp_path: Path) -> None:

@@ -109,9 +109,15 @@ def load_start(
     if manifest.distribution != shape.distribution:
         found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
     scaling = manifest.obs_normalisation
-    clips = None if scaling is None else scaling.clip, shape.obs_clip
-    if clips[0] != clips[1]:
-        found.append(f"it clips normalised observations to {clips[0]}, this run to {clips[1]} (obs_clip)")
+    clip = None if scaling is None else scaling.clip
+    if clip is None and shape.obs_clip is not None:
+        found.append("its observations are not normalised, this run's are (normalise_obs = false)")
+    elif clip != shape.obs_clip:
+        found.append(
+            f"its observations are normalised and clipped to {clip}, this run's "
+            + ("are not" if shape.obs_clip is None else f"are clipped to {shape.obs_clip}")
+            + f" (normalise_obs = true, obs_clip = {clip})"
+        )
     if found:
         raise SettingsError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
     return weights, scaling
