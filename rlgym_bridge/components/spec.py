@@ -45,6 +45,10 @@ _FORMER_PATHS: Final = {
 """Names that older policy folders have for our components; they go on loading."""
 
 
+class UntrustedModuleError(ValueError):
+    """A policy names a module that the caller did not allow to be imported."""
+
+
 class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"path": "class"}):
     """A component by name, so that a file can hold it.
 
@@ -264,7 +268,7 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
         allowed = (*trusted, *allow)
         if not any(module_name == entry or module_name.startswith(entry + ".") for entry in allowed):
             known = ", ".join(allowed) or "nothing"
-            raise ValueError(
+            raise UntrustedModuleError(
                 f"the policy names {path}, and importing it would run code of {module_name}; if you "
                 f'trust it, give allow_modules=("{module_name}",), on the command line '
                 f"--allow-modules {module_name}. Allowed now: {known}"

@@ -1,11 +1,13 @@
 """Rivals in training: their shares, their delays, newer checkpoints of other runs, and what is refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rlgym_bridge import ComponentSpec
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 from tests.support.training_runs import SMALL, column
 from training.collector import Collectors
@@ -103,6 +105,27 @@ def test_a_run_trains_against_several_rivals(tmp_path: Path, capsys: pytest.Capt
 def test_a_rival_that_cannot_play_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=message):
         PPOLearner(settings(tmp_path / "run", **changes))
+
+
+def test_a_rival_with_modules_of_its_own_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "own")
+    file = tmp_path / "own" / "policy.json"
+    manifest = json.loads(file.read_text())
+    manifest["obs"]["class"] = "not_theirs:Obs"
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(SettingsError, match=r"that this run does not import: .* a training run") as e:
+        PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path / "own"): 0.5}))
+    assert "--allow-modules" not in str(e.value)  # which `train` does not have
+
+
+def test_rlgyms_own_parser_is_told_from_ours_of_the_same_name(tmp_path: Path) -> None:
+    rlgyms = "rlgym.rocket_league.action_parsers"
+    table = ComponentSpec(f"{rlgyms}:LookupTableAction")
+    save(tmp_path / "own", parser=ComponentSpec(f"{rlgyms}:RepeatAction", {"repeats": 8}, table))
+    with pytest.raises(
+        SettingsError, match=r"its parser is rlgym\.rocket_league.*of this run rlgym_bridge\."
+    ):
+        PPOLearner(settings(tmp_path / "run", rivals={str(tmp_path / "own"): 0.5}))
 
 
 def test_a_run_without_a_checkpoint_yet_is_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import observe
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.spec import TRUSTED, UntrustedModuleError
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
@@ -80,6 +81,11 @@ class Rival:
             player_spec = load_player(path, modules)
             theirs = player_spec.components()
         except (OSError, ValueError) as error:
+            if isinstance(error.__cause__, UntrustedModuleError):
+                raise SettingsError(
+                    f"{given}, whose parts are in a module that this run does not import: expected "
+                    f"{', '.join((*TRUSTED, *modules))}, or a training run, which names its modules"
+                ) from error
             raise SettingsError(f"{given}, which cannot be played: {error}") from error
         trained, sizes = player_spec.team_sizes, settings.sizes[0]
         misfit = None if trained is None or not self._sides.any() else explain_misfit(trained, sizes)
@@ -93,8 +99,8 @@ class Rival:
         if not _same_actions(ours.parser, theirs.parser):
             raise SettingsError(
                 f"{given}, whose actions mean something else than those of this run: its parser "
-                f"is {type(theirs.parser).__name__}, that of this run {type(ours.parser).__name__}, or their "
-                "rows differ"
+                f"is {_described(theirs.parser)}, that of this run {_described(ours.parser)}; expected "
+                "the same class and the same rows"
             )
         return player_spec
 
@@ -167,3 +173,8 @@ def _same_actions(ours: Any, theirs: Any) -> bool:
         return True
     every = np.arange(min(int(space[1]), _PROBED))[:, None]
     return bool(np.array_equal(ours.parse_batch(every), theirs.parse_batch(every)))
+
+
+def _described(parser: Any) -> str:
+    """Return the class of a parser with its module, which tells RLGym's from ours of the same name."""
+    return f"{type(parser).__module__}.{type(parser).__qualname__}"
