@@ -1,6 +1,7 @@
 """`rlgym-bridge convert`: translate files of RLBot v4."""
 
 import argparse
+import re
 from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
@@ -41,6 +42,12 @@ def run(options: argparse.Namespace) -> int:
         say(f"  {key}: {line}")
     for key, why in found.left_out:
         say(f"  {key}: left out, {why}")
+    named = dict.fromkeys(re.findall(r'^(?:config|loadout)_file = "(.+)"$', found.text, re.MULTILINE))
+    missing = [one for one in named if not (out.parent / one).exists()]
+    if missing:
+        say(f"not there yet: {', '.join(missing)}; convert the .cfg files that these were, too")
+    if found.kind == "bot":
+        say("the code of the bot is not translated: it has to speak RLBot v5")
     result = {
         "kind": found.kind, "file": str(out), "translated": dict(found.translated),
         "left_out": dict(found.left_out),

@@ -177,7 +177,7 @@ def test_rlbots_own_readers_take_a_bot_and_its_loadout(tmp_path: Path) -> None:
         ("[Wheels]\na = 1\n", "has none of the sections"),
         ("no section", "no valid cfg file"),
         ("[Bot Loadout]\ncar_id = fennec\n", "which RLBot v4 does not know"),
-        (MATCH.replace("Hockey", "Chess"), "'Chess', which RLBot v4 does not know"),
+        (MATCH.replace("Hockey", "Chess"), "'Chess', which RLBot v4 does not know; expected one of soccer, "),
         (MATCH.replace("num_participants = 3", "num_participants = 1000000"), "from 0 to 64"),
         (MATCH.replace("human", "alien"), "expected one of rlbot, party_member_bot, human"),
         (MATCH.replace("num_participants = 3", "num_participants = " + "9" * 900), "from 0 to 64"),
@@ -206,6 +206,18 @@ def test_nothing_is_written_where_a_link_among_the_files_leads(tmp_path: Path, c
     assert main(["convert", str(tmp_path / "looks.cfg")]) == 2
     assert "is there already, expected a new file" in capsys.readouterr().err
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_bot_names_the_file_that_is_still_to_be_converted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ace.cfg").write_text(BOT)
+    assert main(["convert", str(tmp_path / "ace.cfg")]) == 0
+    assert "not there yet: ace_looks.toml; convert the .cfg" in capsys.readouterr().out
+    (tmp_path / "ace.bot.toml").unlink()
+    (tmp_path / "ace_looks.toml").write_text("")
+    assert main(["convert", str(tmp_path / "ace.cfg")]) == 0
+    assert "not there yet" not in capsys.readouterr().out
 
 
 FIRST = "[Participant Configuration]\n"

@@ -6,7 +6,7 @@ Every key is translated or named with the reason why it has no counterpart. The 
 import configparser
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath, PureWindowsPath
@@ -96,9 +96,10 @@ class _Translation:
         return line
 
     def line(
-        self, section: str, key: str, name: str, value_of: Callable[[str], Any] = str
+        self, section: str, key: str, name: str, value_of: Callable[[str], Any] = str,
+        choices: Iterable[str] = (),
     ) -> list[str]:  # fmt: skip
-        """Return the line that a key becomes, none where it is not there."""
+        """Return the line that a key becomes, none where it is not there; an error names the choices."""
         text = self.take(section, key)
         if text is None:
             return []
@@ -106,6 +107,8 @@ class _Translation:
             value = value_of(text)
         except (ValueError, KeyError):
             problem = f"is {show_value(text)}, which RLBot v4 does not know"
+            if choices:
+                problem += f"; expected one of {', '.join(choices)}"
             raise self.source.error(section, key, problem) from None
         return [self.note(key, toml_line(name, value))]
 
@@ -154,7 +157,7 @@ def _match(of: _Translation) -> str:
     section = "Match Configuration"
     launcher = of.line("RLBot Configuration", "launcher_preference", "launcher", partial(_choice, LAUNCHERS))
     lines = ["[rlbot]", *launcher, "", "[match]"] if launcher else ["[match]"]
-    lines += of.line(section, "game_mode", "game_mode", partial(_choice, GAME_MODES))
+    lines += of.line(section, "game_mode", "game_mode", partial(_choice, GAME_MODES), GAME_MODES)
     lines += of.line(section, "game_map", "game_map_upk", lambda text: GAME_MAP_TO_UPK.get(text, text))
     for key, name in (
         ("skip_replays", "skip_replays"), ("start_without_countdown", "start_without_countdown"),
@@ -172,11 +175,11 @@ def _match(of: _Translation) -> str:
     }  # fmt: skip
     lines += of.line(
         section, "existing_match_behavior", "existing_match_behavior",
-        lambda text: behaviours[text.lower().replace("_", " ")],
+        lambda text: behaviours[text.lower().replace("_", " ")], behaviours,
     )  # fmt: skip
     mutators = []
     for option, (name, choices) in OPTIONS.items():
-        mutators += of.line("Mutator Configuration", option, name, partial(_choice, choices))
+        mutators += of.line("Mutator Configuration", option, name, partial(_choice, choices), choices)
     if mutators:
         lines += ["", "[mutators]", *mutators]
     count = of.take(section, "num_participants") or "0"
