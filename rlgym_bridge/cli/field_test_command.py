@@ -200,8 +200,8 @@ def _check(options: argparse.Namespace) -> None:
 
 def _announce(options: argparse.Namespace, console: Console, test: FieldTest) -> None:
     names = [name for name in PARTS if name in options.parts]
-    minutes = sum(map(test.seconds, names)) / 60
-    how_long = f"{minutes:.1f} minutes of play"
+    seconds = sum(map(test.seconds, names))
+    how_long = f"{seconds:.0f} seconds of play" if seconds < 60 else f"{seconds / 60:.1f} minutes of play"
     if options.server == "rlbot":
         how_long += f", and the game loads {len(names)} matches"
     elif options.pace == "lockstep":

@@ -163,9 +163,8 @@ def advice(timing: TimingReport) -> list[str]:
             f"policy.json: input_latency = {latency}; training: action_delay = [{delay[0]}, {delay[1]}]"
         )
         if latency > 1:
-            lines.append(
-                f"A policy trained with action_delay = 1 acts {latency - 1} ticks later than in training."
-            )
+            late = "1 tick" if latency == 2 else f"{latency - 1} ticks"
+            lines.append(f"A policy trained with action_delay = 1 acts {late} later than in training.")
     if timing.also_fits:
         lines.append("Packets leave out the ticks that would tell which it is; `rlgym-bridge probe` can.")
     if timing.frame_rate is not None:

@@ -71,6 +71,7 @@ def test_a_latency_above_the_delay_is_said_to_cost_ticks() -> None:
     lines = advice(judge(session(3, set())))
     assert lines[0] == "policy.json: input_latency = 3; training: action_delay = [3, 3]"
     assert "acts 2 ticks later than in training" in lines[1]
+    assert "acts 1 tick later" in advice(judge(session(2, set())))[1]
 
 
 def test_every_number_comes_back_from_an_input() -> None:
