@@ -156,6 +156,12 @@ def test_a_missing_file_is_named(tmp_path, name):
         load_policy(tmp_path)
 
 
+def test_a_run_without_a_checkpoint_is_called_one(tmp_path):
+    (tmp_path / "run.toml").write_text("modules = []\n")
+    with pytest.raises(FileNotFoundError, match="is a training run that has no checkpoint yet"):
+        load_policy(tmp_path)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize(
     ("name", "problem"),

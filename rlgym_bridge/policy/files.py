@@ -19,11 +19,14 @@ LATEST: Final = "latest"
 EXPECTED: Final = "expected a policy folder, or a training run, which rlgym-bridge train makes"
 """Expected of a folder that is not there, for errors."""
 
+_RUN: Final = "run.toml"
 _PROJECT: Final = ("train.toml", "bot.toml")
 
 
 def explain_project(folder: Path) -> str:
-    """Return what to name in place of a bot's project that was named; "" for another folder."""
+    """Return what a bot's project or a run without a checkpoint is, for errors; "" for another folder."""
+    if (folder / _RUN).is_file() and newest_checkpoint(folder) is None:
+        return f"; {folder} is a training run that has no checkpoint yet"
     if not any((folder / file).is_file() for file in _PROJECT):
         return ""
     runs = [str(one) for one in sorted((folder / "runs").glob("*")) if newest_checkpoint(one)]
