@@ -86,6 +86,13 @@ def test_too_weak_anchors_and_repeated_matches_are_told() -> None:
     assert rated[0].elo.rating < rate_checkpoints(book, won_by("x", "chaser", 20, 20))[0].elo.rating
 
 
+def test_level_copies_are_not_told_as_no_chance() -> None:
+    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
+    results = won_by("x", "chaser", 2, 4) | won_by("x", "x", 2, 4)
+    lines = describe_ratings(rate_checkpoints(book, results), book.anchors)
+    assert any(line.startswith("noise: copies of a version ended level") for line in lines)
+
+
 def test_later_only_newer_checkpoints_play_and_ratings_stay(tmp_path: Path) -> None:
     run, old = tmp_path / "run", tmp_path / "old"
     save_checkpoint(run, 100)

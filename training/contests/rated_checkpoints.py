@@ -12,6 +12,7 @@ from training.contests.served_match import ServedResult
 from training.contests.standings import count_different, evaluation_of, seen_by_first
 from training.evaluate import Evaluation
 
+_LEVEL = 1.0  # points; copies of 400 matches lead each other by 17
 _ONE_SIDED: Final = 0.95  # win rate beyond which an anchor tells little
 
 
@@ -113,7 +114,12 @@ def describe_ratings(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]
     )
     lines.append(f"anchors, whose ratings stay: {fixed}; their columns are win rates, a draw is half a win")
     noise_points = mean_noise(rated)
-    if noise_points is not None:
+    if noise_points is not None and noise_points < _LEVEL:
+        lines.append(
+            "noise: copies of a version ended level, which does not say how much is chance: play more "
+            "matches (--matches), or longer ones (--seconds)"
+        )
+    elif noise_points is not None:
         lines.append(
             f"noise: copies of a version lead each other by {noise_points:.0f} points (root mean square): "
             "less than twice that may be chance"
