@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         "layer_norm": any(name.startswith("norms.") for name in network.weights),
         "distribution": manifest.distribution,
         "obs_size": manifest.obs_size,
-        "scaled": scale is not None,
+        "standardised": scale is not None,
         "tick_skip": manifest.tick_skip,
         "action_delay": manifest.action_delay,
         "team_sizes": [list(pair) for pair in manifest.team_sizes],
@@ -113,12 +113,18 @@ def run(options: argparse.Namespace) -> int:
     }
     if not options.quiet:
         for name, value in found.items():
-            print(f"{name.replace('_', ' '):14}{value}")
+            print(f"{name.replace('_', ' '):14}{_in_words(value)}")
         print(
             f"written to {options.out}; to play it:\n"
             f"rlgym-bridge match --blue {options.out} --orange chaser{named.allow_option}"
         )
     return 0 if output_files.write_json(options.json, found) else 2
+
+
+def _in_words(value: object) -> object:
+    if value is None:
+        return "unknown"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
 def _cars(name: str) -> tuple[set[tuple[int, int]], str]:

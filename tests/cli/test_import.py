@@ -99,6 +99,13 @@ def test_an_imported_bot_plays_a_match(kind: str, here: Path) -> None:
     assert bot["replies"] > 300
 
 
+def test_what_a_checkpoint_does_not_tell_is_unknown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.jit.script(network(90)).save(str(here / "script.pt"))
+    assert main(["import", "script.pt", "--env", "my_env:discrete", "--out", "bot"]) == 0
+    said = re.sub(" +", " ", capsys.readouterr().out)
+    assert "standardised no\n" in said and "steps unknown\n" in said
+
+
 def test_rlgym_learns_checkpoint_and_torchscript_are_read_too(here: Path) -> None:
     model = network(90)
     holder = nn.Module()
