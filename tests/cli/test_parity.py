@@ -159,7 +159,7 @@ def test_a_button_that_is_forgotten_is_named(tmp_path: Path, monkeypatch: pytest
         (["--ticks", "1"], "nothing was compared"),
         (["--seed", "-1"], "--seed is -1, expected 0 or more"),
         (["--tick-skip", "0"], "--tick-skip is 0, expected 1 to 6000"),
-        (["--obs", HERE + "NotANumber"], "shows blue-0 nan as number 3, expected a finite one"),
+        (["--obs", HERE + "NotANumber"], "gave nan as number 3 (ball/linear_velocity/x) for blue-0"),
         (["--obs", HERE + "Growing"], "Growing gave 92 numbers and then 93"),
         (["--env", "json:dumps", "--parser", "a:B"], "--parser goes with --obs"),
     ],
