@@ -141,7 +141,8 @@ def test_what_a_bot_left_unanswered_and_raised_is_counted():
     with lockstep(seconds=3.0, max_overtime=0.1) as server:
         result = server.play(match_of(player(0, "skip", "Skipper"), player(1)))
     skipper, other = result.bots
-    assert 0.85 < skipper.unanswered / result.playing_ticks < 1.0  # the countdown does not count
+    # the countdown does not count; on a busy machine each answer may come too late
+    assert 0.85 < skipper.unanswered / result.playing_ticks <= 1.0
     assert skipper.exceptions > 100
     assert skipper.troubles[0].endswith("% of its packets unanswered") and len(skipper.troubles) == 2
     assert (other.troubles, other.unanswered) == ((), 0)
