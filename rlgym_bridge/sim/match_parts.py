@@ -91,7 +91,7 @@ class MatchParts:
         observations = []
         for match in matches.tolist():
             self._calls[match].reset(_match_of(state, match), range(state.layout.cars))
-            observations.append(self._observe(match))
+            observations.append(self._observe(match, state.agents))
         return np.concatenate(observations)
 
     def rows(self, actions: np.ndarray, state: MatchState) -> np.ndarray:
@@ -134,7 +134,7 @@ class MatchParts:
         rewards = np.zeros((after.matches, len(agents)), np.float32)
         for match, calls in enumerate(self._calls):
             calls.step(_match_of(after, match))
-            observations.append(self._observe(match))
+            observations.append(self._observe(match, agents))
             verdict = calls.judge()
             flags[:, match] = any(verdict.terminated.values()), any(verdict.truncated.values())
             if calls.parts.reward_fn is None:
@@ -150,10 +150,19 @@ class MatchParts:
                 raise ValueError(f"{bad}, expected a finite number")
         return np.concatenate(observations), flags[0], flags[1], rewards
 
-    def _observe(self, match: int) -> np.ndarray:
-        observations = self._calls[match].observe()
+    def _observe(self, match: int, agents: Sequence[str]) -> np.ndarray:
+        """Return the checked observations of a match, `(1, cars, size)`."""
+        calls = self._calls[match]
+        observations = calls.observe()
         if observations is None:
             raise ValueError("components have no obs_builder, expected one")
+        finite = np.isfinite(observations)
+        if not finite.all():
+            _, car, number = np.argwhere(~finite)[0].tolist()
+            raise ValueError(
+                f"{type(calls.parts.obs_builder).__name__} gave {observations[0, car, number]} as number "
+                f"{number} of what {agents[car]} sees in match {match}, expected a finite number"
+            )
         return observations
 
     def _checked(self, game: GameState[Any], mutator: str, random: np.random.Generator) -> MatchState:

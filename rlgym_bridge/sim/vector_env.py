@@ -130,7 +130,7 @@ class VectorEnv:
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
         self._arenas = Arenas(matches, *sizes, reads=reads, rules=parse_rules(rules))
         self.state, self.cars, self.parser = self._arenas.state, sum(sizes), first.parser
-        self.agents, self._builder = self.state.agents, type(first.obs_builder).__name__
+        self.agents = self.state.agents
         self._before = self.state.copy()
         self._delay_range, self._delay_noise = delays, delay_noise
         self._constants = dict(constants or {})
@@ -186,7 +186,6 @@ class VectorEnv:
         self._arenas.step(rows, self._delays_of_cars(), times)
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state, self._seen())
-        self._check_obs(obs)
         truncated = truncated & ~terminated
         ended = np.flatnonzero(terminated | truncated)
         final_obs = obs[ended]
@@ -226,27 +225,11 @@ class VectorEnv:
         if low != high:
             self._delays[matches] = self._random.integers(low, high + 1, len(numbers))
         self._touches.forget(matches)
-        obs = self._parts.begin(self.state, matches, self._seen())
-        self._check_obs(obs, matches)
-        return obs
+        return self._parts.begin(self.state, matches, self._seen())
 
     def _seen(self) -> MatchState:
         """Return what observations are built from."""
         return self._noise.seen(self.state, self._noise_random) if self._noise else self.state
-
-    def _check_obs(self, obs: np.ndarray, matches: np.ndarray | None = None) -> None:
-        """Check that the observations of some matches, or of all, are finite.
-
-        Raises:
-            ValueError: A number is not.
-        """
-        finite = np.isfinite(obs)
-        if not finite.all():
-            row, car, number = np.argwhere(~finite)[0].tolist()
-            raise ValueError(
-                f"{self._builder} gave {obs[row, car, number]} as number {number} of what {self.agents[car]} "
-                f"sees in match {row if matches is None else matches[row]}, expected a finite number"
-            )
 
     def _delays_of_cars(self) -> np.ndarray:
         """Return the delay of each car's decision, `(matches, cars)`."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rlgym.api import RewardFunction
+from rlgym.rocket_league import obs_builders as rlgym_obs
 
 from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
@@ -123,6 +124,29 @@ def test_an_observation_that_is_not_finite_is_named(bad: float) -> None:
     env.reset()
     blind.shown = bad
     message = rf"Blind gave {bad} as number 3 \(ball/linear_velocity/x\) for orange-0 in match 1"
+    with pytest.raises(ValueError, match=message):
+        env.step(np.zeros((2, 2), np.int64))
+    with pytest.raises(ValueError, match=message):
+        env.reset()
+
+
+class ForeignBlind(rlgym_obs.DefaultObs):
+    """Sees what it is told in place of one number, by RLGym's own builder."""
+
+    shown = 0.0
+
+    def build_obs(self, agents: list[str], state: Any, shared_info: dict[str, Any]) -> dict[str, np.ndarray]:
+        built = super().build_obs(agents, state, shared_info)
+        built["orange-0"][3] = self.shown
+        return built
+
+
+def test_a_foreign_observation_that_is_not_finite_is_named() -> None:
+    blind = ForeignBlind(zero_padding=None)
+    env = VectorEnv(2, lambda: components(obs_builder=blind))
+    env.reset()
+    blind.shown = np.nan
+    message = "ForeignBlind gave nan as number 3 of what orange-0 sees in match 0, expected a finite number"
     with pytest.raises(ValueError, match=message):
         env.step(np.zeros((2, 2), np.int64))
     with pytest.raises(ValueError, match=message):
