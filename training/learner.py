@@ -158,12 +158,21 @@ class PPOLearner:
         longest = min(PART, max(1, math.ceil(len(rows) / self._threads)))
         return list(self._pool.map(function, rows.split(longest)))
 
+    def precision(self) -> torch.autocast:
+        """Return a context in which the networks compute as `bfloat16` says.
+
+        Whatever is compared with each other must be computed in it: the probability of an action when it was
+        drawn and that after an update, for example.
+        """
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bfloat16)
+
     def values(self, shown: Tensor) -> np.ndarray:
         """Return the critic's values, `(rows,)` float32, of `(rows, size)`."""
 
         @torch.no_grad()
         def values_of(part: Tensor) -> Tensor:
-            return self.critic.values(part)
+            with self.precision():
+                return self.critic.values(part)
 
         found: np.ndarray = torch.cat(self.in_parts(values_of, shown)).cpu().numpy()
         return found

@@ -179,7 +179,8 @@ def batch_of(
 
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
-        return learner.policy.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
+        with learner.precision():
+            return learner.policy.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
 
     if played_by is None:
         every = torch.arange(len(rows), device=learner.device)
@@ -248,7 +249,7 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         divergence and rows clipped.
     """
     settings = learner.settings
-    with torch.autocast(learner.device.type, torch.bfloat16, enabled=settings.bfloat16):
+    with learner.precision():
         shown = batch.shown[batch.rows[part]]  # (n, S)
         log_probs, entropies = learner.policy.log_probs_and_entropies(shown, batch.actions[part])
         values = learner.critic.values(shown)

@@ -138,7 +138,7 @@ class TrainingSettings:
     ] = "auto"
     threads: Annotated[Count, about("of the learner; 0: one for each core")] = 0
     bfloat16: Annotated[
-        bool, about("lower precision in the learner; much slower on CPUs without AVX512-BF16")
+        bool, about("lower precision in the learner: faster on CPUs with AVX512-BF16, much slower on others")
     ] = False
 
     checkpoint_every: Annotated[

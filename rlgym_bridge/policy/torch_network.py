@@ -61,7 +61,8 @@ class Perceptron(nn.Module):
             if self.norms:
                 inputs = self.norms[i](inputs)
             inputs = self._activate(inputs)
-        outputs: Tensor = self.layers[-1](inputs)
+        with torch.autocast(inputs.device.type, enabled=False):  # rounding here would move probabilities
+            outputs: Tensor = self.layers[-1](inputs.float())
         return outputs
 
 

@@ -43,8 +43,8 @@ def collected_by(learner: PPOLearner) -> CollectedSteps:
     return CollectedSteps.of(learner, rollouts)
 
 
-def learner_of(out: Path, asynchronous: bool) -> PPOLearner:
-    learner = PPOLearner(check_settings(SMALL | {"out": str(out), "minibatch": 16}))
+def learner_of(out: Path, asynchronous: bool, **changes: Any) -> PPOLearner:
+    learner = PPOLearner(check_settings(SMALL | {"out": str(out), "minibatch": 16} | changes))
     learner.asynchronous = asynchronous
     return learner
 
@@ -66,6 +66,17 @@ def test_a_device_learns_what_a_cpu_learns(tmp_path: Path) -> None:
     stats = [improve(one, batch_of(one, collected_by(one))) for one in learners]
     assert stats[0] == pytest.approx(stats[1], rel=1e-4, abs=1e-6)
     torch.testing.assert_close(*(one.policy.state_dict() for one in learners))
+
+
+def test_lower_precision_changes_no_probability_between_playing_and_learning(tmp_path: Path) -> None:
+    learner = learner_of(tmp_path, asynchronous=False, bfloat16=True, learning_rate=0.0)
+    learner.policy.layers[-1].weight.data.normal_()  # probabilities that differ from action to action
+    batch = batch_of(learner, collected_by(learner))
+    assert abs(improve(learner, batch)["kl"]) < 1e-7
+    with_float32 = learner_of(tmp_path, asynchronous=False)
+    with_float32.policy.load_state_dict(learner.policy.state_dict())
+    difference = batch_of(with_float32, collected_by(learner)).log_probs - batch.log_probs
+    assert 0.001 < difference.abs().max() < 1  # this is what it would have taken for a change
 
 
 def test_a_batch_is_moved_to_the_device_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
