@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from rlgym_bridge.server import MatchCalledOff, MatchServer
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net.launch import end_all, launch
 from tests.support.stepped_match import match_of, player
@@ -48,6 +49,29 @@ def test_a_bots_start_is_one_line_that_a_human_reads(
     seats = seat_players(match_of(player(0, name="A\nB", run_command=command))).agents
     launch(seats, "127.0.0.1", 1, tmp_path).popen.wait(20.0)
     assert caplog.messages == [f"started A\\nB (blue): {shown}"]
+
+
+FLOOD = """
+import time
+print("the first line")
+for i in range(9999):
+    print("x" * 999_999, flush=True)
+    time.sleep(0.01 * (i > 80))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file of POSIX is cut while a program appends to it")
+def test_a_bot_that_prints_without_end_does_not_fill_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "flood.py").write_text(FLOOD)
+    flood = player(0, name="A", run_command=f"{sys.executable} {tmp_path / 'flood.py'}")
+    with (
+        MatchServer(pace="lockstep", log_dir=tmp_path, connect_timeout=3.0) as server,
+        pytest.raises(MatchCalledOff, match="A"),
+    ):
+        server.play(match_of(flood, player(1)))
+    log = (tmp_path / "0-0-A.log").read_bytes()
+    assert log.startswith(b"the first line\n") and log.count(b" bytes were cut here]\n") == 1
+    assert 1_000_000 < len(log) < 128 << 20
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sessions of POSIX")

@@ -201,6 +201,7 @@ class HostedMatch:
         _, before, ticks_before = self._next_status
         ticks = self._match.tick + 1
         self._next_status = (now + _STATUS_SECONDS, now, ticks)
+        self._processes.shorten_logs()
         if self._settings.on_progress is None:
             return
         referee = self._match.referee

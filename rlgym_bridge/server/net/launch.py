@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import stat
 import subprocess
 import sys
 import time
@@ -34,6 +35,8 @@ _APART: Final[dict[str, Any]] = (
 _TAIL_LINES: Final = 12
 _TAIL_BYTES: Final = 8192
 _SEARCHED_BYTES: Final = 1 << 24
+_LONGEST_LOG: Final = 64 << 20  # bytes; a match of an hour writes some kilobytes
+_KEPT_LOG: Final = 1 << 20  # bytes of the beginning that a longer one keeps
 _SHOWN_COMMAND: Final = 80  # letters
 _TERMINATE_SECONDS: Final = 2.0  # a process has this long to end after it was asked to
 
@@ -93,6 +96,15 @@ class BotProcess:
     def log_tail(self) -> str:
         """Return the last lines it has printed; why not, where they cannot be read."""
         return read_tail(self.log_path)
+
+    def shorten_log(self) -> None:
+        """Cut a log beyond 64 MiB down to its first MiB; what is printed from then on follows."""
+        with suppress(OSError):
+            about = self.log_path.lstat()
+            if stat.S_ISREG(about.st_mode) and about.st_size > _LONGEST_LOG:
+                os.truncate(self.log_path, _KEPT_LOG)
+                with self.log_path.open("ab") as file:
+                    file.write(f"\n[{about.st_size - _KEPT_LOG:,} bytes were cut here]\n".encode())
 
     def note_end(self) -> None:
         """Note its exit code and the exceptions in its log; called before the match closes connections."""
@@ -188,7 +200,8 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
     log_path = log_dir / f"{seat.team}-{seat.index}-{safe_name}.log"
     if log_path.exists() and not log_path.is_file():  # left there by a bot: opening a pipe waits for ever
         log_path.unlink()
-    with log_path.open("wb") as log:
+    log_path.open("wb").close()
+    with log_path.open("ab") as log:  # so that what is printed after `shorten_log` goes to its end
         try:
             popen = subprocess.Popen(
                 seat.run_command, shell=True, cwd=seat.root_dir or None, env=environment,

@@ -89,6 +89,11 @@ class MatchProcesses:
             self.has_restarted = True
             self._started[self._started.index(process)] = launch_again(process, *self._address)
 
+    def shorten_logs(self) -> None:
+        """Cut logs that have grown too long."""
+        for process in self._started:
+            process.shorten_log()
+
     def note_ends(self) -> None:
         """Note which have ended before the match closes their connections."""
         for process in self._started:
@@ -128,4 +133,5 @@ class MatchProcesses:
                     self._given_up.add(process.popen.pid)
                     absent = describe_absent(process.seats, self._lobby, self.of, strangers)
                     _log.error("the match waits: %s", explain_absence(absent, timeout))
+            self.shorten_logs()
             self._lobby.clients.pump(_LOOK_SECONDS)
