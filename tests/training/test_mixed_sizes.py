@@ -158,6 +158,15 @@ def test_a_policy_of_several_sizes_plays_each_of_them(tmp_path: Path) -> None:
     assert PPOLearner(mixed).load(folder) == {}
 
 
+def test_only_the_shares_of_sizes_may_change_when_a_run_is_resumed(tmp_path: Path) -> None:
+    folder = PPOLearner(settings(**REAL, out=str(tmp_path))).save(Checkpoints(tmp_path, 1))
+    shares = [[1, 1, 0.25], [2, 2, 0.25], [3, 3, 0.5]]
+    others = PPOLearner(settings(**REAL, out=str(tmp_path), team_sizes=shares))
+    assert list(others.load(folder)) == ["team_sizes"]
+    with pytest.raises(SettingsError, match=r"and is \[\[1, 1, 0.5\], \[2, 2, 0.5\]\] now"):
+        PPOLearner(settings(**REAL, team_sizes=[[1, 1, 0.5], [2, 2, 0.5]])).load(folder)
+
+
 @pytest.mark.slow
 def test_a_resumed_run_of_several_sizes_is_the_same_bit_for_bit(tmp_path: Path) -> None:
     batch = 16 * 14

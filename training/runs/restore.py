@@ -1,5 +1,6 @@
 """Load the checkpoint or policy that training continues from, and check that it fits."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -52,8 +53,8 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     before, now = state["settings"], asdict(settings)
     found += [
         f"{name} was {before.get(name)} and is {as_lists(now[name])} now"
-        for name in ("policy_layers", "critic_layers", "team_sizes")
-        if list(before.get(name, ())) != as_lists(now[name])
+        for name, kept in (("policy_layers", list), ("critic_layers", list), ("team_sizes", _without_shares))
+        if kept(before.get(name, ())) != kept(as_lists(now[name]))
     ]
     found += [
         f"{name} was {before.get(name)} and is {now[name]} now"
@@ -121,6 +122,12 @@ def load_start(
     if found:
         raise SettingsError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
     return weights, scaling
+
+
+def _without_shares(team_sizes: Sequence[Any]) -> list[list[int]]:
+    """Return cars of blue and orange in matches of each size; their shares may change."""
+    mixed = bool(team_sizes) and isinstance(team_sizes[0], Sequence)
+    return [list(size[:2]) for size in (team_sizes if mixed else [team_sizes])]
 
 
 def _layers(shapes: dict[str, tuple[int, ...]]) -> list[int]:
