@@ -159,19 +159,14 @@ class PPOLearner:
         return list(self._pool.map(function, rows.split(longest)))
 
     def precision(self) -> torch.autocast:
-        """Return a context in which the networks compute as `bfloat16` says.
-
-        Whatever is compared with each other must be computed in it: the probability of an action when it was
-        drawn and that after an update, for example.
-        """
+        """Return the context of all that the networks compute to be compared, as `bfloat16` says."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bfloat16)
 
     def values(self, shown: Tensor) -> np.ndarray:
         """Return the critic's values, `(rows,)` float32, of `(rows, size)`."""
 
-        @torch.no_grad()
         def values_of(part: Tensor) -> Tensor:
-            with self.precision():
+            with torch.no_grad(), self.precision():
                 return self.critic.values(part)
 
         found: np.ndarray = torch.cat(self.in_parts(values_of, shown)).cpu().numpy()
@@ -229,8 +224,6 @@ class PPOLearner:
                     if tensor.grad is not None and not tensor.grad.isfinite().all()
                 ]
                 raise Diverged(f"the gradient of {', '.join(wrong) or name} is not finite in {where}")
-
-    # --- checkpoints -----------------------------------------------------------------------------
 
     def save(self, checkpoints: Checkpoints) -> Path:
         """Write a checkpoint; its policy may be played against from now on."""

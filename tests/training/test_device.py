@@ -68,7 +68,7 @@ def test_a_device_learns_what_a_cpu_learns(tmp_path: Path) -> None:
     torch.testing.assert_close(*(one.policy.state_dict() for one in learners))
 
 
-def test_lower_precision_changes_no_probability_between_playing_and_learning(tmp_path: Path) -> None:
+def test_bfloat16_changes_no_probability_before_learning(tmp_path: Path) -> None:
     learner = learner_of(tmp_path, asynchronous=False, bfloat16=True, learning_rate=0.0)
     learner.policy.layers[-1].weight.data.normal_()  # probabilities that differ from action to action
     batch = batch_of(learner, collected_by(learner))

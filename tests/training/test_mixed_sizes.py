@@ -158,7 +158,7 @@ def test_a_policy_of_several_sizes_plays_each_of_them(tmp_path: Path) -> None:
     assert PPOLearner(mixed).load(folder) == {}
 
 
-def test_only_the_shares_of_sizes_may_change_when_a_run_is_resumed(tmp_path: Path) -> None:
+def test_a_resumed_run_may_have_other_shares_of_sizes(tmp_path: Path) -> None:
     folder = PPOLearner(settings(**REAL, out=str(tmp_path))).save(Checkpoints(tmp_path, 1))
     shares = [[1, 1, 0.25], [2, 2, 0.25], [3, 3, 0.5]]
     others = PPOLearner(settings(**REAL, out=str(tmp_path), team_sizes=shares))
