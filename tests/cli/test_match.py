@@ -293,29 +293,29 @@ def test_an_unwritable_output_is_refused_before_the_match(tmp_path: Path, here: 
     assert "started" not in done.stderr
 
 
-TWO_AGAINST_TWO = "".join(
+FOUR_AGAINST_FOUR = "".join(
     f'[[cars]]\nteam = "{team}"\nconfig_file = "{(ROOT / "bot" / name).as_posix()}"\n'
     for team in ("blue", "orange")
-    for name in ("chaser.bot.toml", "bot.toml")
+    for name in 3 * ["chaser.bot.toml"] + ["bot.toml"]
 )
 
 
 @pytest.mark.parametrize("pace", ["lockstep", pytest.param("realtime", marks=pytest.mark.slow)])
 def test_a_bot_toml_that_does_not_fit_calls_the_match_off(pace: str, tmp_path: Path) -> None:
-    (tmp_path / "match.toml").write_text(TWO_AGAINST_TWO)
+    (tmp_path / "match.toml").write_text(FOUR_AGAINST_FOUR)
     done = bridge(
         "match", "match.toml", "--pace", pace, "--record", "match.mcap", "--json", "out.json", cwd=tmp_path
     )
     assert done.returncode == 2, done.stdout + done.stderr
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert "'Bridge' was trained for 1v1, this match is 2v2" in error
+    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 4v4" in error
     assert "Traceback" not in done.stderr and "0 : 0" not in done.stdout
     assert not (tmp_path / "out.json").exists()
     assert not list(tmp_path.glob("*.mcap"))
 
 
 def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: Here) -> None:
-    (tmp_path / "match.toml").write_text(TWO_AGAINST_TWO)
+    (tmp_path / "match.toml").write_text(FOUR_AGAINST_FOUR)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     words = [sys.executable, "-m", "rlgym_bridge.cli", "server", port, "--pace", "lockstep"]
@@ -324,7 +324,7 @@ def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: 
         assert port in server.stdout.readline()
         done = here("match", "match.toml", "--server", "rlbot", cwd=tmp_path, RLBOT_SERVER_PORT=port)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "'Bridge' was trained for 1v1, this match is 2v2" in done.stderr
+    assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 4v4" in done.stderr
 
 
 def test_a_policy_for_another_team_size_is_refused_by_name(tmp_path: Path, here: Here) -> None:
