@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -325,7 +326,9 @@ def damaged(file: Path, tmp_path: Path, name: str) -> Path:
     if name == "cut":
         data = data[: len(data) // 2]
     elif name == "holed":
-        data[len(data) // 2 : len(data) // 2 + 64] = bytes(64)
+        chunks = [found.start() for found in re.finditer(b"zstd", data)]
+        hole = chunks[len(chunks) // 4] + 100  # their indexes at the end name it, too
+        data[hole : hole + 64] = bytes(64)
     elif name == "long":
         data += bytes(100)
     elif name == "without an end":
