@@ -31,6 +31,7 @@ from rlgym_bridge.components.rewards import (
     FlyToBallReward,
     GoalReward,
     InAirReward,
+    MateDistanceReward,
     SaveReward,
     TouchReward,
     VelocityBallToGoalReward,
@@ -62,6 +63,7 @@ EACH: dict[str, BatchReward] = {
     "air touch": AirTouchReward(),
     "in air": InAirReward(),
     "fly to ball": FlyToBallReward(),
+    "mate distance": MateDistanceReward(),
 }
 EACH["sum"] = WeightedSum([(reward, i - 4.5) for i, reward in enumerate(EACH.values())])
 EACH["team sum"] = WeightedSum([(GoalReward(), 3), (TouchReward(), 1)], team_spirit=0.3, zero_sum=True)
@@ -207,7 +209,16 @@ def test_the_dict_form_answers_for_the_agents_asked(reward):
 
 
 @pytest.mark.parametrize(
-    "name", ["player to ball", "face ball", "boost kept", "boost picked up", "in air", "fly to ball"]
+    "name",
+    [
+        "player to ball",
+        "face ball",
+        "boost kept",
+        "boost picked up",
+        "in air",
+        "fly to ball",
+        "mate distance",
+    ],
 )
 def test_a_demolished_car_gets_nothing_for_how_it_lies_there(name):
     before, after = random_step(2, 2, 9)
@@ -366,6 +377,20 @@ def test_in_the_air_are_cars_with_less_than_three_wheels_down():
 # --- saves -----------------------------------------------------------------------------------------
 
 SHOT = ((0, -3120, 300), (0, -2000, 0))  # on blue's goal, on the line in a second
+
+
+def test_a_car_is_told_how_far_its_nearest_mate_is():
+    state = at(3, 2)
+    state.car_position[0, :, :2] = [(0, 0), (300, 400), (0, 3000), (0, 1), (0, 2)]
+    reward = MateDistanceReward()
+    np.testing.assert_allclose(judge(reward, state, state), [[0.25, 0.25, 1, 5e-4, 5e-4]], rtol=1e-5)
+    assert not judge(reward, at(), at()).any(), "a car without mates"
+    state.car_demo_respawn_timer[0, [1, 3]] = 1.5
+    derive(state)
+    np.testing.assert_allclose(judge(reward, state, state), [[1, 0, 1, 0, 0]])
+    assert judge(MateDistanceReward(far=6000), state, state)[0, 0] == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="far is 0, expected"):
+        MateDistanceReward(far=0)
 
 
 def save_of(shot: Any, then: Any, touches: Any = (1, 0), seconds: float = 2.0) -> list[float]:

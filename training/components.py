@@ -25,6 +25,7 @@ from rlgym_bridge.components.rewards import (
     FlyToBallReward,
     GoalReward,
     InAirReward,
+    MateDistanceReward,
     SaveReward,
     TouchReward,
     VelocityBallToGoalReward,
@@ -70,6 +71,7 @@ def reward(settings: TrainingSettings) -> Any:
         (InAirReward(), settings.in_air),
         (BoostKeptReward(), settings.boost_kept),
         (BoostPickedUpReward(), settings.boost_picked_up),
+        (MateDistanceReward(), settings.mate_distance),
     ]
     # What counts nothing is not computed.
     return WeightedSum([pair for pair in weighted if pair[1]], settings.team_spirit, settings.zero_sum)

@@ -44,6 +44,13 @@ def aim_at_ball(state: MatchState) -> np.ndarray:
     return make_units(state.ball_position[:, None] - state.car_position)
 
 
+def find_distances(state: MatchState) -> np.ndarray:
+    """Return the distances between cars in uu, `(N, cars, cars)`."""
+    gaps = state.car_position[:, :, None] - state.car_position[:, None]
+    distances: np.ndarray = np.sqrt(project(gaps, gaps))
+    return distances
+
+
 def make_units(vectors: np.ndarray) -> np.ndarray:
     """Return vectors `(..., 3)` of length 1; a zero vector stays."""
     length = np.sqrt(project(vectors, vectors))[..., None]
