@@ -33,6 +33,7 @@ from rlgym_bridge.components.rewards import (
     InAirReward,
     MateDistanceReward,
     SaveReward,
+    SpeedReward,
     TouchReward,
     VelocityBallToGoalReward,
     VelocityPlayerToBallReward,
@@ -63,6 +64,7 @@ EACH: dict[str, BatchReward] = {
     "air touch": AirTouchReward(),
     "in air": InAirReward(),
     "fly to ball": FlyToBallReward(),
+    "speed": SpeedReward(),
     "mate distance": MateDistanceReward(),
 }
 EACH["sum"] = WeightedSum([(reward, i - 4.5) for i, reward in enumerate(EACH.values())])
@@ -218,6 +220,7 @@ def test_the_dict_form_answers_for_the_agents_asked(reward):
         "in air",
         "fly to ball",
         "mate distance",
+        "speed",
     ],
 )
 def test_a_demolished_car_gets_nothing_for_how_it_lies_there(name):
@@ -299,6 +302,12 @@ def test_speed_towards_the_ball_is_a_share_of_2300():
     state.car_position[0, :, 0] = 0
     state.car_linear_velocity[0] = [(1150 * 0.6, 1150 * 0.8, 0), (0, -2300, 0)]
     np.testing.assert_allclose(judge(VelocityPlayerToBallReward(), state, state), [[0.5, -0.8]], rtol=1e-6)
+
+
+def test_speed_in_any_direction_is_a_share_of_2300():
+    state = at()
+    state.car_linear_velocity[0] = [(0, 690, -920), (0, -2300, 0)]
+    np.testing.assert_allclose(judge(SpeedReward(), state, state), [[0.5, 1.0]])
 
 
 def test_flying_to_a_high_ball_counts_by_speed_and_height():

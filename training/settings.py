@@ -159,6 +159,7 @@ class TrainingSettings:
     velocity_ball_to_goal: Annotated[
         Number, about("each step, for the ball's speed towards the goal, in 6000 uu/s")
     ] = 0.1
+    speed: Annotated[Number, about("each step, for a car's speed in any direction, in 2300 uu/s")] = 0.0
     face_ball: Annotated[Number, about("each step, for the cosine of the angle between nose and ball")] = 0.0
     in_air: Annotated[Number, about("each step off the ground; a little keeps a young policy jumping")] = 0.0
     boost_kept: Annotated[Number, about("each step, for the square root of boost / 100")] = 0.0

@@ -39,7 +39,8 @@ from rlgym_bridge.user_input.arguments import check_number
 __all__ = [
     "AirTouchReward", "BatchReward", "BoostKeptReward", "BoostPickedUpReward", "DemolitionReward",
     "FaceBallReward", "FlyToBallReward", "GoalReward", "InAirReward", "MateDistanceReward", "SaveReward",
-    "TouchReward", "VelocityBallToGoalReward", "VelocityPlayerToBallReward", "WeightedSum", "name_of_bad",
+    "SpeedReward", "TouchReward", "VelocityBallToGoalReward", "VelocityPlayerToBallReward", "WeightedSum",
+    "name_of_bad",
 ]  # fmt: skip
 
 # The goal that blue shoots at, then the one that orange shoots at.
@@ -100,6 +101,20 @@ class VelocityPlayerToBallReward(BatchReward):
     ) -> np.ndarray:
         """Return the share for every car, `(N, cars)`."""
         speeds = project(after.car_linear_velocity, aim_at_ball(after))
+        rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
+        return rewards
+
+
+class SpeedReward(BatchReward):
+    """A car's speed in any direction, as a share of 2300 uu/s: 0 to 1; 0 while demolished."""
+
+    reads = ("car_linear_velocity", "car_is_demoed")
+
+    def reward_batch(
+        self, before: MatchState, after: MatchState, terminated: np.ndarray, truncated: np.ndarray
+    ) -> np.ndarray:
+        """Return the share for every car, `(N, cars)`."""
+        speeds = np.sqrt(project(after.car_linear_velocity, after.car_linear_velocity))
         rewards: np.ndarray = speeds * (find_alive(after) / CAR_MAX_SPEED)
         return rewards
 
