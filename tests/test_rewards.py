@@ -375,19 +375,6 @@ def test_the_boost_of_a_respawn_is_not_picked_up():
     np.testing.assert_allclose(judge(BoostPickedUpReward(), before, after), [[0, math.sqrt(0.33)]], rtol=1e-6)
 
 
-def test_in_the_air_are_cars_with_less_than_three_wheels_down():
-    state = at(2, 1)
-    state.car_wheels_with_contact[0, 0] = (1, 1, 0, 0)
-    state.car_wheels_with_contact[0, 1] = (1, 1, 0, 1)
-    derive(state)
-    np.testing.assert_array_equal(judge(InAirReward(), state, state), [[1, 0, 0]])
-
-
-# --- saves -----------------------------------------------------------------------------------------
-
-SHOT = ((0, -3120, 300), (0, -2000, 0))  # on blue's goal, on the line in a second
-
-
 def test_a_car_is_told_how_far_its_nearest_mate_is():
     state = at(3, 2)
     state.car_position[0, :, :2] = [(0, 0), (300, 400), (0, 3000), (0, 1), (0, 2)]
@@ -400,6 +387,19 @@ def test_a_car_is_told_how_far_its_nearest_mate_is():
     assert judge(MateDistanceReward(far=6000), state, state)[0, 0] == pytest.approx(0.5)
     with pytest.raises(ValueError, match="far is 0, expected"):
         MateDistanceReward(far=0)
+
+
+def test_in_the_air_are_cars_with_less_than_three_wheels_down():
+    state = at(2, 1)
+    state.car_wheels_with_contact[0, 0] = (1, 1, 0, 0)
+    state.car_wheels_with_contact[0, 1] = (1, 1, 0, 1)
+    derive(state)
+    np.testing.assert_array_equal(judge(InAirReward(), state, state), [[1, 0, 0]])
+
+
+# --- saves -----------------------------------------------------------------------------------------
+
+SHOT = ((0, -3120, 300), (0, -2000, 0))  # on blue's goal, on the line in a second
 
 
 def save_of(shot: Any, then: Any, touches: Any = (1, 0), seconds: float = 2.0) -> list[float]:

@@ -164,7 +164,7 @@ class TrainingSettings:
     in_air: Annotated[Number, about("each step off the ground; a little keeps a young policy jumping")] = 0.0
     boost_kept: Annotated[Number, about("each step, for the square root of boost / 100")] = 0.0
     boost_picked_up: Annotated[Number, about("for the gain of the square root of boost / 100")] = 0.0
-    mate_distance: Annotated[Number, about("each step, for the distance to the nearest mate")] = 0.0
+    mate_distance: Annotated[Number, about("each step, for distance to the nearest mate, in 2000 uu")] = 0.0
     team_spirit: Annotated[Share, about("0: rewards are a car's own; 1: the mean of its team")] = 0.0
     zero_sum: Annotated[bool, about("take off the mean of the opponents' rewards")] = False
 
