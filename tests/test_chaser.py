@@ -164,6 +164,17 @@ def test_matches_of_a_batch_do_not_mix() -> None:
         assert batch.act(None, state)[0] == alone.act(None, first)[0]
 
 
+def test_cars_decided_together_decide_as_each_alone() -> None:
+    rng = np.random.default_rng(3)
+    together = Chaser()
+    together.reset([4, 0, 2, 3, 1], 1)  # both teams, in any order
+    alone = [chaser_for(car) for car in (4, 0, 2, 3, 1)]
+    for _ in range(100):
+        state = random_state(rng, 2, 3, 1)
+        actions = together.act(None, state)[0].tolist()
+        assert actions == [int(one.act(None, state)[0, 0]) for one in alone]
+
+
 @pytest.mark.parametrize(("blue", "orange"), [(1, 0), (0, 1), (1, 1), (2, 3), (4, 4)])
 def test_any_state_gives_an_action_of_the_table(blue: int, orange: int) -> None:
     rng = np.random.default_rng(2)

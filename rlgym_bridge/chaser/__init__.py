@@ -52,8 +52,9 @@ class Chaser:
         actions = np.empty((state.matches, len(self._cars)), np.int64)
         for match in range(state.matches):
             row: list[float] = state.buffer[match].tolist()
-            for column, car in enumerate(self._cars):
-                actions[match, column] = self._driver(match, car).decide(view_field(row, state.layout, car))
+            views = view_field(row, state.layout, self._cars)
+            for column, (car, view) in enumerate(zip(self._cars, views, strict=True)):
+                actions[match, column] = self._driver(match, car).decide(view)
         return actions
 
     def _driver(self, match: int, car: int) -> Driver:

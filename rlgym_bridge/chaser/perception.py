@@ -1,5 +1,6 @@
 """View the field as one team sees it: cars and the ball's path, with the own goal at -y."""
 
+from collections.abc import Sequence
 from math import atan2, copysign, hypot, pi, sqrt
 from typing import Final, NamedTuple
 
@@ -144,26 +145,34 @@ def _car(row: list[float], start: int, side: float) -> SeenCar:
     )
 
 
-def view_field(row: list[float], layout: Layout, car: int) -> FieldView:
-    """Return the state of one match as one of its cars sees it.
+def view_field(row: list[float], layout: Layout, cars: Sequence[int]) -> list[FieldView]:
+    """Return the state of one match as each of some cars sees it; mates share what their team sees.
 
     Args:
         row: The match's row of the state's buffer.
         layout: Layout of the row.
-        car: Place of the car in the state.
+        cars: Places of the cars in the state.
     """
     starts = [layout.car_start + place * layout.car_stride for place in range(layout.cars)]
-    team = row[starts[car] + _TEAM]
+    teams = [row[start + _TEAM] for start in starts]
+    seen = {team: _seen_by_team(row, layout, starts, teams, team) for team in {teams[car] for car in cars}}
+    views = []
+    for car in cars:
+        mates, rest = seen[teams[car]]
+        others = [mate for place, mate in mates.items() if place != car]
+        views.append(FieldView(mates[car], others, *rest))
+    return views
+
+
+def _seen_by_team(
+    row: list[float], layout: Layout, starts: list[int], teams: list[float], team: float
+) -> tuple[dict[int, SeenCar], tuple[list[Vector], Vector, list[Vector], bool]]:
+    """Return a team's cars by their places, and the other fields of its `FieldView`."""
     side = -1.0 if team == ORANGE else 1.0
-    mates = [start for other, start in enumerate(starts) if other != car and row[start + _TEAM] == team]
+    mates = {place: _car(row, start, side) for place, start in enumerate(starts) if teams[place] == team}
     ball = _vector(row, layout.column("ball_position"), side)
     velocity = _vector(row, layout.column("ball_linear_velocity"), side)
     timers = layout.column("pad_timer")
-    return FieldView(
-        me=_car(row, starts[car], side),
-        mates=[_car(row, start, side) for start in mates],
-        path=ball_path(ball, velocity),
-        ball_velocity=velocity,
-        pads=[(side * x, side * y, 17.0) for pad, x, y in _BIG_PADS if row[timers + pad] <= 0],
-        is_kickoff=max(abs(ball[0]), abs(ball[1]), abs(velocity[0]), abs(velocity[1])) < 1,
-    )
+    pads = [(side * x, side * y, 17.0) for pad, x, y in _BIG_PADS if row[timers + pad] <= 0]
+    is_kickoff = max(abs(ball[0]), abs(ball[1]), abs(velocity[0]), abs(velocity[1])) < 1
+    return mates, (ball_path(ball, velocity), velocity, pads, is_kickoff)
