@@ -8,7 +8,7 @@ The bots are processes that speak RLBot's protocol, so bots of others play witho
 import argparse
 import sys
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "folder, and chaser)",
     )  # fmt: skip
     add_contest_options(parser, 20, "for each pair of entries and each entry against itself", _WORK)
+    parser.add_argument(
+        "--gauntlet", action="store_true",
+        help="play only the matches of the first entry against each of the others",
+    )  # fmt: skip
     parser.add_argument(
         "--team-size", type=positive, metavar="N",
         help="cars in a team, all driven by the entry (default: what the first policy was trained for)",
@@ -110,19 +114,21 @@ def _matches_of(
 ) -> list[tuple[MatchKey, ServedMatch]]:
     """Return all matches; every pair has played about as often when only some have been."""
     allowed = allowed_modules(options)
+    pairs = list(combinations_with_replacement(entrants, 2))
+    if options.gauntlet:
+        pairs = pairs[1 : len(entrants)]  # the first has its copy first, then the others
     matches = []
-    for number in range(options.matches):
-        for one, other in combinations_with_replacement(entrants, 2):
-            pair = (other, one) if is_swapped(number) else (one, other)
-            modules = dict.fromkeys([*allowed, *one.allow_modules, *other.allow_modules])
-            place = f"{entrants.index(one) + 1}-{entrants.index(other) + 1}-{number}"
-            match = ServedMatch(
-                bots=(pair[0].bot, pair[1].bot), team_size=options.team_size, seconds=options.seconds,
-                seed=options.seed + number,  # equal bots would play a seed's match again from the other side
-                rules=options.rules, allow_modules=tuple(modules),
-                log_dir=(options.out / "logs" / place).resolve(),
-            )  # fmt: skip
-            matches.append(((one.name, other.name, number), match))
+    for number, (one, other) in product(range(options.matches), pairs):
+        pair = (other, one) if is_swapped(number) else (one, other)
+        modules = dict.fromkeys([*allowed, *one.allow_modules, *other.allow_modules])
+        place = f"{entrants.index(one) + 1}-{entrants.index(other) + 1}-{number}"
+        match = ServedMatch(
+            bots=(pair[0].bot, pair[1].bot), team_size=options.team_size, seconds=options.seconds,
+            seed=options.seed + number,  # equal bots would play a seed's match again from the other side
+            rules=options.rules, allow_modules=tuple(modules),
+            log_dir=(options.out / "logs" / place).resolve(),
+        )  # fmt: skip
+        matches.append(((one.name, other.name, number), match))
     return matches
 
 

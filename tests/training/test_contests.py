@@ -101,6 +101,21 @@ def test_a_league_names_who_forfeits_and_goes_on(
     assert "entries are 3 there and 2 here" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_gauntlet_plays_the_matches_of_the_first_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["league", "chaser", "random", "random", "--seconds", "1", "--matches", "2"]
+    assert main([*words, "--gauntlet"]) == 0
+    assert "against itself:" not in capsys.readouterr().out
+    pairs = json.loads(Path("league/league.json").read_text())["pairs"]
+    assert len(pairs) == 2 and all("Chaser" in (one["first"], one["second"]) for one in pairs)
+    assert len(Path("league", FILE).read_text().splitlines()) == 1 + 2 * 2
+    assert main(words) == 0  # the same league goes on with the other matches
+    assert len(Path("league", FILE).read_text().splitlines()) == 1 + 6 * 2
+
+
 @POSIX
 @pytest.mark.slow
 def test_ctrl_c_keeps_finished_matches_and_leaves_no_process(tmp_path: Path) -> None:

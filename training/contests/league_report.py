@@ -29,7 +29,8 @@ def describe_league(
             f"{_results_of(one.against_others)}   {_share_of(one.against_itself)}"
         )
     lines.append("rating: openskill, everybody starts at 25; a draw counts half of a win")
-    lines.append("against itself: win rate of one copy against another, which chance alone moves off 50 %")
+    if any(one.against_itself for one in standings):
+        lines.append("against itself: win rate against an own copy, which chance alone moves off 50 %")
     lines += ["", f"{'pair':{2 * wide + 9}}  won drawn lost   goals     win rate of the first, 95 %"]
     for (first, second), (found, different) in pairs.items():
         repeated = (
