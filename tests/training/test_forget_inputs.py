@@ -1,0 +1,61 @@
+"""A run's policy forgets inputs: what changes in its newest checkpoint, and what is refused."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import safetensors.numpy
+
+from rlgym_bridge.policy.files import newest_checkpoint, read_files
+from tests.support.training_runs import SMALL
+from training.learner import PPOLearner
+from training.runs.checkpoints import Checkpoints
+from training.runs.forget_inputs import forget_inputs, main
+from training.settings import SettingsError, TrainingSettings, check_settings
+
+
+def settings(run: Path) -> TrainingSettings:
+    return check_settings(
+        SMALL | {"components": "training.components", "team_sizes": [[1, 1], [2, 2]], "out": str(run)}
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with a checkpoint of 0 steps, without playing."""
+    PPOLearner(settings(tmp_path / "run")).save(Checkpoints(tmp_path / "run", 1))
+    return tmp_path / "run"
+
+
+def test_the_first_layer_ignores_forgotten_inputs(run: Path) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    before = safetensors.numpy.load(read_files(checkpoint)[1])
+    forgotten = forget_inputs(run, ["ally-", "enemy-1"])
+    manifest, data = read_files(checkpoint)  # written anew
+    after, names = safetensors.numpy.load(data), manifest.obs_names
+    assert names is not None and forgotten == [name for name in names if "ally-" in name or "enemy-1" in name]
+    for place, name in enumerate(names):
+        column = after["layers.0.weight"][:, place]
+        kept = (column == before["layers.0.weight"][:, place]).all()
+        assert (column == 0).all() if name in forgotten else kept
+    assert all((after[name] == before[name]).all() for name in before if name != "layers.0.weight")
+    PPOLearner(settings(run)).load(checkpoint)  # a run goes on from it
+
+
+def test_a_part_that_no_input_has_changes_nothing(run: Path) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    before = read_files(checkpoint)[1]
+    with pytest.raises(SettingsError, match=r"no input of .* has a part 'mate'; they are ball/position/x, "):
+        forget_inputs(run, ["ally-", "mate"])
+    assert read_files(checkpoint)[1] == before
+
+
+def test_a_folder_without_checkpoint_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["forget_inputs", str(tmp_path / "none"), "ally-"])
+    assert main() == 2
+    assert "has no checkpoint, expected the folder of a training run" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
