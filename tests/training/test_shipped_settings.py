@@ -15,7 +15,7 @@ from training.settings import TrainingSettings
 from training.settings_file import load_settings
 
 FIRST = Path(training.__file__).with_name("shipped.toml")
-LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"))
+LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"), key=lambda path: int(path.name.partition("-")[0]))
 FIXED = ("policy_layers", "critic_layers", "activation", "layer_norm", "normalise_obs",
          "snapshots", "tick_skip", "components", "out")  # fmt: skip
 """Settings that a resumed run cannot change, or should not."""
