@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     entrants = _entrants_of(options)
     read = [Path(one.path) for one in entrants]
-    output_files.check_outputs(options.json, inputs=read)
+    output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
     output_files.check_output_folder(options.out, options.json, read)
     matches = _matches_of(options, entrants)
     with Locked(options.out, _WORK):

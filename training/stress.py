@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     plan, against = _plan_of(options)
     read = [Path(plan.tested.path)]
-    output_files.check_outputs(options.json, inputs=read)
+    output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
     output_files.check_output_folder(options.out, options.json, read)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(plan, against))

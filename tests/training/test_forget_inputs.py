@@ -47,8 +47,10 @@ def test_a_part_that_no_input_has_changes_nothing(run: Path) -> None:
     checkpoint = newest_checkpoint(run)
     assert checkpoint is not None
     before = read_files(checkpoint)[1]
-    with pytest.raises(SettingsError, match=r"no input of .* has a part 'mate'; they are ball/position/x, "):
-        forget_inputs(run, ["ally-", "mate"])
+    for part in ("mate", ""):
+        expected = f"no input of .* has a part '{part}'; they are of ball, pad, self, relative, ally-0, "
+        with pytest.raises(SettingsError, match=expected):
+            forget_inputs(run, ["ally-", part])
     assert read_files(checkpoint)[1] == before
 
 
@@ -59,3 +61,13 @@ def test_a_folder_without_checkpoint_is_refused(
     assert main() == 2
     assert "has no checkpoint, expected the folder of a training run" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("damaged", [b"", b"text", b"PK"])
+def test_a_damaged_checkpoint_is_named(run: Path, damaged: bytes) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    (checkpoint / "training.pt").write_bytes(damaged)
+    with pytest.raises(SettingsError, match=r"the checkpoint .* cannot be read: training.pt: "):
+        forget_inputs(run, ["ally-"])
+    assert (checkpoint / "training.pt").read_bytes() == damaged

@@ -181,8 +181,11 @@ def test_a_failed_checkpoint_leaves_the_last_one(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="no space"):
         checkpoints.save(2, broken)
+    (first / "kept").touch()
+    with pytest.raises(OSError, match="no space"):
+        checkpoints.save(1, broken)
     assert [path.name for path in checkpoints.folder.iterdir() if path.is_dir()] == ["1"]
-    assert newest_checkpoint(tmp_path) == first
+    assert newest_checkpoint(tmp_path) == first and (first / "kept").exists()
 
 
 @pytest.fixture

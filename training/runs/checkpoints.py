@@ -42,17 +42,22 @@ class Checkpoints:
             Its folder.
         """
         folder = self.folder / str(steps)
-        unfinished = self.folder / f".{steps}.{os.getpid()}.tmp"
+        unfinished, before = (self.folder / f".{steps}.{os.getpid()}{end}.tmp" for end in ("", ".before"))
         for left in self.folder.glob(".*.tmp"):  # by a run that was killed
             shutil.rmtree(left, ignore_errors=True)
         unfinished.mkdir(parents=True)
         try:
             write(unfinished)
             if folder.exists():  # the same run was begun anew here
-                shutil.rmtree(folder)
+                folder.replace(before)  # whole, in case that it cannot be removed
             unfinished.replace(folder)
+        except BaseException:
+            if before.exists() and not folder.exists():
+                before.replace(folder)
+            raise
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.rmtree(before, ignore_errors=True)
         name = self.folder / f".{LATEST}.{os.getpid()}.tmp"
         name.write_text(f"{steps}\n", encoding="utf-8")
         name.replace(self.folder / LATEST)

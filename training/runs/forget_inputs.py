@@ -18,7 +18,7 @@ from training.learner import PPOLearner
 from training.runs.checkpoints import Checkpoints
 from training.runs.lock import Locked
 from training.runs.restore import STATE_FILE
-from training.settings import SettingsError, check_settings
+from training.settings import SettingsError, TrainingSettings, check_settings
 
 
 def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
@@ -26,7 +26,7 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
 
     Args:
         run: Folder of the run.
-        parts: Beginnings of parts of an input's name: `ally-` is in `ally-0/position/x`.
+        parts: Names of inputs, or beginnings of parts of a name: `ally-` is in `ally-0/position/x`.
 
     Returns:
         The names of the inputs that were forgotten.
@@ -45,35 +45,50 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
                 f"the observation of {checkpoint} gives its inputs no names, expected `names`"
             )
         for part in parts:
-            if not any(_has(name, part) for name in names):
+            if not part or not any(_has(name, part) for name in names):
+                groups = dict.fromkeys(name.partition("/")[0] for name in names)
                 raise SettingsError(
-                    f"no input of {checkpoint} has a part {part!r}; they are {', '.join(names)}"
+                    f"no input of {checkpoint} has a part {part!r}; they are of {', '.join(groups)}"
                 )
-        state = torch.load(checkpoint / STATE_FILE, map_location="cpu", weights_only=True)
-        learner = PPOLearner(check_settings(state["settings"] | {"out": str(run)}))
+        learner = PPOLearner(_settings_of(checkpoint, run))
         learner.load(checkpoint)
+        if str(learner.steps) != checkpoint.name:
+            raise SettingsError(f"{checkpoint} has {learner.steps} agent steps, expected its name to say so")
         forgotten = [place for place, name in enumerate(names) if any(_has(name, part) for part in parts)]
         learner.policy.state_dict()["layers.0.weight"][:, forgotten] = 0.0
         learner.save(Checkpoints(run, sys.maxsize))
         return [names[place] for place in forgotten]
 
 
+def _settings_of(checkpoint: Path, run: Path) -> TrainingSettings:
+    try:
+        state = torch.load(checkpoint / STATE_FILE, map_location="cpu", weights_only=True)
+        recorded = dict(state["settings"])
+    except Exception as error:  # torch has many ways to say that a file is damaged
+        raise SettingsError(
+            f"the checkpoint {checkpoint} cannot be read: {STATE_FILE}: {type(error).__name__}: {error}"
+        ) from error
+    return check_settings(recorded | {"out": str(run)})
+
+
 def _has(name: str, part: str) -> bool:
-    return any(one.startswith(part) for one in name.split("/"))
+    return name == part or any(one.startswith(part) for one in name.split("/"))
 
 
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a training run")
-    parser.add_argument("parts", nargs="+", metavar="PART", help="beginning of a part of an input's name")
+    parser.add_argument(
+        "parts", nargs="+", metavar="PART", help="name of an input, or beginning of a part of names"
+    )
     options = parser.parse_args()
     try:
         forgotten = forget_inputs(options.run, options.parts)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # the last where weights are damaged
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{options.run}: forgot {len(forgotten)} inputs, {forgotten[0]} to {forgotten[-1]}")
+    print(f"{options.run}: its newest checkpoint forgot {', '.join(forgotten)}")
     return 0
 
 
