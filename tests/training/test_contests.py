@@ -102,6 +102,20 @@ def test_a_league_names_who_forfeits_and_goes_on(
 
 
 @pytest.mark.slow
+def test_settings_without_matches_bind_no_later_league(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["league", "chaser", "random", "--gauntlet", "--seconds", "1", "--matches", "2"]
+    assert main([*words, "--team-size", "9"]) == 2  # refused by the match server
+    assert main(words) == 0
+    kept = Path("league", FILE).read_text()
+    assert main([*words, "--json", f"league/{FILE}"]) == 2
+    assert "is read and would be replaced by an output" in capsys.readouterr().err
+    assert Path("league", FILE).read_text() == kept
+
+
+@pytest.mark.slow
 def test_a_gauntlet_plays_the_matches_of_the_first_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,9 +64,9 @@ class KeptMatches:
                 raise ConfigError(
                     f"{self.path}, line {number}, is no result of a match; remove it, or take another --out"
                 ) from error
-            if number == 1:
-                self._check(kept, settings)
-        self._lines = lines or self._lines
+        if self.results:  # a command that was refused before its first match leaves settings alone
+            self._check(kept, settings)
+            self._lines = lines
 
     def _check(self, kept: Any, settings: dict[str, Any]) -> None:
         """Compare the settings of the file with those of this command."""
