@@ -184,6 +184,8 @@ def test_a_failed_checkpoint_leaves_the_last_one(tmp_path: Path) -> None:
     (first / "kept").touch()
     with pytest.raises(OSError, match="no space"):
         checkpoints.save(1, broken)
+    with pytest.raises(FileNotFoundError):  # when the last one has made way for it
+        checkpoints.save(1, lambda folder: folder.rmdir())
     assert [path.name for path in checkpoints.folder.iterdir() if path.is_dir()] == ["1"]
     assert newest_checkpoint(tmp_path) == first and (first / "kept").exists()
 

@@ -11,14 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from rlgym_bridge.policy.files import newest_checkpoint, policy_path, read_files
+from rlgym_bridge.policy.files import newest_checkpoint, read_files
 from training.learner import PPOLearner
 from training.runs.checkpoints import Checkpoints
 from training.runs.lock import Locked
-from training.runs.restore import STATE_FILE
-from training.settings import SettingsError, TrainingSettings, check_settings
+from training.settings import SettingsError, check_settings
 
 
 def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
@@ -35,14 +32,19 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
         SettingsError: There is no checkpoint, it is damaged, its observation names no inputs, or a part is in
             no name.
     """
-    if not run.is_dir() or newest_checkpoint(run) is None:
+    checkpoint = newest_checkpoint(run)
+    if checkpoint is None:
         raise SettingsError(f"{run} has no checkpoint, expected the folder of a training run that has one")
     with Locked(run):
-        checkpoint = Path(policy_path(str(run)))
-        names = read_files(checkpoint)[0].obs_names
+        manifest, _ = read_files(checkpoint)
+        names, recorded = manifest.obs_names, manifest.training.get("settings")
         if names is None:
             raise SettingsError(
                 f"the observation of {checkpoint} gives its inputs no names, expected `names`"
+            )
+        if not isinstance(recorded, dict):
+            raise SettingsError(
+                f"{checkpoint} records no settings of its run, expected a checkpoint of training"
             )
         for part in parts:
             if not part or not any(_has(name, part) for name in names):
@@ -50,7 +52,7 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
                 raise SettingsError(
                     f"no input of {checkpoint} has a part {part!r}; they are of {', '.join(groups)}"
                 )
-        learner = PPOLearner(_settings_of(checkpoint, run))
+        learner = PPOLearner(check_settings(recorded | {"out": str(run)}))
         learner.load(checkpoint)
         if str(learner.steps) != checkpoint.name:
             raise SettingsError(f"{checkpoint} has {learner.steps} agent steps, expected its name to say so")
@@ -58,17 +60,6 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
         learner.policy.state_dict()["layers.0.weight"][:, forgotten] = 0.0
         learner.save(Checkpoints(run, sys.maxsize))
         return [names[place] for place in forgotten]
-
-
-def _settings_of(checkpoint: Path, run: Path) -> TrainingSettings:
-    try:
-        state = torch.load(checkpoint / STATE_FILE, map_location="cpu", weights_only=True)
-        recorded = dict(state["settings"])
-    except Exception as error:  # torch has many ways to say that a file is damaged
-        raise SettingsError(
-            f"the checkpoint {checkpoint} cannot be read: {STATE_FILE}: {type(error).__name__}: {error}"
-        ) from error
-    return check_settings(recorded | {"out": str(run)})
 
 
 def _has(name: str, part: str) -> bool:
