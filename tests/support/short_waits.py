@@ -24,11 +24,11 @@ def shorten_farewell(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(farewells, "_FAREWELL_SECONDS", 0.2)
 
 
-def shorten_answer_wait(patch: pytest.MonkeyPatch) -> None:
-    """Let lockstep wait for an answer for 0.3 s, for a bot's first one, too."""
-    patch.setattr(pace, "ANSWER_SECONDS", 0.3)
+def shorten_answer_wait(patch: pytest.MonkeyPatch, seconds: float = 0.3) -> None:
+    """Let lockstep wait for an answer for so long, for a bot's first one, too."""
+    patch.setattr(pace, "ANSWER_SECONDS", seconds)
     for name in ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"):
-        patch.setattr(bot_account, name, 0.3)
+        patch.setattr(bot_account, name, seconds)
 
 
 def lengthen_answer_wait(patch: pytest.MonkeyPatch) -> None:
