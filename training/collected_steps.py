@@ -98,7 +98,7 @@ class CollectingPolicy:
         @torch.no_grad()
         def log_probs_of(part: Tensor) -> Tensor:
             with learner.precision():
-                return self._network.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
+                return self._network.evaluate_actions(shown[rows[part]], actions[part])[0]
 
         return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
 

@@ -180,7 +180,7 @@ def batch_of(
     @torch.no_grad()
     def log_probs_of(part: Tensor) -> Tensor:
         with learner.precision():
-            return learner.policy.log_probs_and_entropies(shown[rows[part]], actions[part])[0]
+            return learner.policy.evaluate_actions(shown[rows[part]], actions[part])[0]
 
     if played_by is None:
         every = torch.arange(len(rows), device=learner.device)
@@ -251,13 +251,14 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
     settings = learner.settings
     with learner.precision():
         shown = batch.shown[batch.rows[part]]  # (n, S)
-        log_probs, entropies = learner.policy.log_probs_and_entropies(shown, batch.actions[part])
+        log_probs, entropies, from_uniform = learner.policy.evaluate_actions(shown, batch.actions[part])
         values = learner.critic.values(shown)
     change = log_probs - batch.log_probs[part]
     ratios = change.exp()
     advantages, returns = batch.advantages[part], batch.returns[part]
     policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
+    loss = loss + settings.uniform_coefficient * from_uniform
     gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)
     with torch.no_grad():
         # Of the divergence from the policy that played, the estimate that is never below 0.

@@ -45,9 +45,7 @@ class TrainingSettings:
     """Everything that a run depends on; the description of each is its help text."""
 
     out: Annotated[str, about("folder of the run: checkpoints, progress.csv, tensorboard")] = "runs/1v1"
-    steps: Annotated[Positive, about("agent steps to train: decisions of cars that are learned from")] = (
-        100_000_000
-    )
+    steps: Annotated[Positive, about("agent steps to train: decisions of learning cars")] = 100_000_000
     seed: Annotated[int, Meta(ge=0, le=2**31), about("of networks, arenas, actions and minibatches")] = 0
     components: Annotated[str, about("module with observation, parser, rewards and resets")] = (
         "training.components"
@@ -130,6 +128,7 @@ class TrainingSettings:
     minibatch: Annotated[Positive, about("agent steps of one gradient step")] = 2048
     clip: Annotated[NotNegative, about("PPO clip range of the probability ratio: 1 - clip to 1 + clip")] = 0.2
     entropy_coefficient: Annotated[NotNegative, about("weight of the entropy in the loss")] = 0.005
+    uniform_coefficient: Annotated[NotNegative, about("weight of KL(uniform || policy) in the loss")] = 0.0
     max_grad_norm: Annotated[
         float, Meta(ge=1e-9, le=MOST_NUMBER), about("maximum gradient norm of each network")
     ] = 0.5

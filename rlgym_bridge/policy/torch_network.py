@@ -83,27 +83,30 @@ class PolicyNetwork(Perceptron):
         if shape.distribution == "gaussian":
             self.log_std = nn.Parameter(torch.zeros(shape.sizes))
 
-    def log_probs_and_entropies(self, obs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the log-probabilities of actions, and the entropies of the policy.
+    def evaluate_actions(self, obs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the log-probabilities of actions, the policy's entropies, and how far it is from uniform.
 
         Args:
             obs: `(rows, size)` float32, normalised if the policy's are.
             actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
 
         Returns:
-            Logarithms of probabilities (of densities for a gaussian) and entropies in nats, `(rows,)` each.
+            `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; the
+            divergence of the policy from the uniform one, KL(uniform || policy), 0 for a gaussian. It is the
+            larger the less likely the unlikely actions are, which hardly count in the entropy.
         """
         outputs = self(obs).float()
         if self.shape.distribution == "gaussian":
             normal = Normal(outputs, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
-            return normal.log_prob(actions).sum(1), normal.entropy().sum(1)
+            return normal.log_prob(actions).sum(1), normal.entropy().sum(1), outputs.new_zeros(len(outputs))
         choices = actions.reshape(len(actions), -1).unbind(1)
-        log_prob, entropy = torch.zeros(()), torch.zeros(())
+        log_prob, entropy, from_uniform = torch.zeros(()), torch.zeros(()), torch.zeros(())
         for logits, chosen in zip(outputs.split(self.shape.sizes, 1), choices, strict=True):
             logs = torch.log_softmax(logits, 1)
             log_prob = log_prob + logs.gather(1, chosen[:, None])[:, 0]
             entropy = entropy - (logs.exp() * logs).sum(1)
-        return log_prob, entropy
+            from_uniform = from_uniform - logs.mean(1) - math.log(logs.shape[1])
+        return log_prob, entropy, from_uniform
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the parameters by their names in a policy folder."""

@@ -84,9 +84,27 @@ def test_a_packed_policy_draws_as_likely_as_torch_says(distribution: str) -> Non
     assert (drawn.shape[1:], drawn.dtype.name) == policy.shape.action
     with torch.no_grad():
         shown = torch.from_numpy(scaled(obs[:, 0], SCALING))
-        log_probs, entropies = policy.log_probs_and_entropies(shown, torch.from_numpy(drawn))
+        log_probs, entropies, _ = policy.evaluate_actions(shown, torch.from_numpy(drawn))
     # The mean of -log p over what was drawn is the entropy.
     assert float(-log_probs.mean()) == pytest.approx(float(entropies[0]), abs=0.08)
+
+
+def test_a_gaussian_is_not_compared_with_the_uniform_policy() -> None:
+    actions = torch.zeros(5, 8)
+    *_, from_uniform = network("gaussian").evaluate_actions(torch.randn(5, OBS), actions)
+    assert from_uniform.tolist() == [0.0] * 5
+
+
+def test_only_the_distance_from_uniform_revives_lost_actions() -> None:
+    policy = network("categorical")
+    last = policy.layers[-1].bias
+    with torch.no_grad():
+        last[7] += 200.0  # all others are lost: their probabilities are 0 in float32
+    _, entropies, from_uniform = policy.evaluate_actions(torch.randn(5, OBS), torch.full((5,), 7))
+    by_entropy = torch.autograd.grad(entropies.sum(), last, retain_graph=True)[0]
+    by_uniform = torch.autograd.grad(from_uniform.mean(), last)[0]
+    assert by_entropy.abs().max() < 1e-9
+    np.testing.assert_allclose(np.delete(by_uniform.numpy(), 7), -1 / 90, rtol=1e-5)
 
 
 def test_log_probabilities_and_entropies_are_sums_of_choices() -> None:
@@ -94,18 +112,20 @@ def test_log_probabilities_and_entropies_are_sums_of_choices() -> None:
     obs = torch.randn(5, OBS)
     actions = torch.tensor([[0, 1, 2, 0, 1, 1, 0, 1]] * 5)
     with torch.no_grad():
-        log_probs, entropies = policy.log_probs_and_entropies(obs, actions)
+        log_probs, entropies, from_uniform = policy.evaluate_actions(obs, actions)
         logits = policy(obs).double().numpy()
     for i in range(5):
-        start, log_prob, entropy = 0, 0.0, 0.0
+        start, log_prob, entropy, distance = 0, 0.0, 0.0, 0.0
         for size, chosen in zip(policy.shape.sizes, actions[i].tolist(), strict=True):
             weights = np.exp(logits[i, start : start + size])
             shares = weights / weights.sum()
             log_prob += np.log(shares[chosen])
             entropy -= (shares * np.log(shares)).sum()
+            distance += (np.log(1 / size / shares) / size).sum()
             start += size
         assert float(log_probs[i]) == pytest.approx(log_prob, abs=1e-4)
         assert float(entropies[i]) == pytest.approx(entropy, abs=1e-4)
+        assert float(from_uniform[i]) == pytest.approx(distance, abs=1e-4)
 
 
 def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:

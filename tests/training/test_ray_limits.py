@@ -23,3 +23,8 @@ def test_three_runners_for_two_processors_are_refused(
 def test_overlap_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="overlap is true, and --engine rllib plays and learns in turns"):
         ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "overlap": True}), quiet=True)
+
+
+def test_a_weight_that_its_loss_does_not_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"uniform_coefficient is 0\.1, which RLlib's PPO does not have"):
+        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "uniform_coefficient": 0.1}), quiet=True)

@@ -68,6 +68,11 @@ def main(
         raise SettingsError(
             "overlap is true, and --engine rllib plays and learns in turns; expected false, or --engine local"
         )
+    if settings.uniform_coefficient:
+        raise SettingsError(
+            f"uniform_coefficient is {settings.uniform_coefficient}, which RLlib's PPO does not have in its "
+            "loss; expected 0, or --engine local"
+        )
     return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet)
 
 
