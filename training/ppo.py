@@ -258,7 +258,8 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
     advantages, returns = batch.advantages[part], batch.returns[part]
     policy_loss, value_loss = losses(ratios, advantages, values, returns, settings.clip)
     loss = policy_loss + value_loss - settings.entropy_coefficient * entropies  # (n,)
-    loss = loss + settings.uniform_coefficient * from_uniform
+    if settings.uniform_coefficient:
+        loss = loss + settings.uniform_coefficient * from_uniform
     gradients = torch.autograd.grad(loss.sum() / rows, learner.parameters)
     with torch.no_grad():
         # Of the divergence from the policy that played, the estimate that is never below 0.

@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.support.small_learners import collected_by, learner_of
 from tests.support.training_runs import SMALL
-from training.collected_steps import CollectedSteps
 from training.learner import Diverged, PPOLearner
 from training.ppo import batch_of, improve
 from training.settings import SettingsError, check_settings
-from training.shared import rollout_layout
 
 _WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
 """Operations whose results Python has to know: on a GPU it waits for them."""
@@ -31,22 +30,6 @@ class WaitingOperations(TorchDispatchMode):
         if name in _WAITING:
             self.names.append(name)
         return func(*args, **(kwargs or {}))
-
-
-def collected_by(learner: PPOLearner) -> CollectedSteps:
-    rng = np.random.default_rng(0)
-    layout = rollout_layout(learner.settings, 1, learner.shape)
-    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
-    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
-    rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
-    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
-    return CollectedSteps.of(learner, rollouts)
-
-
-def learner_of(out: Path, asynchronous: bool, **changes: Any) -> PPOLearner:
-    learner = PPOLearner(check_settings(SMALL | {"out": str(out), "minibatch": 16} | changes))
-    learner.asynchronous = asynchronous
-    return learner
 
 
 def test_no_minibatch_waits_for_the_device(tmp_path: Path) -> None:

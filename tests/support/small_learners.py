@@ -1,0 +1,28 @@
+"""Make small learners, and steps for them to learn from that nobody played."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.support.training_runs import SMALL
+from training.collected_steps import CollectedSteps
+from training.learner import PPOLearner
+from training.settings import check_settings
+from training.shared import rollout_layout
+
+
+def collected_by(learner: PPOLearner) -> CollectedSteps:
+    rng = np.random.default_rng(0)
+    layout = rollout_layout(learner.settings, 1, learner.shape)
+    rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+    rollouts["obs"][:] = rng.normal(size=rollouts["obs"].shape)
+    rollouts["rewards"][:] = rng.normal(size=rollouts["rewards"].shape)
+    rollouts["actions"][:] = rng.integers(90, size=rollouts["actions"].shape)
+    return CollectedSteps.of(learner, rollouts)
+
+
+def learner_of(out: Path, asynchronous: bool, **changes: Any) -> PPOLearner:
+    learner = PPOLearner(check_settings(SMALL | {"out": str(out), "minibatch": 16} | changes))
+    learner.asynchronous = asynchronous
+    return learner
