@@ -136,6 +136,12 @@ def test_a_bot_that_crashes_is_reported_and_the_match_goes_on():
     assert result.ended_by != "no bots left"
 
 
+def test_a_bot_that_takes_half_a_second_to_end_has_an_exit_code():
+    with lockstep(seconds=3.0, max_overtime=0.1) as server:
+        result = server.play(match_of(player(0, "slow"), player(1)))
+    assert (result.bots[0].crashed, result.bots[0].exit_code) == (True, 3)
+
+
 @pytest.mark.usefixtures("usual_answer_wait")
 def test_what_a_bot_left_unanswered_and_raised_is_counted():
     with lockstep(seconds=3.0, max_overtime=0.1) as server:

@@ -1,8 +1,10 @@
 """Ordinary RLBot bots for the tests, on `rlbot`'s own classes: `python simple_bots.py KIND`."""
 
+import atexit
 import math
 import os
 import sys
+import time
 
 from rlbot import flat
 from rlbot.managers import Bot, Hivemind
@@ -60,6 +62,15 @@ class Crashing(Bot):
         if packet.match_info.frame_num == 600:
             print("out of luck", file=sys.stderr, flush=True)
             os._exit(3)
+        return at_ball(packet, self.index)
+
+
+class SlowlyEnding(Bot):
+    """Leaves when the ball is first in play, and ends half a second later."""
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        if packet.match_info.frame_num == 600:
+            os.closerange(3, 64)  # its connection among them
         return at_ball(packet, self.index)
 
 
@@ -158,9 +169,9 @@ class Hive(Hivemind):
 
 
 KINDS = {
-    "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "silent": Silent,
-    "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter, "hive": Hive,
-    "reader": Reader, "dominus": Dominus, "artist": Artist,
+    "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "slow": SlowlyEnding,
+    "silent": Silent, "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter,
+    "hive": Hive, "reader": Reader, "dominus": Dominus, "artist": Artist,
 }  # fmt: skip
 
 if __name__ == "__main__":
@@ -171,8 +182,9 @@ if __name__ == "__main__":
         print("nothing to do")
         sys.exit(0)
     if sys.argv[1] == "sleep":
-        import time
-
         time.sleep(600.0)
+    if sys.argv[1] == "slow":
+        atexit.register(os._exit, 3)
+        atexit.register(time.sleep, 0.5)
     reads = KINDS[sys.argv[1]] is Reader
     KINDS[sys.argv[1]]().run(wants_match_communications=False, wants_ball_predictions=reads)

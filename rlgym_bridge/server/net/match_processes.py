@@ -1,9 +1,11 @@
 """Start the bots of one match, wait for them, start one anew, and end them."""
 
 import logging
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,6 +22,7 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 0.05  # between two looks at processes that have not connected yet
 _LEAVE_SECONDS: Final = 3.0  # bots have this long to end by themselves after a match
 _NEVER_PLAYED_SECONDS: Final = 0.5  # and this long where it never began
+_LEFT_SECONDS: Final = 1.0  # a bot that has left may print why and end, before its exit code is read
 _STRANGER_SECONDS: Final = 3.0  # a bot is waited for after its process has connected under another agent id
 
 
@@ -94,9 +97,17 @@ class MatchProcesses:
         for process in self._started:
             process.shorten_log()
 
-    def note_ends(self) -> None:
-        """Note which have ended before the match closes their connections."""
+    def note_ends(self, left: Collection[int]) -> None:
+        """Note which have ended before the match closes their connections.
+
+        Args:
+            left: Cars whose bots have left: their processes may still be printing why, and get a moment.
+        """
+        deadline = time.monotonic() + _LEFT_SECONDS
         for process in self._started:
+            if any(seat.index in left for seat in process.seats):
+                with suppress(subprocess.TimeoutExpired):
+                    process.popen.wait(max(0.0, deadline - time.monotonic()))
             process.note_end()
 
     def end(self, was_played: bool) -> None:
