@@ -227,7 +227,7 @@ class HostedMatch:
         seconds = time.perf_counter() - self._began
         accounts = list(self._lobby.accounts)
         left_early = {one.seat.index for one in accounts if not one.ready and not one.seat.is_idle}
-        self._processes.note_ends(left_early)
+        self._processes.note_ends(left_early if self._match.tick else ())
         self._lobby.note_dropped()
         self._lobby.clients.handlers.pop(flat.SetLoadout, None)
         self._lobby.close_match()

@@ -101,7 +101,7 @@ class MatchProcesses:
         """Note which have ended before the match closes their connections.
 
         Args:
-            left: Cars whose bots have left: their processes may still be printing why, and get a moment.
+            left: Cars whose bots left while it was played: they may still print why, and get a moment.
         """
         deadline = time.monotonic() + _LEFT_SECONDS
         for process in self._started:
