@@ -9,7 +9,7 @@ of an observation; B = K * T * L agent steps of a batch.
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 import torch
@@ -23,6 +23,9 @@ from training.runs.checkpoints import has_checkpoint
 from training.runs.iteration_times import IterationTimes
 from training.runs.run import Iteration, Summary, run
 from training.settings import TrainingSettings
+
+SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
+"""Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
 
 
 def main(settings: TrainingSettings, resume: bool = False, quiet: bool = False) -> Summary:
@@ -205,7 +208,7 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
     rate = learner.set_learning_rate()
     order = torch.Generator().manual_seed(int(learner.random(ORDER).integers(2**62)))
     minibatches = max(1, round(size / settings.minibatch))
-    totals = torch.zeros(5, device=learner.device)  # policy loss, value loss, entropy, KL, share clipped
+    totals = torch.zeros(len(SUMMED), device=learner.device)
     norms: list[tuple[str, Tensor]] = []  # of the gradients of policy and critic, and of which minibatch
     for epoch in range(settings.epochs):
         shuffled = torch.randperm(size, generator=order).to(learner.device)  # (B,) int64
@@ -220,14 +223,13 @@ def improve(learner: PPOLearner, batch: Batch) -> dict[str, float]:
             norms.append(
                 (where, learner.descend([sum(found) for found in zip(*gradients, strict=True)], where))
             )
-    names = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
     means = (totals / (settings.epochs * size)).tolist()
     lengths = torch.stack([norm for _, norm in norms]).tolist()
     if learner.asynchronous:  # it waits for the device here, once
         for (where, _), length in zip(norms, lengths, strict=True):
             learner.check_norms(length, where)
     mean_norms = np.mean(lengths, 0)  # (2,) float64
-    return dict(zip(names, means, strict=True)) | {
+    return dict(zip(SUMMED, means, strict=True)) | {
         "explained_variance": batch.explained,
         "policy_gradient": float(mean_norms[0]),
         "critic_gradient": float(mean_norms[1]),
@@ -245,8 +247,7 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         rows: Of the whole minibatch.
 
     Returns:
-        A gradient for each of the learner's parameters; the part's sums of policy loss, value loss, entropy,
-        divergence and rows clipped.
+        A gradient for each of the learner's parameters; the part's sums of the statistics `SUMMED`.
     """
     settings = learner.settings
     with learner.precision():
@@ -265,7 +266,7 @@ def gradients_of(learner: PPOLearner, batch: Batch, part: Tensor, rows: int) -> 
         # Of the divergence from the policy that played, the estimate that is never below 0.
         divergence = ratios - 1 - change
         clipped = ((ratios - 1).abs() > settings.clip).float()
-        shares = (policy_loss, value_loss, entropies, divergence, clipped)
+        shares = (policy_loss, value_loss, entropies, from_uniform, divergence, clipped)
         return list(gradients), torch.stack([share.sum() for share in shares])
 
 

@@ -91,22 +91,35 @@ class PolicyNetwork(Perceptron):
             actions: `(rows,)` int64, `(rows, choices)` int64 or `(rows, k)` float32.
 
         Returns:
-            `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; the
-            divergence of the policy from the uniform one, KL(uniform || policy), 0 for a gaussian. It is the
-            larger the less likely the unlikely actions are, which hardly count in the entropy.
+            `(rows,)` each, in nats: logarithms of probabilities (of densities for a gaussian); entropies; and
+            what `divergence_from_uniform` returns.
         """
         outputs = self(obs).float()
         if self.shape.distribution == "gaussian":
             normal = Normal(outputs, self.log_std.clamp(*LOG_STD_RANGE).exp(), validate_args=False)
-            return normal.log_prob(actions).sum(1), normal.entropy().sum(1), outputs.new_zeros(len(outputs))
+            densities = normal.log_prob(actions).sum(1)
+            return densities, normal.entropy().sum(1), self.divergence_from_uniform(outputs)
         choices = actions.reshape(len(actions), -1).unbind(1)
-        log_prob, entropy, from_uniform = torch.zeros(()), torch.zeros(()), torch.zeros(())
+        log_prob, entropy = torch.zeros(()), torch.zeros(())
         for logits, chosen in zip(outputs.split(self.shape.sizes, 1), choices, strict=True):
             logs = torch.log_softmax(logits, 1)
             log_prob = log_prob + logs.gather(1, chosen[:, None])[:, 0]
             entropy = entropy - (logs.exp() * logs).sum(1)
-            from_uniform = from_uniform - logs.mean(1) - math.log(logs.shape[1])
-        return log_prob, entropy, from_uniform
+        return log_prob, entropy, self.divergence_from_uniform(outputs)
+
+    def divergence_from_uniform(self, outputs: Tensor) -> Tensor:
+        """Return KL(uniform || policy) in nats, `(rows,)` float32; 0 for a gaussian.
+
+        It is the larger the less likely the unlikely actions are, which hardly count in the entropy.
+
+        Args:
+            outputs: `(rows, outputs)` float32 of the network.
+        """
+        found = outputs.new_zeros(len(outputs))
+        if self.shape.distribution != "gaussian":
+            for logits in outputs.split(self.shape.sizes, 1):
+                found = found + logits.logsumexp(1) - logits.mean(1) - math.log(logits.shape[1])
+        return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the parameters by their names in a policy folder."""

@@ -87,13 +87,14 @@ class SelfPlayLearner(PPOTorchLearner):
             module_id=module_id, config=config, batch=batch, fwd_out=fwd_out
         )
         with torch.no_grad():
-            kind = self.module[module_id].unwrapped().get_train_action_dist_cls()
-            now = kind.from_logits(fwd_out[Columns.ACTION_DIST_INPUTS]).logp(batch[Columns.ACTIONS])
+            module, outputs = self.module[module_id].unwrapped(), fwd_out[Columns.ACTION_DIST_INPUTS]
+            now = module.get_train_action_dist_cls().from_logits(outputs).logp(batch[Columns.ACTIONS])
             change = now - batch[Columns.ACTION_LOGP]
             ratios = change.exp()
             mask = batch.get(Columns.LOSS_MASK)
             share = (lambda values: values.mean()) if mask is None else (lambda values: values[mask].mean())
             # Of the divergence from the policy that played, the estimate that is never below 0.
+            self._note("uniform_divergence", share(module.policy.divergence_from_uniform(outputs)))
             self._note("kl", share(ratios - 1 - change))
             self._note("clip_fraction", share(((ratios - 1).abs() > config.clip_param).float()))
         for ours, (theirs, factor) in _RLLIBS.items():

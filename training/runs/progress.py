@@ -30,15 +30,17 @@ _LIVE_ITERATIONS: Final = 10  # that a terminal's table shows the means of
 
 COLUMNS: Final = (
     "steps", "seconds", "steps_per_second", "touches_per_car_minute", "goals_per_minute", "episode_reward",
-    "episodes", "rating", "entropy", "policy_loss", "value_loss", "kl",
+    "episodes", "rating", "entropy", "uniform_divergence", "policy_loss", "value_loss", "kl",
     "clip_fraction", "explained_variance", "policy_gradient", "critic_gradient", "learning_rate",
     "collect_seconds", "learn_seconds",
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
 where none did. Touches are those of all cars, snapshots included. `rating` is `training.selfplay.ladder`'s.
-Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of the goals in matches
-against it, nan where none fell. In NAME an underscore stands for what a tag of TensorBoard cannot have."""
+`uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely actions are lost, which the
+entropy does not show. Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of
+the goals in matches against it, nan where none fell. In NAME an underscore stands for what a tag of
+TensorBoard cannot have."""
 
 _SHOWN: Final = {
     "steps": "agent steps", "steps_per_second": "agent steps/s",
