@@ -20,6 +20,7 @@ from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
 from training.contests.contest_options import (
     add_contest_options,
     allowed_modules,
+    check_contest_outputs,
     positive,
     shown_progress,
 )  # fmt: skip
@@ -28,7 +29,7 @@ from training.contests.kept_matches import FILE, KeptMatches, MatchKey
 from training.contests.league_picture import draw_league
 from training.contests.league_report import describe_league, summarise_league
 from training.contests.match_workers import play_missing
-from training.contests.served_match import ServedMatch
+from training.contests.served_match import LOGS, ServedMatch
 from training.contests.standings import is_swapped, pairs_of, rank, seen_by_first
 from training.policy_matches import team_size_of
 from training.runs.lock import Locked
@@ -49,7 +50,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         ":sample or :argmax behind a policy chooses how it plays (default: the run of train.toml in this "
         "folder, and chaser)",
     )  # fmt: skip
-    add_contest_options(parser, 20, "for each pair of entries and each entry against itself", _WORK)
+    add_contest_options(parser, 20, "for each pair of entries and each entry against its copy", _WORK)
     parser.add_argument(
         "--gauntlet", action="store_true",
         help="play only the matches of the first entry against each of the others",
@@ -68,8 +69,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     entrants = _entrants_of(options)
     read = [Path(one.path) for one in entrants]
-    output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
-    output_files.check_output_folder(options.out, options.json, read)
+    check_contest_outputs(options, read)
     matches = _matches_of(options, entrants)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(options, entrants))
@@ -82,8 +82,10 @@ def run(options: argparse.Namespace) -> int:
                 "on with the others",
                 file=sys.stderr,
             )
-            return 1
-        return _report(options, entrants, kept, [key for key, _ in matches])
+        # A gauntlet in the folder of a whole league shows the other pairs, too.
+        known = dict.fromkeys([*(key for key, _ in matches), *sorted(kept.results)])
+        keys = [key for key in known if key in kept.results and key[2] < options.matches]
+        return _report(options, entrants, kept, keys, complete)
 
 
 def _entrants_of(options: argparse.Namespace) -> list[Entrant]:
@@ -126,22 +128,27 @@ def _matches_of(
             bots=(pair[0].bot, pair[1].bot), team_size=options.team_size, seconds=options.seconds,
             seed=options.seed + number,  # equal bots would play a seed's match again from the other side
             rules=options.rules, allow_modules=tuple(modules),
-            log_dir=(options.out / "logs" / place).resolve(),
+            log_dir=(options.out / LOGS / place).resolve(),
         )  # fmt: skip
         matches.append(((one.name, other.name, number), match))
     return matches
 
 
 def _report(
-    options: argparse.Namespace, entrants: Sequence[Entrant], kept: KeptMatches, keys: Sequence[MatchKey]
-) -> int:
-    """Print and write the standings; 1 where a bot forfeited."""
+    options: argparse.Namespace, entrants: Sequence[Entrant], kept: KeptMatches,
+    keys: Sequence[MatchKey], complete: bool,
+) -> int:  # fmt: skip
+    """Print the standings, and write them where all was played; 1 where it was not, or a bot forfeited."""
+    if not keys:
+        return 1
     matches = [seen_by_first(key, kept.results[key]) for key in keys]
     standings = rank([one.name for one in entrants], matches, options.seed)
     pairs = pairs_of(standings, matches)
     remarks = [remark for key in keys for remark in kept.results[key].remarks]
     lines = describe_league(standings, pairs, matches, remarks)
     shared.printer(options)("\n".join(lines))
+    if not complete:
+        return 1
     result = {
         **kept.settings, "matches": options.matches,
         **summarise_league(standings, pairs, matches, remarks),

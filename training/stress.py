@@ -19,6 +19,7 @@ from rlgym_bridge.user_input.nearest_key import check_names
 from training.contests.contest_options import (
     add_contest_options,
     allowed_modules,
+    check_contest_outputs,
     even,
     positive,
     shown_progress,
@@ -73,8 +74,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     plan, against = _plan_of(options)
     read = [Path(plan.tested.path)]
-    output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
-    output_files.check_output_folder(options.out, options.json, read)
+    check_contest_outputs(options, read)
     with Locked(options.out, _WORK):
         kept = KeptMatches(options.out / FILE, _settings_of(plan, against))
         try:

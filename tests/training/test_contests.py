@@ -128,6 +128,19 @@ def test_a_gauntlet_plays_the_matches_of_the_first_entry(
     assert len(Path("league", FILE).read_text().splitlines()) == 1 + 2 * 2
     assert main(words) == 0  # the same league goes on with the other matches
     assert len(Path("league", FILE).read_text().splitlines()) == 1 + 6 * 2
+    whole = Path("league/league.txt").read_text()
+    assert main([*words, "--gauntlet"]) == 0  # all is played, and nothing that was known is left out
+    assert Path("league/league.txt").read_text() == whole
+
+
+def test_a_file_where_logs_go_is_refused_before_a_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("league").mkdir()
+    Path("league/logs").write_text("mine")
+    assert main(["league", "chaser", "random", "--seconds", "1", "--matches", "2"]) == 2
+    assert "league/logs is a file, expected a folder" in capsys.readouterr().err
 
 
 @POSIX
@@ -143,8 +156,9 @@ def test_ctrl_c_keeps_finished_matches_and_leaves_no_process(tmp_path: Path) -> 
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 1
+        shown, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "Chaser #1 against Chaser #2" in shown
+    assert not (tmp_path / "league" / "league.txt").exists()
     done = len(file.read_text().splitlines()) - 1
     assert 2 <= done < 24 and f"stopped: {done} of 24 matches are kept in league/{FILE}" in said
     assert "Traceback" not in said

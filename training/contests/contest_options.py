@@ -4,16 +4,16 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli.output_files import folder_name
+from rlgym_bridge.cli import output_files
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
-from training.contests.kept_matches import MatchKey
-from training.contests.served_match import ServedResult
+from training.contests.kept_matches import FILE, MatchKey
+from training.contests.served_match import LOGS, ServedResult
 from training.usable_cores import count_usable_cores
 
 _MOST_MATCHES = 10_000  # of a pair or a cause: an interval of 2 % then
@@ -23,16 +23,23 @@ _NEWS_SHARE = 0.1  # of the matches, after which a line is printed where no term
 
 def positive(text: str) -> int:
     """Return a whole number above 0, for argparse."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}, expected 1 or more")
+    number = _whole(text)
+    if number is None or number < 1:
+        raise argparse.ArgumentTypeError(f"{text}, expected a whole number, 1 or more")
     return number
+
+
+def _whole(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def even(text: str) -> int:
     """Return a number of matches, for argparse: half of the matches are played from each side."""
-    number = int(text)
-    if not 2 <= number <= _MOST_MATCHES or number % 2:
+    number = _whole(text)
+    if number is None or not 2 <= number <= _MOST_MATCHES or number % 2:
         raise argparse.ArgumentTypeError(
             f"{text}, expected an even number from 2 to {_MOST_MATCHES:,}, half of it for each side"
         )
@@ -77,11 +84,26 @@ def add_contest_options(parser: argparse.ArgumentParser, matches: int, of: str, 
         help="your own Python modules that policy folders may import their components from",
     )  # fmt: skip
     parser.add_argument(
-        "--out", type=folder_name, default=Path(out), metavar="DIR",
+        "--out", type=output_files.folder_name, default=Path(out), metavar="DIR",
         help="folder for results; finished matches are kept there, and the same command goes on with the "
         "others (default: %(default)s)",
     )  # fmt: skip
     shared.add_output_options(parser)
+
+
+def check_contest_outputs(options: argparse.Namespace, read: Sequence[Path]) -> None:
+    """Check before the matches that results and logs can be written.
+
+    Args:
+        options: Of the command.
+        read: Files and folders that are read, which no output may replace.
+
+    Raises:
+        ConfigError: An output would replace what is read, or cannot be written.
+    """
+    output_files.check_outputs(options.json, inputs=[*read, options.out / FILE])
+    output_files.check_output_folder(options.out, options.json, read)
+    output_files.check_output_folder(options.out / LOGS, options.json)
 
 
 def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from rlbot import flat
 
@@ -21,6 +22,9 @@ from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
+
+LOGS: Final = "logs"
+"""Folder, in that of a contest's results, for the logs of matches in which something went wrong."""
 
 _LOG_LINES = 6  # of a bot's log, the last ones, that a forfeit quotes
 

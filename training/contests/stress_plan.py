@@ -18,7 +18,7 @@ from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import Manifest
 from training.contests.entrant import Entrant
 from training.contests.kept_matches import MatchKey
-from training.contests.served_match import ServedBot, ServedMatch
+from training.contests.served_match import LOGS, ServedBot, ServedMatch
 from training.contests.simulated_jobs import SimulatedJob, cut_keys
 from training.contests.standings import is_swapped
 from training.contests.stress_causes import CONTROL, Cause
@@ -182,7 +182,7 @@ def _served_match(
     return ServedMatch(
         bots=(theirs, ours) if swapped else (ours, theirs), team_size=plan.team_size, seconds=plan.seconds,
         seed=plan.seed + number, rules=trial.cause.rules, allow_modules=plan.allow_modules,
-        log_dir=(plan.out / "logs" / place).resolve(), impairments=impairments,
+        log_dir=(plan.out / LOGS / place).resolve(), impairments=impairments,
         dialect=trial.cause.dialect,
     )  # fmt: skip
 
