@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.symmetry import Mirror
 from training.learner import Diverged, PPOLearner
 from training.returns import scaled
 from training.selfplay.policy_rows import weights_and_scaling
@@ -19,6 +20,8 @@ from training.settings import TrainingSettings
 @dataclass(frozen=True)
 class CollectedSteps:
     """The steps of one iteration: of K collectors T steps of L cars that are learned from.
+
+    With `mirror` observations and actions are those that the network saw and chose.
 
     Attributes:
         obs: `(K, T + 1, L, S)` float32; the last step's are what follows.
@@ -50,13 +53,19 @@ class CollectedSteps:
         learned = learner.learned  # (C,) bool
         _check_rewards(learner.settings, rollouts["rewards"])
         cut = rollouts["truncated"] & learned  # (K, T, C) bool
+        obs, actions, final_obs = _as_shown(
+            learner.shape.mirror,
+            rollouts["obs"][:, :, learned],
+            rollouts["actions"][:, :, learned],
+            rollouts["final_obs"][cut],
+        )
         return cls(
-            obs=rollouts["obs"][:, :, learned],
-            actions=rollouts["actions"][:, :, learned],
+            obs=obs,
+            actions=actions,
             rewards=rollouts["rewards"][:, :, learned],
             terminated=rollouts["terminated"][:, :, learned],
             truncated=cut[:, :, learned],
-            final_obs=rollouts["final_obs"][cut],
+            final_obs=final_obs,
         )
 
     @property
@@ -101,6 +110,20 @@ class CollectingPolicy:
                 return self._network.evaluate_actions(shown[rows[part]], actions[part])[0]
 
         return torch.cat(learner.in_parts(log_probs_of, torch.arange(len(rows), device=learner.device)))
+
+
+def _as_shown(
+    mirror: Mirror | None, obs: np.ndarray, actions: np.ndarray, final_obs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return observations and actions as the network sees and chooses them, see `CollectedSteps`."""
+    if mirror is None:
+        return obs, actions, final_obs
+    where = mirror.applies(obs)  # (K, T + 1, L) bool
+    return (
+        mirror.show(obs, where),
+        mirror.exchange(actions, where[:, :-1]),
+        mirror.show(final_obs, mirror.applies(final_obs)),
+    )
 
 
 def _check_rewards(settings: TrainingSettings, rewards: np.ndarray) -> None:

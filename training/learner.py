@@ -16,7 +16,7 @@ from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.user_input.arguments import count_of
 from training.environment import Task
-from training.learner_setup import choose_device, probe_components
+from training.learner_setup import choose_device, mirror_of, probe_components
 from training.returns import RunningScale, scaled
 from training.runs.checkpoints import Checkpoints
 from training.runs.policy_output import describe_changes, recorded_settings, write_policy
@@ -78,12 +78,12 @@ class PPOLearner:
     def __init__(self, settings: TrainingSettings) -> None:
         self.settings = settings
         self._task = Task(settings)
-        self._built = probe_components(settings, self._task)
+        self._built = built = probe_components(settings, self._task)
         self._own_delay = self._task.obs_and_parser().action_delay  # of its environment
         clip = settings.obs_clip if settings.normalise_obs else None
         kind = settings.activation, settings.layer_norm
-        built, layers = self._built, settings.policy_layers
-        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind)
+        layers, mirror = settings.policy_layers, mirror_of(settings, built)
+        self.shape = PolicyShape(built.obs_size, *built.space, layers, clip, *kind, mirror)
         self.device = choose_device(settings)
         self.asynchronous = self.device.type != "cpu"
         # Threads that each compute a part of a minibatch wait for each other once; torch's own would do so

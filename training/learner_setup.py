@@ -5,6 +5,7 @@ import torch
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
+from rlgym_bridge.policy.symmetry import Mirror
 from training.environment import Task
 from training.settings import SettingsError, TrainingSettings
 
@@ -34,6 +35,20 @@ def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:
             f"{parts.tick_skip} ticks; expected the same: tick_skip = {parts.tick_skip}"
         )
     return built
+
+
+def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
+    """Return the mirrored forms of observation and actions, where the settings want them.
+
+    Raises:
+        SettingsError: The observation or the parser does not have any.
+    """
+    if not settings.mirror:
+        return None
+    try:
+        return built.mirror()
+    except ValueError as error:
+        raise SettingsError(f"mirror is true, but {error}; or set mirror = false") from error
 
 
 def choose_device(settings: TrainingSettings) -> torch.device:

@@ -6,7 +6,7 @@ and a parser whose actions changed meaning.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.fingerprint_states import probe_states
+from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.state import MatchState
 
 _MAX_ACTIONS: Final = 128  # of a long action table, this many rows are enough
@@ -49,6 +51,25 @@ class Fingerprint:
         """Ticks that the parser gives for every action; None where it gives single rows, or differing."""
         ticks = {int(row[0]) for row in self.controls} - {0}
         return ticks.pop() if len(ticks) == 1 else None
+
+    @property
+    def probe(self) -> dict[Literal["observations", "controls"], list[list[float]]]:
+        """Observations and controls, as the manifest keeps them."""
+        return {"observations": self.observations, "controls": self.controls}
+
+    def mirror(self) -> Mirror:
+        """Return the mirrored forms of observation and actions.
+
+        Raises:
+            ValueError: The numbers or the choices do not have any.
+        """
+        kind, sizes = self.space
+        if self.names[0] is None or kind != "categorical" or len(self.controls) != sizes[0]:
+            raise ValueError(
+                f"a mirrored policy has names for its numbers and one choice of {_MAX_ACTIONS} at most, "
+                f"expected TeamObs and LookupTableAction; here the actions are {kind} {sizes}"
+            )
+        return Mirror(self.names[0], np.array(self.controls)[:, 1 : 1 + len(CONTROL_NAMES)])
 
 
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:

@@ -74,7 +74,7 @@ def save_policy(
     parser: ComponentSpec | None = None, env: str | None = None, tick_skip: int | None = None,
     action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
     obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
-    training: Mapping[str, Any] | None = None, activation: str = "relu",
+    training: Mapping[str, Any] | None = None, activation: str = "relu", mirror: bool = False,
 ) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
@@ -95,6 +95,7 @@ def save_policy(
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
         activation: As `NetworkPolicy` takes it.
+        mirror: Whether the network knows one half of the field alone, see `symmetry.py`.
 
     Returns:
         The manifest, as it was written to `policy.json`.
@@ -105,8 +106,7 @@ def save_policy(
     """
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ValueError(f"{folder} is a file, expected a folder to write")
-    components = component_factory(obs, parser, env, allow=None)()
-    teams = _pairs(team_sizes)
+    components, teams = component_factory(obs, parser, env, allow=None)(), _pairs(team_sizes)
     built = fingerprint(components, teams, _hitbox_number(hitbox))
     ticks, delay = _timing_of(components, built)
     data = _as_safetensors(weights)
@@ -115,8 +115,8 @@ def save_policy(
         action_delay=delay if action_delay is None else action_delay, input_latency=input_latency,
         distribution=distribution, selection=selection, seed=seed, obs_size=built.obs_size,
         obs_names=built.names[0], obs_normalisation=obs_normalisation, team_sizes=teams, hitbox=hitbox,
-        probe={"observations": built.observations, "controls": built.controls}, versions=_versions(),
-        training=dict(training or {}), weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation,
+        probe=built.probe, versions=_versions(), training=dict(training or {}), mirror=mirror,
+        weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation,
     )  # fmt: skip
     text = manifest.to_json()
     # Read both back as a loader will, so that what is written can be played.
@@ -279,6 +279,7 @@ def _network(manifest: Manifest, data: bytes, built: Fingerprint, source: str) -
             manifest.seed,
             manifest.obs_normalisation,
             manifest.activation,
+            built.mirror() if manifest.mirror else None,
         )
     except ValueError as error:
         raise PolicyMismatch(f"{source}: {error}") from error

@@ -69,7 +69,10 @@ _SEEN_AND_DONE: Final = (
     "obs_size",
     "team_sizes",
     "hitbox",
+    "mirror",
 )
+
+_LEFT_OUT: Final = {"activation": "relu", "mirror": False}  # keys that are not written with these values
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class Manifest:
         training: Notes of the trainer, any JSON values.
         weights_sha256: Of `weights.safetensors`, hexadecimal.
         activation: Function between the network's layers; one of `ACTIVATIONS`. The key is left out for relu.
+        mirror: Whether the network knows one half of the field alone, see `symmetry.py`. Left out if not.
     """
 
     format: int
@@ -138,6 +142,7 @@ class Manifest:
     training: Annotated[Mapping[str, Any], expecting("an object")]
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
     activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
+    mirror: Annotated[bool, expecting("true or false")] = False
 
     def to_json(self) -> str:
         """Return the text of `policy.json`.
@@ -148,8 +153,9 @@ class Manifest:
         data: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         for key in ("obs", "parser"):
             data[key] = None if data[key] is None else data[key].to_json()
-        if self.activation == "relu":
-            del data["activation"]
+        for key, usual in _LEFT_OUT.items():
+            if data[key] == usual:
+                del data[key]
         if self.obs_normalisation is not None:
             data["obs_normalisation"] = msgspec.structs.asdict(self.obs_normalisation)
         try:
@@ -198,7 +204,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
         )
     names = [item.name for item in fields(Manifest)]
     for words, keys in (
-        ("lacks", [name for name in names if name not in data and name != "activation"]),
+        ("lacks", [name for name in names if name not in data and name not in _LEFT_OUT]),
         ("has unknown", [key for key in data if key not in names]),
     ):
         if keys:

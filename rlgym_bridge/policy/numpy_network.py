@@ -16,6 +16,7 @@ import numpy as np
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import DISTRIBUTIONS, SELECTIONS, Normalisation
 from rlgym_bridge.policy.numpy_layers import Network, check_tensor
+from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.state import MatchState
 
 BOUNDED_STD: Final = (0.1, 1.0)
@@ -41,6 +42,7 @@ class NetworkPolicy:
         seed: Start of the random stream.
         normalisation: Applied to observations first.
         activation: One of `activations.ACTIVATIONS`, between the layers.
+        mirror: Of observations and actions, for a categorical policy that knows one half of the field alone.
 
     Attributes:
         obs_size: Numbers in an observation.
@@ -59,6 +61,7 @@ class NetworkPolicy:
         seed: int = 0,
         normalisation: Normalisation | None = None,
         activation: str = "relu",
+        mirror: Mirror | None = None,
     ) -> None:
         for name, value, known in (
             ("distribution", distribution, DISTRIBUTIONS),
@@ -73,6 +76,7 @@ class NetworkPolicy:
         self.network = Network(layers, activation)
         self.obs_size = self.network.inputs
         self._check_outputs()
+        self._mirror = mirror
         self._normalisation = _as_arrays(normalisation, self.obs_size)
         # Columns of a (choices, largest) table that hold logits; the others stay at probability 0.
         largest = max(self.sizes)
@@ -126,6 +130,9 @@ class NetworkPolicy:
                 f"number {number} of the observation of match {match}, car {car} is "
                 f"{obs[match, car, number]}, expected a finite number"
             )
+        if self._mirror is not None:
+            mirrored = self._mirror.applies(rows)
+            rows = self._mirror.show(rows, mirrored)
         if self._normalisation is not None:
             mean, factor, clip = self._normalisation
             rows = ((rows - mean) * factor).clip(-clip, clip)
@@ -137,6 +144,8 @@ class NetworkPolicy:
             chosen = self._choose_car_by_car(outputs)
         else:
             chosen = self._choose(outputs, self._rng)
+        if self._mirror is not None:
+            chosen = self._mirror.exchange(chosen, mirrored)
         return chosen.reshape((matches, cars) if self.distribution == "categorical" else (matches, cars, -1))
 
     def _choose_car_by_car(self, outputs: np.ndarray) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+
+from rlgym_bridge.policy.symmetry import Mirror
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class PolicyShape:
         obs_clip: Normalised observations are clipped to this; None where they are taken as they are.
         activation: Its name in `activations.ACTIVATIONS`.
         layer_norm: Whether layer normalisation stands before each activation.
+        mirror: Of observations and actions, where the policy knows one half of the field alone.
     """
 
     obs_size: int
@@ -27,6 +30,7 @@ class PolicyShape:
     obs_clip: float | None
     activation: str = "relu"
     layer_norm: bool = False
+    mirror: Mirror | None = field(default=None, compare=False)
 
     @property
     def outputs(self) -> int:

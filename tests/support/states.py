@@ -8,7 +8,7 @@ from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator
 
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import BIG_PADS, PAD_COUNT
+from rlgym_bridge.game import BIG_PADS, PAD_COUNT, PAD_POSITIONS
 from rlgym_bridge.rlgym_state import from_rlgym
 from rlgym_bridge.sim.arena_reader import control_of
 from rlgym_bridge.state import CAR_FIELDS, MatchState
@@ -107,6 +107,20 @@ def mirrored(state: MatchState) -> MatchState:
     turned.car_rotation[:] *= turn[:, None]
     turned.pad_timer[:] = state.pad_timer[:, ::-1]
     return turned
+
+
+def left_for_right(state: MatchState) -> MatchState:
+    """Return the same match with left and right exchanged: x is reversed."""
+    other = MatchState(state.layout.blue, state.layout.orange, state.matches, state.buffer.copy())
+    turn, spin = np.array([-1, 1, 1]), np.array([1, -1, -1])
+    for kind in ("ball", "car"):
+        for name, signs in (("position", turn), ("linear_velocity", turn), ("angular_velocity", spin)):
+            getattr(other, f"{kind}_{name}")[:] *= signs
+        getattr(other, f"{kind}_rotation")[:] *= turn[:, None] * turn[[1, 0, 1]]  # right points the other way
+    pads = np.array(PAD_POSITIONS)[:, :2]
+    opposite = np.abs(pads[:, None] - pads * turn[:2]).sum(-1).argmin(0)
+    other.pad_timer[:] = state.pad_timer[:, opposite]
+    return other
 
 
 def hash_of_a_chase(arena: rsim.Arena, cars: list[rsim.Car], ticks: int, seed: int) -> str:

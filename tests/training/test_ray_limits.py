@@ -28,3 +28,8 @@ def test_overlap_is_refused(tmp_path: Path) -> None:
 def test_a_weight_that_its_loss_does_not_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"uniform_coefficient is 0\.1, which RLlib's PPO does not have"):
         ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "uniform_coefficient": 0.1}), quiet=True)
+
+
+def test_a_mirrored_policy_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="mirror is true, which --engine rllib does not have"):
+        ray_ppo.main(check_settings(SMALL | {"out": str(tmp_path), "mirror": True}), quiet=True)

@@ -73,6 +73,8 @@ def main(
             f"uniform_coefficient is {settings.uniform_coefficient}, which RLlib's PPO does not have in its "
             "loss; expected 0, or --engine local"
         )
+    if settings.mirror:
+        raise SettingsError("mirror is true, which --engine rllib does not have; expected --engine local")
     return run(settings, partial(OnCluster, address=address, quiet=quiet), resume, quiet)
 
 

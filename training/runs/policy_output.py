@@ -71,4 +71,5 @@ def write_policy(
         hitbox=settings.hitbox,
         training={"steps": steps, "settings": recorded},
         activation=shape.activation,
+        mirror=shape.mirror is not None,
     )

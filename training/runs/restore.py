@@ -67,6 +67,8 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
         for name, default in (("activation", "relu"), ("layer_norm", False))
         if before.get(name, default) != now[name]
     ]
+    if before.get("mirror") and not settings.mirror:  # true may follow false: one half is as it was
+        found.append("mirror was true and is false now")
     if found:
         raise SettingsError(
             f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
@@ -109,6 +111,8 @@ def load_start(
         found.append(f"its activation is {manifest.activation}, this run's {shape.activation}")
     if manifest.distribution != shape.distribution:
         found.append(f"its distribution is {manifest.distribution}, this run's {shape.distribution}")
+    if manifest.mirror and shape.mirror is None:
+        found.append("it knows one half of the field alone, this run's does not (mirror = true)")
     scaling = manifest.obs_normalisation
     clip = None if scaling is None else scaling.clip
     if clip is None and shape.obs_clip is not None:

@@ -66,7 +66,8 @@ def unpack(shape: PolicyShape, row: np.ndarray, seed: tuple[int, ...]) -> Networ
     """
     tensors, scaling = weights_and_scaling(shape, row)
     policy = NetworkPolicy(
-        tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation
-    )
+        tensors, shape.distribution, shape.sizes, normalisation=scaling, activation=shape.activation,
+        mirror=shape.mirror,
+    )  # fmt: skip
     policy.reset(seed)
     return policy
