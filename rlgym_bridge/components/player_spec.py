@@ -10,6 +10,7 @@ from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import show_value
 
 
 class Policy(Protocol):
@@ -48,6 +49,9 @@ class PlayerSpec:
         shadow: Whether a simulation follows a live match, which gives wheels, auto-flips and bumps exactly.
             None: where RocketSim is installed. Counting alone estimates them, in half the time.
         team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
+
+    Raises:
+        ValueError: `policy` or `components` is no function or class.
     """
 
     policy: Callable[[], Policy]
@@ -56,3 +60,12 @@ class PlayerSpec:
     timing: Timing = field(default_factory=Timing)
     shadow: bool | None = None
     team_sizes: tuple[tuple[int, int], ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("policy", "components"):
+            made = getattr(self, name)
+            if not callable(made):
+                raise ValueError(
+                    f"{name} is {show_value(made)}, expected a function or class that makes it: "
+                    "`lambda: ...` for one that is made already"
+                )

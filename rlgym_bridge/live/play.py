@@ -17,6 +17,7 @@ from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.user_input.arguments import show_value
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
 """Name of the environment variable that overrides how actions are chosen: `sample` or `argmax`."""
@@ -92,8 +93,9 @@ def play(
 
 def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) -> FollowedRun:
     """Return a run whose newest checkpoint is played."""
-    if isinstance(run, PlayerSpec):
-        raise ValueError("follow is True and the policy a PlayerSpec, expected the folder of a run")
+    if not isinstance(run, str | Path):
+        given = "a PlayerSpec" if isinstance(run, PlayerSpec) else show_value(run)
+        raise ValueError(f"follow is True and the policy {given}, expected the folder of a run")
     return FollowedRun(run, load)
 
 
@@ -102,6 +104,10 @@ def _load(
 ) -> PlayerSpec:
     """Load a player for a server of this input latency, None for the policy's own."""
     spec = policy
+    if not isinstance(spec, str | Path | PlayerSpec):
+        raise ValueError(
+            f"policy is {show_value(spec)}, expected a folder, 'chaser', 'random' or a PlayerSpec"
+        )
     if not isinstance(spec, PlayerSpec):
         spec = load_player(spec, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
     if overridden:
