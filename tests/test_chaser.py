@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 import RocketSim as rsim
 
-from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.chaser import Charger, Chaser
+from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, ORANGE, PAD_POSITIONS
 from rlgym_bridge.sim.arena_reader import ArenaReader, read_arena
+from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState
 from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
@@ -263,3 +266,22 @@ def test_it_needs_neither_the_simulator_nor_the_game() -> None:
     program = "import sys, rlgym_bridge.chaser; print({'rlbot', 'RocketSim'} & set(sys.modules))"
     done = run_to_end([sys.executable, "-c", program], check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_charger_has_two_kinds_of_kickoffs() -> None:
+    arenas, random = Arenas(40, 1, 1), np.random.default_rng(0)
+    state = blank_state(1, 1, 40)
+    KickoffMutator().apply_batch(state, random)
+    derive(state)
+    arenas.put(range(40), state)
+    charger, chaser = Charger(), Chaser()
+    charger.reset([0])
+    chaser.reset([1])
+    jumped = np.zeros((40, 2), bool)
+    table = LookupTableAction.make_lookup_table()
+    for _ in range(60):
+        actions = np.concatenate([charger.act(None, arenas.state), chaser.act(None, arenas.state)], 1)
+        arenas.step(np.repeat(table[actions][:, :, None], 8, 2))
+        at_kickoff = np.abs(arenas.state.ball_position[:, :2]).max(1) < 1
+        jumped |= (arenas.state.car_position[..., 2] > 40) & at_kickoff[:, None]
+    assert 8 <= jumped[:, 0].sum() <= 32 and jumped[:, 1].sum() > jumped[:, 0].sum()

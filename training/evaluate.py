@@ -97,7 +97,7 @@ def evaluate(
     """Let A and B play, half of the matches from each side.
 
     Args:
-        a: A policy folder (a checkpoint is one), `"chaser"` or `"random"`.
+        a: A policy folder (a checkpoint is one), `"chaser"`, `"charger"` or `"random"`.
         b: The other policy, in the same form.
         matches: How many, an even number.
         seconds: Game time of each.
@@ -190,8 +190,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "a", nargs="?", metavar="A",
-        help="policy folder, training run (its newest checkpoint), chaser, or random, which presses buttons "
-        "at random (default: the run of train.toml in this folder)",
+        help="policy folder, training run (its newest checkpoint), chaser, charger, or random, which presses "
+        "buttons at random (default: the run of train.toml in this folder)",
     )  # fmt: skip
     parser.add_argument(
         "b", nargs="?", metavar="B", help="its opponent, given the same way (default: chaser)"
@@ -231,7 +231,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     say = shared.printer(options)
     output_files.check_outputs(options.json)
-    first = run_named(options.a, "A", "a policy folder, a training run, chaser or random")
+    first = run_named(options.a, "A", "a policy folder, a training run, chaser, charger or random")
     if options.scenes is not None:
         return run_scenes(options, first)
     if options.trials is not None:

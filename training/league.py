@@ -46,9 +46,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "entries", metavar="ENTRY", nargs="*",
-        help="policy folder, training run (its newest checkpoint), checkpoint, bot.toml, chaser or random; "
-        ":sample or :argmax behind a policy chooses how it plays (default: the run of train.toml in this "
-        "folder, and chaser)",
+        help="policy folder, training run (its newest checkpoint), checkpoint, bot.toml, chaser, charger or "
+        "random; :sample or :argmax behind a policy chooses how it plays (default: the run of train.toml in "
+        "this folder, and chaser)",
     )  # fmt: skip
     add_contest_options(parser, 20, "for each pair of entries and each entry against its copy", _WORK)
     parser.add_argument(

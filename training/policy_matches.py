@@ -76,7 +76,7 @@ def play_matches(
     """Play some matches at once.
 
     Args:
-        blue: A policy folder, `"chaser"` or `"random"`.
+        blue: A policy folder, `"chaser"`, `"charger"` or `"random"`.
         orange: The other team's policy, in the same form.
         matches: How many.
         seconds: Game time of each, kickoffs included.
@@ -130,7 +130,7 @@ def check_players(
     """Check what needs no code of the players, before processes are started.
 
     Args:
-        players: Policy folders, `"chaser"` or `"random"`.
+        players: Policy folders, `"chaser"`, `"charger"` or `"random"`.
         team_size: Cars a team.
         action_delay: Ticks after which the actions of each act; None for their own.
         hitboxes: Of the cars of each, of `game.HITBOX_NAMES`; None for its own.

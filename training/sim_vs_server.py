@@ -42,7 +42,7 @@ def over_the_server(
     """Let A and B play 1v1 over the match server, in turn from each side.
 
     Args:
-        a: A policy folder, `"chaser"` or `"random"`.
+        a: A policy folder, `"chaser"`, `"charger"` or `"random"`.
         b: The other policy, in the same form.
         matches: How many.
         seconds: Game time of each; a match that is level then is drawn.
@@ -127,8 +127,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "and goals and touches a minute are compared."
     )
     parser.add_argument(
-        "a", metavar="A", help="policy folder, training run (its newest checkpoint), chaser or random"
-    )
+        "a", metavar="A",
+        help="policy folder, training run (its newest checkpoint), chaser, charger or random",
+    )  # fmt: skip
     parser.add_argument("b", metavar="B", help="its opponent, given the same way")
     add_options(parser, 200, "half of them from each side")
 

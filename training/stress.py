@@ -53,7 +53,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="BOT",
-        help="opponent: a policy, a run, a bot.toml, chaser or random (default: the tested policy itself)",
+        help="opponent: a policy, a run, a bot.toml, chaser, charger or random (default: the tested policy "
+        "itself)",
     )  # fmt: skip
     parser.add_argument(
         "--causes", nargs="+", default=list(GROUPS), metavar="NAME",

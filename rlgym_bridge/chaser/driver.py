@@ -1,5 +1,6 @@
 """Drive one car of Chaser: kick off, play, support, recover."""
 
+from collections.abc import Sequence
 from math import atan2, copysign, cos, dist, hypot, pi, sin
 from random import Random
 from typing import Final
@@ -35,16 +36,20 @@ STEER_DEAD_ZONE: Final = 0.06  # rad: half of what one decision of full steering
 FLOOR_X: Final = 3980.0  # uu from the middle to where a car still has room before the side wall
 FLOOR_Y: Final = 5020.0  # uu, the same before the back wall
 
+KICKOFFS: Final = ("dodge", "drive")
+"""Ways to hit the ball of a kickoff: dodge into it, or drive through it."""
+
 
 class Driver:
     """Decides for one car, with what it remembers between decisions.
 
     Args:
         random: Its own source of small variations.
+        kickoffs: Ways to hit the ball of a kickoff, of `KICKOFFS`; of several one is drawn each time.
     """
 
-    def __init__(self, random: Random) -> None:
-        self._random = random
+    def __init__(self, random: Random, kickoffs: Sequence[str] = KICKOFFS[:1]) -> None:
+        self._random, self._kickoffs = random, tuple(kickoffs)
         self._start()
         self._at_kickoff = False
 
@@ -56,6 +61,9 @@ class Driver:
         self._wait = self._random.randrange(3)  # decisions until it reacts to GO
         self._skew = self._random.uniform(-35, 35)  # uu beside the ball at the kickoff
         self._aim = self._random.uniform(-100, 100)  # uu beside the goal's centre
+        self._kickoff = self._kickoffs[0]
+        if len(self._kickoffs) > 1:
+            self._kickoff = self._random.choice(self._kickoffs)
 
     def decide(self, view: FieldView) -> int:
         """Return the action, 0..89."""
@@ -95,7 +103,8 @@ class Driver:
             self._wait -= 1
             return ground(0, 0)
         speed = dot(view.me.velocity, view.me.forward)
-        if speed > 700 and hypot(*view.me.position[:2]) < 200 + 0.3 * speed:
+        near = speed > 700 and hypot(*view.me.position[:2]) < 200 + 0.3 * speed
+        if near and self._kickoff == "dodge":
             return self._jump(1)
         return self._drive(view.me, (self._skew, -100.0, BALL_REST_Z), CAR_MAX_SPEED)
 

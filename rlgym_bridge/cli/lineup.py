@@ -184,7 +184,7 @@ def command_of(policy: str, allow_modules: Sequence[str] = (), follow: bool = Fa
     """Return the command that plays a policy with this Python, without the current folder's modules.
 
     Args:
-        policy: Path of a policy folder, `chaser` or `random`; of a training run with `follow`.
+        policy: Path of a policy folder, `chaser`, `charger` or `random`; of a training run with `follow`.
         allow_modules: Modules that the policy may import components from.
         follow: Whether newer checkpoints are taken at kickoffs.
     """

@@ -49,8 +49,8 @@ def play(
     `RLGYM_BRIDGE_DIALECT` names another file.
 
     Args:
-        policy: A policy folder, `"chaser"` or `"random"`; or a player of your own making, with any
-            object that has `reset` and `act`.
+        policy: A policy folder, `"chaser"`, `"charger"` or `"random"`; or a player of your own making, with
+            any object that has `reset` and `act`.
         agent_id: The agent id in your `bot.toml`, used where RLBot did not set `RLBOT_AGENT_ID`.
         allow_modules: See `load_player`.
         override: A function such as a hard-coded kickoff, called with the state of a packet in play. The

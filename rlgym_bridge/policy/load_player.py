@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rlgym_bridge.chaser import Chaser
+from rlgym_bridge.chaser import Charger, Chaser
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -14,10 +14,13 @@ from rlgym_bridge.policy.random_policy import RandomPolicy
 CHASER = "chaser"
 """Name of the hand-written policy, in place of a folder."""
 
+CHARGER = "charger"
+"""Name of Chaser with several kinds of kickoffs, in place of a folder."""
+
 RANDOM = "random"
 """Name of the policy that presses buttons at random, in place of a folder."""
 
-_POLICIES = {CHASER: Chaser, RANDOM: RandomPolicy}
+_POLICIES = {CHASER: Chaser, CHARGER: Charger, RANDOM: RandomPolicy}
 BUILT_IN = tuple(_POLICIES)
 """Names of all that plays without a policy folder, in matches of every team size."""
 
@@ -30,7 +33,7 @@ def load_player(
     """Load a player: a policy with its components and timing.
 
     Args:
-        policy: A policy folder, `"chaser"` or `"random"`.
+        policy: A policy folder, `"chaser"`, `"charger"` or `"random"`.
         allow_modules: Modules of yours that the folder may name, besides `rlgym_bridge`, `rlgym` and
             `rlgym_tools`.
         selection: `"sample"` or `"argmax"` in place of the folder's own choice.

@@ -24,7 +24,7 @@ class Entrant:
 
     Attributes:
         name: In tables; of equal names each has its number behind it.
-        path: Policy folder, `bot.toml`, `chaser` or `random`.
+        path: Policy folder, `bot.toml`, `chaser`, `charger` or `random`.
         selection: `sample` or `argmax` where the user chose it, else None.
         content: Checksum of the policy's weights or of the `bot.toml`; empty for what is built in.
         allow_modules: Modules of its training run.
@@ -56,8 +56,8 @@ def read_entrants(given: Sequence[str], team_size: int) -> list[Entrant]:
     """Return the entries of a command line, checked.
 
     Args:
-        given: Each a policy folder, training run, checkpoint, `bot.toml`, `chaser` or `random`; `:sample` or
-            `:argmax` behind a policy chooses how it plays.
+        given: Each a policy folder, training run, checkpoint, `bot.toml`, `chaser`, `charger` or `random`;
+            `:sample` or `:argmax` behind a policy chooses how it plays.
         team_size: Cars a team.
 
     Raises:

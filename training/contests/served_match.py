@@ -34,7 +34,7 @@ class ServedBot:
     """A bot that drives all cars of a team.
 
     Attributes:
-        bot: A policy folder, a `bot.toml`, `chaser` or `random`.
+        bot: A policy folder, a `bot.toml`, `chaser`, `charger` or `random`.
         selection: `sample` or `argmax` in place of the policy's own; None to keep that.
         environment: Further environment variables of its processes.
         car_id: Body of its cars in place of the bot's own; None to keep that.
