@@ -111,6 +111,11 @@ def test_what_has_no_mirrored_form_is_refused(tmp_path: Path) -> None:
         Mirror(AdvancedObs().names(1, 1), TABLE)
     with pytest.raises(ValueError, match="has no number named self/position/x"):
         Mirror(["self/mood"], TABLE)
+    for name in ("pad/34/timer", "pad", "pad/first/timer"):
+        with pytest.raises(ValueError, match="expected pad/0 to pad/33"):
+            Mirror(["self/position/x", name], TABLE)
+    with pytest.raises(ValueError, match="does not tell how it is mirrored"):
+        Mirror(["self/position/x", "self/position/"], TABLE)
     with pytest.raises(SettingsError, match=r"mirror is true, but .*expected TeamObs and LookupTableAction"):
         learner_of(tmp_path, asynchronous=False, mirror=True)
 

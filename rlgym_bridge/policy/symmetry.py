@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.game import CONTROL_NAMES, PAD_POSITIONS
+from rlgym_bridge.game import CONTROL_NAMES, PAD_COUNT, PAD_POSITIONS
 
 DECIDES: Final = "self/position/x"
 """Name of the number that decides: an observation is mirrored where it is above 0."""
@@ -64,13 +64,19 @@ class Mirror:
 
 
 def _source(names: Sequence[str], name: str) -> int:
-    """Return the place of the number that a mirrored observation has in the place of a name's."""
-    parts = name.split("/")
-    if parts[0] != "pad":
+    """Return the place of the number that a mirrored observation has in the place of a name's.
+
+    Raises:
+        ValueError: It is of a pad that is not there.
+    """
+    first, number, *rest = (*name.split("/"), "")
+    if first != "pad":
         return names.index(name)
+    if number not in map(str, range(PAD_COUNT)):
+        raise ValueError(f"the observation has a number named {name}, expected pad/0 to pad/{PAD_COUNT - 1}")
     places = np.array(PAD_POSITIONS)[:, :2]
-    opposite = np.abs(places - places[int(parts[1])] * (-1, 1)).sum(1).argmin()
-    return names.index("/".join(["pad", str(opposite), *parts[2:]]))
+    opposite = np.abs(places - places[int(number)] * (-1, 1)).sum(1).argmin()
+    return names.index("/".join(["pad", str(opposite), *rest[:-1]]))
 
 
 def _sign(name: str) -> int:
@@ -80,9 +86,9 @@ def _sign(name: str) -> int:
         ValueError: The name does not tell.
     """
     *_, kind, part = ("", *name.split("/"))
-    if part in "xyz" and kind == "angular_velocity":  # an axial vector
+    if part in ("x", "y", "z") and kind == "angular_velocity":  # an axial vector
         return 1 if part == "x" else -1
-    if part in "xyz" and kind in _VECTORS:
+    if part in ("x", "y", "z") and kind in _VECTORS:
         return -1 if part == "x" else 1
     if part in ("forward", "right", "up") and kind in _LOCAL:
         return -1 if part == "right" else 1
