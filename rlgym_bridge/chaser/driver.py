@@ -48,7 +48,7 @@ class Driver:
         kickoffs: Ways to hit the ball of a kickoff, of `KICKOFFS`; of several one is drawn each time.
     """
 
-    def __init__(self, random: Random, kickoffs: Sequence[str] = KICKOFFS[:1]) -> None:
+    def __init__(self, random: Random, kickoffs: Sequence[str]) -> None:
         self._random, self._kickoffs = random, tuple(kickoffs)
         self._start()
         self._at_kickoff = False
@@ -62,7 +62,7 @@ class Driver:
         self._skew = self._random.uniform(-35, 35)  # uu beside the ball at the kickoff
         self._aim = self._random.uniform(-100, 100)  # uu beside the goal's centre
         self._kickoff = self._kickoffs[0]
-        if len(self._kickoffs) > 1:
+        if len(self._kickoffs) > 1:  # a draw between one alone would change how Chaser plays on
             self._kickoff = self._random.choice(self._kickoffs)
 
     def decide(self, view: FieldView) -> int:

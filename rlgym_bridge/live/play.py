@@ -16,7 +16,7 @@ from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
 from rlgym_bridge.policy.files import policy_path
-from rlgym_bridge.policy.load_player import load_player
+from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.user_input.arguments import show_value
 
 SELECTION_VARIABLE = "RLGYM_BRIDGE_SELECTION"
@@ -106,7 +106,7 @@ def _load(
     spec = policy
     if not isinstance(spec, str | Path | PlayerSpec):
         raise ValueError(
-            f"policy is {show_value(spec)}, expected a folder, 'chaser', 'random' or a PlayerSpec"
+            f"policy is {show_value(spec)}, expected a folder, {' or '.join(BUILT_IN)}, or a PlayerSpec"
         )
     if not isinstance(spec, PlayerSpec):
         spec = load_player(spec, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)

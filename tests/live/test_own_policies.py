@@ -69,7 +69,7 @@ def test_what_is_no_policy_is_named(caplog: pytest.LogCaptureFixture) -> None:
     for follow in (False, True):
         assert play(3, agent_id="test/mine", follow=follow) == 2  # type: ignore[arg-type]
     assert "follow is True and the policy 3, expected the folder of a run" in caplog.text
-    assert "policy is 3, expected a folder, 'chaser', 'random' or a PlayerSpec" in caplog.text
+    assert "policy is 3, expected a folder, chaser or charger or random, or a PlayerSpec" in caplog.text
     with pytest.raises(ValueError, match=r"policy is <.*Chaser object.*>, expected a function or class"):
         PlayerSpec(Chaser(), lambda: Components(None, ContinuousAction()))  # type: ignore[arg-type]
 

@@ -1,25 +1,37 @@
 """A policy with its logits multiplied: what it plays, and what is refused."""
 
+import hashlib
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
+from rlgym_bridge.policy.files import WEIGHTS_FILE
 from rlgym_bridge.policy.folder import load_policy
-from tests.support.policy_folders import observations, save
+from tests.support.policy_folders import edit, observations, save
 from training.runs.sharpen import main, sharpen
 
 
 def test_likely_actions_become_likelier_in_the_same_order(tmp_path: Path) -> None:
     save(tmp_path / "before")
-    sharpen(tmp_path / "before", 2, tmp_path / "once")
+    sharpen(tmp_path / "before", 2.0, tmp_path / "once")
     manifest = sharpen(tmp_path / "once", 1.5, tmp_path / "twice")
     assert manifest.training["logits_times"] == 3.0
     before, after = (load_policy(tmp_path / name) for name in ("before", "twice"))
     rows = observations()[:, 0]
     np.testing.assert_allclose(after.policy.network(rows), 3 * before.policy.network(rows), atol=1e-4)
     assert after.manifest.differing(before.manifest) is None
+
+
+def test_weights_without_layers_are_named(tmp_path: Path) -> None:
+    save(tmp_path / "before")
+    for data in (safetensors.numpy.save({}), b"rubbish"):
+        (tmp_path / "before" / WEIGHTS_FILE).write_bytes(data)
+        edit(tmp_path / "before", weights_sha256=hashlib.sha256(data).hexdigest())
+        with pytest.raises(ValueError, match=r"weights\.safetensors holds no layers of a network"):
+            sharpen(tmp_path / "before", 2, tmp_path / "after")
 
 
 @pytest.mark.parametrize(

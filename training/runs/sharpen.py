@@ -16,9 +16,10 @@ from typing import Final
 
 import numpy as np
 import safetensors.numpy
+from safetensors import SafetensorError
 
 from rlgym_bridge.cli.output_files import check_output_folder
-from rlgym_bridge.policy.files import policy_path, read_files, write_files
+from rlgym_bridge.policy.files import WEIGHTS_FILE, policy_path, read_files, write_files
 from rlgym_bridge.policy.manifest import Manifest
 
 _MOST_FACTOR: Final = 1000.0  # beyond it a policy plays its likeliest actions alone
@@ -46,13 +47,17 @@ def sharpen(folder: Path, factor: float, out: Path) -> Manifest:
         raise ValueError(
             f"{folder} is {manifest.distribution}, which has no logits, expected categorical actions"
         )
-    tensors = safetensors.numpy.load(data)
-    last = sum(name.startswith("layers.") for name in tensors) // 2 - 1
-    for name in (f"layers.{last}.weight", f"layers.{last}.bias"):
-        tensors[name] = tensors[name] * np.float32(factor)
+    try:
+        tensors = safetensors.numpy.load(data)
+        last = sum(name.startswith("layers.") for name in tensors) // 2 - 1
+        for name in (f"layers.{last}.weight", f"layers.{last}.bias"):
+            tensors[name] = tensors[name] * np.float32(factor)
+    except (SafetensorError, KeyError) as error:
+        raise ValueError(f"{folder / WEIGHTS_FILE} holds no layers of a network: {error}") from error
     data = safetensors.numpy.save(tensors)
-    before = manifest.training.get("logits_times", 1.0)
-    notes = {**manifest.training, "logits_times": before * factor}
+    before = manifest.training.get("logits_times")
+    times = factor * before if isinstance(before, float) else factor
+    notes = {**manifest.training, "logits_times": times}
     sharpened = replace(manifest, training=notes, weights_sha256=hashlib.sha256(data).hexdigest())
     write_files(out, data, sharpened.to_json())
     return sharpened
