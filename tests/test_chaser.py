@@ -14,6 +14,7 @@ from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState
 from tests.support.chaser_matches import TABLE, DriveAtBall, Match, StandStill, play_match
 from tests.support.processes import run_to_end
+from training.scene_drivers import ChargingDriver
 
 SHARE_WON = {DriveAtBall: 0.70, StandStill: 0.95}
 FIRST_SEED = 10_000  # none of these was used to tune the policy
@@ -268,20 +269,30 @@ def test_it_needs_neither_the_simulator_nor_the_game() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_charger_has_two_kinds_of_kickoffs() -> None:
+def jumps_at_kickoffs(blue: Chaser, orange: Chaser) -> np.ndarray:
+    """Return how often the cars of 40 kickoffs jump before the ball is hit, `(2,)`."""
     arenas, random = Arenas(40, 1, 1), np.random.default_rng(0)
     state = blank_state(1, 1, 40)
     KickoffMutator().apply_batch(state, random)
     derive(state)
     arenas.put(range(40), state)
-    charger, chaser = Charger(), Chaser()
-    charger.reset([0])
-    chaser.reset([1])
+    blue.reset([0])
+    orange.reset([1])
     jumped = np.zeros((40, 2), bool)
     table = LookupTableAction.make_lookup_table()
     for _ in range(60):
-        actions = np.concatenate([charger.act(None, arenas.state), chaser.act(None, arenas.state)], 1)
+        actions = np.concatenate([blue.act(None, arenas.state), orange.act(None, arenas.state)], 1)
         arenas.step(np.repeat(table[actions][:, :, None], 8, 2))
         at_kickoff = np.abs(arenas.state.ball_position[:, :2]).max(1) < 1
         jumped |= (arenas.state.car_position[..., 2] > 40) & at_kickoff[:, None]
-    assert 8 <= jumped[:, 0].sum() <= 32 and jumped[:, 1].sum() > jumped[:, 0].sum()
+    return jumped.sum(0)
+
+
+def test_charger_has_two_kinds_of_kickoffs() -> None:
+    charger, chaser = jumps_at_kickoffs(Charger(), Chaser())
+    assert 8 <= charger <= 32 and chaser > charger
+
+
+def test_a_charging_driver_drives_at_every_kickoff() -> None:
+    jumps = jumps_at_kickoffs(ChargingDriver(), ChargingDriver())
+    assert jumps.max() <= 2, "cars that hit a ball at once, which then stays, lift each other"

@@ -4,7 +4,7 @@ scene's beginning, half of the trials for blue -> player and opponent drive -> j
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,10 +21,11 @@ from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.nearest_key import check_names
 from training.intervals import median_interval, share_interval
 from training.policy_sides import Side, make_side
-from training.scene_drivers import RammingDriver, scripted_player
+from training.scene_drivers import ChargingDriver, RammingDriver, scripted_player
 from training.scenes import SCENES, SceneView, SkillScene
 
 _OPPONENT_DELAY: Final = 1  # ticks, Chaser's own
+_WHOLE_TEAMS: Final = ("chaser", "charges")  # opponents against which all cars play, at Chaser's pace
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def check_scenes(names: Sequence[str]) -> None:
 
 def _check_pace(player: PlayerSpec, scenes: Sequence[str]) -> None:
     """Check that Chaser can go on together with the player where it is the opponent."""
-    against = [name for name in scenes if SCENES[name].opponent == "chaser"]
+    against = [name for name in scenes if SCENES[name].opponent in _WHOLE_TEAMS]
     if against and player.tick_skip != TICK_SKIP:
         raise ValueError(
             f"the player decides every {player.tick_skip} ticks, and Chaser, its opponent in "
@@ -172,8 +173,13 @@ def _drivers(
     """Return who drives: the player, in the first trials as blue, and its opponent where there is one."""
     size, found = state.layout.blue, []
     number = len(SCENES) * seed[0] + seed[1]
-    opponent = {"chaser": load_player(CHASER), "rams": scripted_player(RammingDriver, player.tick_skip)}
-    cars = size if scene.opponent == "chaser" else 1
+    chaser = load_player(CHASER)
+    opponent = {
+        "chaser": chaser,
+        "charges": replace(chaser, policy=ChargingDriver),
+        "rams": scripted_player(RammingDriver, player.tick_skip),
+    }
+    cars = size if scene.opponent in _WHOLE_TEAMS else 1
     for matches, own in ((slice(0, blue), 0), (slice(blue, state.matches), size)):
         pairs = [(player, own)]
         if scene.opponent in opponent:

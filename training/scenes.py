@@ -13,6 +13,7 @@ from rlgym_bridge.components.beginnings import BEGINNINGS
 from rlgym_bridge.components.mutator_base import BatchMutator
 from rlgym_bridge.components.mutators import KickoffMutator
 from rlgym_bridge.components.skill_mutators import AerialMutator
+from rlgym_bridge.game import KICKOFF_SPAWNS
 from rlgym_bridge.state import MatchState
 
 DRIVING_SPEED: Final = 1000.0
@@ -65,8 +66,8 @@ class SkillScene:
         solved_when: When it is solved, in words.
         judge: Called after each decision.
         at_end: Called at the end, for the matches that are still open: whether they are solved, `(N,)` bool.
-        opponent: What the other team does: `stands`; `chaser`, then all cars of both teams play; or `rams`,
-            which its first car does.
+        opponent: What the other team does: `stands`; `rams`, which its first car does; `chaser`, then all
+            cars of both teams play; or `charges`, which is Chaser, but drives through the ball of a kickoff.
         timed: Whether the seconds until it is solved are the result, rather than the share of solved trials.
     """
 
@@ -119,14 +120,14 @@ def _touches_above(height: float) -> Judge:
     return judge
 
 
-def _kickoff(*spots: int) -> SkillScene:
+def _kickoff(*spots: int, opponent: str = "chaser", named: str = "Chaser") -> SkillScene:
     return SkillScene(
         KickoffMutator(spots=spots),
         5.0,
-        "5 s after GO the ball is in the opponents' half, or a goal comes before; against Chaser",
+        f"5 s after GO the ball is in the opponents' half, or a goal comes before; against {named}",
         _scores,
         lambda view: view.forward_y() > 0,
-        opponent="chaser",
+        opponent=opponent,
     )
 
 
@@ -141,6 +142,9 @@ SCENES: Final[Mapping[str, SkillScene]] = {
     "kickoff_diagonal": _kickoff(0, 1),
     "kickoff_off_centre": _kickoff(2, 3),
     "kickoff_straight": _kickoff(4),
+    "kickoff_charged": _kickoff(
+        *range(len(KICKOFF_SPAWNS)), opponent="charges", named="a car that drives through the ball"
+    ),
     "save": SkillScene(
         BEGINNINGS["save"], 4.0, "no goal within 4 s; untouched, the ball goes in", _lets_no_goal_in, _is_kept
     ),
