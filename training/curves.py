@@ -1,7 +1,7 @@
 """Plot the learning curves of training runs: `python -m training.curves RUN [RUN...]`.
 
-Read from each run's progress.csv. Touches and goals are those of all cars, snapshots included, as means over
-segments of equally many steps.
+Read from each run's progress.csv, and from those that were put aside when a column was added. Touches and
+goals are those of all cars, snapshots included, as means over segments of equally many steps.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.project.this_project import run_named
-from training.runs.progress_table import read_table
+from training.runs.progress_table import read_tables
 
 _SHOWN = {
     "touches_per_car_minute": "touches a car and minute",
@@ -61,7 +61,7 @@ def read_curve(run: Path, points: int = 100) -> Curve:
     Raises:
         ValueError: progress.csv is missing, has no lines, or one that is damaged.
     """
-    table = read_table(run / "progress.csv", ("steps", *_SHOWN))
+    table = read_tables(run, ("steps", *_SHOWN))
     steps = table["steps"]
     if not (np.isfinite(steps).all() and (np.diff(steps) > 0).all()):
         raise ValueError(f"{run / 'progress.csv'}: steps do not rise from line to line")

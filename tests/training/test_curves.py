@@ -26,6 +26,18 @@ def test_a_curve_is_made_of_means_over_equal_segments(tmp_path: Path) -> None:
     assert curve.steps_to(9.5) == float("inf")
 
 
+def test_tables_that_were_put_aside_come_first(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    for number, (name, first) in enumerate({"progress.2.csv": 0, "progress.10.csv": 1, "": 2}.items()):
+        table = run(tmp_path / str(number), [number] * 6) / "progress.csv"
+        head, *lines = table.read_text().splitlines()
+        folder.mkdir(exist_ok=True)
+        (folder / (name or "progress.csv")).write_text("\n".join([head, *lines[first:]]) + "\n")
+    curve = read_curve(folder, points=6)
+    assert curve.steps.tolist() == [1000, 2000, 3000, 4000, 5000, 6000]
+    assert curve.columns["touches_per_car_minute"].tolist() == [0, 1, 2, 2, 2, 2]
+
+
 def test_the_command_draws_and_names_the_worst_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

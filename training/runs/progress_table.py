@@ -1,6 +1,10 @@
-"""Trim progress.csv to the checkpoint that a run is resumed from, and read it."""
+"""Trim progress.csv to the checkpoint that a run is resumed from, and read it.
+
+A table that lacks a new column is put aside as progress.1.csv, then progress.2.csv. They are read as one.
+"""
 
 import io
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +15,7 @@ import numpy as np
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import read_bytes
 
+_OLDER: Final = re.compile(r"progress\.(\d{1,9})\.csv")
 _MOST_BYTES: Final = 1 << 27  # 400,000 iterations, or five billion steps of the default settings
 
 
@@ -49,6 +54,30 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
         fresh.write_text(mended, encoding="utf-8")
         fresh.replace(path)
     return [*head, *new]
+
+
+def read_tables(run: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return some columns of a run's tables, the oldest first, `(n,)` float64.
+
+    An older table counts up to the first step of the one after it, since the run may have gone back.
+
+    Args:
+        run: Folder of a training run.
+        names: Columns; the first holds the steps.
+
+    Raises:
+        ValueError: As `read_table` does, for any of the tables.
+    """
+    files = run.iterdir() if run.is_dir() else ()
+    older = [(int(found[1]), path) for path in files if (found := _OLDER.fullmatch(path.name))]
+    paths = [*(path for _, path in sorted(older)), run / "progress.csv"]
+    tables = [read_table(path, names) for path in paths]
+    end, kept = np.inf, []
+    for table in reversed(tables):
+        rows = table[names[0]] < end
+        kept.append({name: values[rows] for name, values in table.items()})
+        end = min(end, table[names[0]][0])
+    return {name: np.concatenate([table[name] for table in reversed(kept)]) for name in names}
 
 
 def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
