@@ -71,6 +71,8 @@ def evaluate_scenes(
     check_scenes(scenes)
     known = CHASER if player == STANDING else player
     size = team_size_of(known) if team_size is None else team_size
+    if size < 1:
+        raise ValueError(f"team_size is {size}, expected 1 or more")
     delays = None if action_delay is None else [action_delay]
     (hitbox,) = check_players([known], size, delays, [None])
     counts = [min(_AT_ONCE, trials - first) for first in range(0, trials, _AT_ONCE)]

@@ -97,7 +97,7 @@ class TrainingSettings:
         expecting(f'"all", or a list of {", ".join(HITBOX_NAMES)}'),
     ] = ()
 
-    collectors: Annotated[Count, about("processes that play; 0: one for each core")] = 0
+    collectors: Annotated[int, Meta(ge=0, le=1024), about("processes that play; 0: one for each core")] = 0
     matches: Annotated[Positive, about("matches that each of them plays at once")] = 128
     rollout_steps: Annotated[Positive, about("steps of every match between two updates")] = 32
     overlap: Annotated[bool, about("play on while learning, with a policy one update older")] = False

@@ -55,7 +55,9 @@ def parse_rivals(table: object) -> dict[str, float]:
         )
     for name, share in table.items():
         if not name or "\0" in name:
-            raise ValueError(f"{show_value(name)} in [rivals] is no name, expected chaser or a folder")
+            raise ValueError(
+                f"{show_value(name)} in [rivals] is no name, expected chaser, charger or a folder"
+            )
         if type(share) not in (int, float) or not 0 <= share <= 1:
             raise ValueError(
                 f"{shorten_text(name)} in [rivals] is {show_value(share)}, expected a share of the matches, "

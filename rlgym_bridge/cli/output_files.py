@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,9 +14,10 @@ from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, MANIFEST_FILE, WEIGHT
 from rlgym_bridge.policy.run_modules import RUN_FILE
 from rlgym_bridge.server import ConfigError
 
-_KEPT: Final = (
-    MANIFEST_FILE, WEIGHTS_FILE, LATEST, RUN_FILE, "progress.csv", "training.pt", "training.lock",
-)  # fmt: skip
+_KEPT: Final = re.compile(
+    "|".join(map(re.escape, (MANIFEST_FILE, WEIGHTS_FILE, LATEST, RUN_FILE, "training.pt", "training.lock")))
+    + r"|progress(\.\d+)?\.csv"
+)
 """Files of policy folders and training runs, by name; no result replaces one that is there."""
 
 
@@ -35,7 +37,7 @@ def check_outputs(*paths: Path | None, inputs: Iterable[Path | None] = ()) -> No
     for path in filter(None, paths):
         if path.exists() and any(path.samefile(other) for other in read):
             raise ConfigError(f"{path} is read and would be replaced by an output, expected another file")
-        if path.is_file() and path.resolve().name in _KEPT:
+        if path.is_file() and _KEPT.fullmatch(path.resolve().name):
             raise ConfigError(
                 f"{path} belongs to a policy folder or a training run and would be replaced by an output, "
                 "expected another file"

@@ -74,6 +74,16 @@ def test_a_picture_and_json_in_one_file_are_refused(
     assert "is given for two outputs" in capsys.readouterr().err
 
 
+def test_no_output_replaces_a_table_that_was_put_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(tmp_path / "a", [1, 2])
+    older = folder / "progress.1.csv"
+    older.write_text((folder / "progress.csv").read_text())
+    assert main([str(folder), "--json", str(older)]) == 2
+    assert "belongs to a policy folder or a training run" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("touches", ["nan", "inf", "-1"])
 def test_touches_that_no_run_can_reach_are_refused(
     touches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

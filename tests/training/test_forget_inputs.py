@@ -1,12 +1,14 @@
 """A run's policy forgets inputs: what changes in its newest checkpoint, and what is refused."""
 
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import safetensors.numpy
 
-from rlgym_bridge.policy.files import newest_checkpoint, read_files
+from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
 from tests.support.training_runs import SMALL
 from training.learner import PPOLearner
 from training.runs.checkpoints import Checkpoints
@@ -40,7 +42,32 @@ def test_the_first_layer_ignores_forgotten_inputs(run: Path) -> None:
         kept = (column == before["layers.0.weight"][:, place]).all()
         assert (column == 0).all() if name in forgotten else kept
     assert all((after[name] == before[name]).all() for name in before if name != "layers.0.weight")
-    PPOLearner(settings(run)).load(checkpoint)  # a run goes on from it
+    learner = PPOLearner(settings(run))
+    learner.load(checkpoint)  # a run goes on from it
+    learned = learner.policy.arrays()["layers.0.weight"]
+    assert (learned == after["layers.0.weight"]).all()
+
+
+def test_nothing_that_a_checkpoint_names_is_imported_or_lost(run: Path) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    (checkpoint / "notes.txt").write_text("mine")
+    manifest, data = read_files(checkpoint)
+    recorded = manifest.training["settings"] | {"env": "os:abort", "components": "this"}
+    write_files(checkpoint, data, replace(manifest, training={"settings": recorded}).to_json())
+    assert "ally-0/position/x" in forget_inputs(run, ["ally-"])
+    assert "this" not in sys.modules and (checkpoint / "notes.txt").read_text() == "mine"
+
+
+def test_a_named_pipe_for_the_state_is_refused(run: Path) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    (checkpoint / "training.pt").unlink()
+    os.mkfifo(checkpoint / "training.pt")
+    with pytest.raises(
+        SettingsError, match=r"training\.pt is a named pipe, expected the state of a training run"
+    ):
+        forget_inputs(run, ["ally-"])
 
 
 def test_a_part_that_no_input_has_changes_nothing(run: Path) -> None:

@@ -52,6 +52,8 @@ def test_cars_without_a_task_stand_aside_in_2v2() -> None:
 def test_equal_seeds_alone_give_equal_trials() -> None:
     once, again, other = (play_scenes(CHASER, ["save"], 6, seed=seed)[0].seconds for seed in (1, 1, 2))
     assert once.tolist() == again.tolist() != other.tolist()
+    _, among_others = play_scenes(CHASER, ["shot", "save"], 6, seed=1)
+    assert among_others.seconds.tolist() == once.tolist()
 
 
 def test_a_result_names_share_interval_and_median() -> None:
@@ -95,6 +97,7 @@ def test_the_command_prints_a_table_and_writes_json(
         (["chaser"], "B is chaser with --scenes, expected A alone"),
         (["--seed", "-1"], "seed is -1, expected 0 or more"),
         (["--team-size", "5"], "team sizes are 5 and 5"),
+        (["--team-size", "0"], "team_size is 0, expected 1 or more"),
     ],
 )
 def test_what_scenes_cannot_be_played_with_is_named(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from training.runs.progress_table import mend_table, read_table
+from training.runs.progress_table import mend_table, read_table, read_tables
 
 COLUMNS = ("steps", "touches")
 
@@ -43,6 +43,30 @@ def test_tables_with_other_columns_are_put_aside(tmp_path: Path) -> None:
         mend_table(table, COLUMNS, 200)
         assert not table.exists()
         assert (tmp_path / f"progress.{number}.csv").read_text() == f"old,{number}\n1,2\n"
+
+
+def test_a_table_that_is_put_aside_loses_its_broken_line(tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("old,touches\n1,2\n900,4\n5")
+    (tmp_path / "progress.7.csv").write_text("old,touches\n")
+    mend_table(tmp_path / "progress.csv", COLUMNS, 200)
+    assert (tmp_path / "progress.8.csv").read_text() == "old,touches\n1,2\n900,4\n"
+
+
+def test_tables_without_lines_are_passed_over(tmp_path: Path) -> None:
+    for name, text in {".1": "steps,touches\n", ".2": "steps,touches\n10,1\n", "": ""}.items():
+        (tmp_path / f"progress{name}.csv").write_text(text)
+    assert read_tables(tmp_path, COLUMNS)["touches"].tolist() == [1]
+    (tmp_path / "progress.2.csv").unlink()
+    with pytest.raises(ValueError, match=r"progress\.csv has no lines yet"):
+        read_tables(tmp_path, COLUMNS)
+
+
+@pytest.mark.parametrize("steps", ["nan", "inf", "1e308", "-5", "5"])
+def test_steps_that_no_run_has_are_named_with_their_table(steps: str, tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("steps,touches\n20,1\n")
+    (tmp_path / "progress.1.csv").write_text(f"steps,touches\n10,1\n{steps},1\n")
+    with pytest.raises(ValueError, match=r"progress\.1\.csv: its steps do not rise from line to line"):
+        read_tables(tmp_path, COLUMNS)
 
 
 @pytest.mark.parametrize(

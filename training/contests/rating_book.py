@@ -62,7 +62,10 @@ class RatingBook:
         if not path.exists():
             return cls([], {})
         try:
-            return msgspec.convert(parse_json(read_text(path)), cls)
+            book = msgspec.convert(parse_json(read_text(path)), cls)
+            if odd := next((name for name in book.checkpoints if not name.isdecimal()), None):
+                raise ValueError(f"it has a checkpoint {odd!r}, expected the number of its steps")
+            return book
         except ValueError as error:
             raise ConfigError(f"{path} cannot be read: {error}; remove it, or take another --out") from error
 

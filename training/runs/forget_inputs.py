@@ -7,19 +7,26 @@ learned of them early can do harm later, and goes away slowly. A policy that ign
 """
 
 import argparse
+import io
+import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from rlgym_bridge.policy.files import newest_checkpoint, read_files
-from training.learner import PPOLearner
-from training.runs.checkpoints import Checkpoints
+import torch
+
+from rlgym_bridge.policy.files import newest_checkpoint, write_files
+from rlgym_bridge.user_input.text_files import escape_controls
 from training.runs.lock import Locked
-from training.settings import SettingsError, check_settings
+from training.runs.policy_tensors import FIRST_LAYER, pack_tensors, read_tensors
+from training.runs.restore import STATE_FILE, read_state
+from training.settings import SettingsError
 
 
 def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
-    """Forget inputs in the newest checkpoint of a run, which is written anew; its critic keeps them.
+    """Forget inputs in the newest checkpoint of a run, which is overwritten; its critic keeps them.
 
     Args:
         run: Folder of the run.
@@ -29,57 +36,77 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
         The names of the inputs that were forgotten.
 
     Raises:
-        SettingsError: There is no checkpoint, it is damaged, its observation names no inputs, or a part is in
-            no name.
+        FileNotFoundError: A file is missing.
+        ValueError: There is no checkpoint, it is damaged, its observation names no inputs, or a part is in no
+            name.
     """
     checkpoint = newest_checkpoint(run)
     if checkpoint is None:
         raise SettingsError(f"{run} has no checkpoint, expected the folder of a training run that has one")
     with Locked(run):
-        manifest, _ = read_files(checkpoint)
-        names, recorded = manifest.obs_names, manifest.training.get("settings")
+        manifest, tensors = read_tensors(checkpoint)
+        names = manifest.obs_names
         if names is None:
             raise SettingsError(
                 f"the observation of {checkpoint} gives its inputs no names, expected `names`"
             )
-        if not isinstance(recorded, dict):
-            raise SettingsError(
-                f"{checkpoint} records no settings of its run, expected a checkpoint of training"
-            )
         for part in parts:
             if not part or not any(_has(name, part) for name in names):
-                groups = dict.fromkeys(name.partition("/")[0] for name in names)
                 raise SettingsError(
-                    f"no input of {checkpoint} has a part {part!r}; they are of {', '.join(groups)}"
+                    f"no input of {checkpoint} has a part {part!r}; they are of {', '.join(_groups(names))}"
                 )
-        learner = PPOLearner(check_settings(recorded | {"out": str(run)}))
-        learner.load(checkpoint)
-        if str(learner.steps) != checkpoint.name:
-            raise SettingsError(f"{checkpoint} has {learner.steps} agent steps, expected its name to say so")
         forgotten = [place for place, name in enumerate(names) if any(_has(name, part) for part in parts)]
-        learner.policy.state_dict()["layers.0.weight"][:, forgotten] = 0.0
-        learner.save(Checkpoints(run, sys.maxsize))
+        state = read_state(checkpoint)
+        learned: Any = state["policy"].get(FIRST_LAYER) if isinstance(state["policy"], dict) else None
+        if tensors[FIRST_LAYER].shape[1] != len(names) or not _fits(learned, tensors[FIRST_LAYER].shape):
+            raise SettingsError(
+                f"{checkpoint}: {FIRST_LAYER} is not for the {len(names)} inputs that it names"
+            )
+        tensors[FIRST_LAYER][:, forgotten] = 0.0
+        learned[:, forgotten] = 0.0
+        data = io.BytesIO()
+        torch.save(state, data)
+        new = checkpoint / f".{STATE_FILE}.{os.getpid()}.tmp"
+        try:
+            new.write_bytes(data.getbuffer())
+            new.replace(checkpoint / STATE_FILE)
+        finally:
+            new.unlink(missing_ok=True)
+        write_files(checkpoint, *pack_tensors(manifest, tensors, {}))
         return [names[place] for place in forgotten]
+
+
+def _fits(learned: object, shape: tuple[int, ...]) -> bool:
+    return isinstance(learned, torch.Tensor) and tuple(learned.shape) == shape
 
 
 def _has(name: str, part: str) -> bool:
     return name == part or any(one.startswith(part) for one in name.split("/"))
 
 
+def _groups(names: Sequence[str]) -> Counter[str]:
+    """Return how many inputs each first part of a name has."""
+    return Counter(name.partition("/")[0] for name in names)
+
+
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=f"{__doc__.partition(':')[0]}. Its newest checkpoint is overwritten."
+    )
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a training run")
     parser.add_argument(
-        "parts", nargs="+", metavar="PART", help="name of an input, or beginning of a part of names"
-    )
+        "parts", nargs="+", metavar="PART",
+        help="an input, or how a part of its name begins: ally- is ally-0/position/x and all of its kind",
+    )  # fmt: skip
     options = parser.parse_args()
     try:
         forgotten = forget_inputs(options.run, options.parts)
-    except (OSError, ValueError, RuntimeError) as error:  # the last where weights are damaged
-        print(f"error: {error}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
         return 2
-    print(f"{options.run}: its newest checkpoint forgot {', '.join(forgotten)}")
+    groups = ", ".join(f"{group} ({count})" for group, count in _groups(forgotten).items())
+    print(escape_controls(f"{options.run}: its newest checkpoint forgot {len(forgotten)} inputs: {groups}"))
     return 0
 
 

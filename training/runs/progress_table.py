@@ -16,6 +16,7 @@ from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import read_bytes
 
 _OLDER: Final = re.compile(r"progress\.(\d{1,9})\.csv")
+_MOST_STEPS: Final = 10**15  # a million times what runs have
 _MOST_BYTES: Final = 1 << 27  # 400,000 iterations, or five billion steps of the default settings
 
 
@@ -39,20 +40,19 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     head = next(rows, None)
     if head is None:
         return [*columns, *more]
-    if head[: len(columns)] != list(columns):
-        number = 1
-        while path.with_suffix(f".{number}.csv").exists():
-            number += 1
-        path.rename(path.with_suffix(f".{number}.csv"))
-        return [*columns, *more]
-    kept = [row for row in rows if _is_whole(row, len(head)) and float(row[0]) <= steps]
-    new = [name for name in more if name not in head]
+    aside = head[: len(columns)] != list(columns)
+    kept = [row for row in rows if _is_whole(row, len(head)) and (aside or float(row[0]) <= steps)]
+    new = [] if aside else [name for name in more if name not in head]
     lines = ([*head, *new], *([*row, *["nan"] * len(new)] for row in kept))
     mended = "".join(",".join(row) + "\n" for row in lines)
     if mended != text:
         fresh = path.with_suffix(".tmp")
         fresh.write_text(mended, encoding="utf-8")
         fresh.replace(path)
+    if aside:
+        number = 1 + max((number for number, _ in _older(path.parent)), default=0)
+        path.rename(path.with_suffix(f".{number}.csv"))
+        return [*columns, *more]
     return [*head, *new]
 
 
@@ -66,18 +66,30 @@ def read_tables(run: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         names: Columns; the first holds the steps.
 
     Raises:
-        ValueError: As `read_table` does, for any of the tables.
+        ValueError: As `read_table` does, but only where none has a line; or the steps of a table do not rise.
     """
-    files = run.iterdir() if run.is_dir() else ()
-    older = [(int(found[1]), path) for path in files if (found := _OLDER.fullmatch(path.name))]
-    paths = [*(path for _, path in sorted(older)), run / "progress.csv"]
-    tables = [read_table(path, names) for path in paths]
-    end, kept = np.inf, []
-    for table in reversed(tables):
-        rows = table[names[0]] < end
-        kept.append({name: values[rows] for name, values in table.items()})
-        end = min(end, table[names[0]][0])
+    newest = run / "progress.csv"
+    end, kept = float(_MOST_STEPS), []
+    for path in (newest, *(path for _, path in sorted(_older(run), reverse=True))):
+        table = _columns(path, names)
+        steps = table[names[0]]
+        if not len(steps):
+            continue
+        if not (steps[0] >= 0 and steps[-1] <= _MOST_STEPS and (np.diff(steps) > 0).all()):
+            raise ValueError(
+                f"{path}: its {names[0]} do not rise from line to line, expected 0 to {_MOST_STEPS:.0e}"
+            )
+        kept.append({name: values[steps < end] for name, values in table.items()})
+        end = min(end, steps[0])
+    if not kept:
+        raise ValueError(f"{newest} has no lines yet")
     return {name: np.concatenate([table[name] for table in reversed(kept)]) for name in names}
+
+
+def _older(run: Path) -> list[tuple[int, Path]]:
+    """Return the tables of a run that were put aside, each with its number."""
+    files = run.iterdir() if run.is_dir() else ()
+    return [(int(found[1]), path) for path in files if (found := _OLDER.fullmatch(path.name))]
 
 
 def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -86,6 +98,14 @@ def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     Raises:
         ValueError: It is missing, lacks one of them, has no line or over 128 MiB; the message says where.
     """
+    found = _columns(path, names)
+    if not len(found[names[0]]):
+        raise ValueError(f"{path} has no lines yet")
+    return found
+
+
+def _columns(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return some columns of a table, `(n,)` float64; errors are those of `read_table`."""
     try:
         text = _read(path)
     except FileNotFoundError as error:
@@ -105,8 +125,6 @@ def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
                 raise ValueError(
                     f"{path}, line {number}: {name} is {show_value(value)}, expected a number"
                 ) from error
-    if not all(map(len, found.values())):
-        raise ValueError(f"{path} has no lines yet")
     return {name: np.array(values) for name, values in found.items()}
 
 

@@ -14,6 +14,7 @@ from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.user_input.text_files import check_file
 from training.environment import Task
 from training.settings import SettingsError, TrainingSettings
 from training.team_sizes import as_lists
@@ -38,17 +39,9 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     """
     try:
         manifest, _ = read_files(folder)
-        state: dict[str, Any] = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch has many ways to say that a file is damaged
-        raise SettingsError(
-            f"the checkpoint {folder} cannot be read: {type(error).__name__}: {error}"
-        ) from error
-    missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
-    if missing:
-        raise SettingsError(
-            f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
-            "train anew in another folder (out)"
-        )
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"the checkpoint {folder} cannot be read: {error}") from error
+    state = read_state(folder)
     found = differences(manifest, built, task.obs_and_parser())
     before, now = state["settings"], asdict(settings)
     found += [
@@ -73,6 +66,33 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
         raise SettingsError(
             f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
             "as they were, or train anew in another folder (out)"
+        )
+    return state
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    """Return the state that a checkpoint holds, whatever it is of.
+
+    Args:
+        folder: The checkpoint.
+
+    Raises:
+        SettingsError: It is damaged, or another version wrote it.
+    """
+    path = folder / STATE_FILE
+    try:
+        check_file(path, "the state of a training run")
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch has many ways to say that a file is damaged
+        why = str(error) or "it is cut off"
+        raise SettingsError(
+            f"the checkpoint {folder} cannot be read: {type(error).__name__}: {why}"
+        ) from error
+    missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
+    if missing:
+        raise SettingsError(
+            f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
+            "train anew in another folder (out)"
         )
     return state
 

@@ -1,66 +1,60 @@
-"""Let a policy choose its likely actions more often: `python -m training.runs.sharpen POLICY FACTOR OUT`.
+"""Let a policy choose its likely actions more often: `python -m training.runs.sharpen`.
 
-policy folder -> logits, which are multiplied by FACTOR -> another policy folder
+policy folder -> logits, which are multiplied by FACTOR -> another policy folder (--out)
 
 A policy that explores in training plays too many unlikely actions in matches. What it learned stays the
 same, and so does its order of the actions.
 """
 
 import argparse
-import hashlib
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import safetensors.numpy
-from safetensors import SafetensorError
 
-from rlgym_bridge.cli.output_files import check_output_folder
-from rlgym_bridge.policy.files import WEIGHTS_FILE, policy_path, read_files, write_files
-from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.cli.output_files import check_output_folder, folder_name
+from rlgym_bridge.policy.files import policy_path, write_files
+from rlgym_bridge.user_input.text_files import escape_controls
+from training.runs.policy_tensors import pack_tensors, read_tensors
 
-_MOST_FACTOR: Final = 1000.0  # beyond it a policy plays its likeliest actions alone
+_MOST_FACTOR: Final = 1000.0  # beyond it a policy plays its likeliest actions alone, below 1/1000 all alike
 
 
-def sharpen(folder: Path, factor: float, out: Path) -> Manifest:
+def sharpen(folder: Path, factor: float, out: Path) -> float:
     """Multiply the logits of a policy by a factor, and write it as another folder.
 
     Args:
         folder: Policy folder.
-        factor: Above 0; above 1 likely actions become likelier, below 1 less likely.
+        factor: 0.001 to 1000; above 1 likely actions become likelier, below 1 less likely.
         out: Folder to write.
 
     Returns:
-        Its manifest; `training["logits_times"]` is the factor.
+        What its logits were multiplied by in all, `training["logits_times"]` of its manifest.
 
     Raises:
         FileNotFoundError: A file is missing.
-        ValueError: The factor is out of range, the policy has no logits, or a file is damaged.
+        ValueError: The factor is out of range, the policy has no logits, a file is damaged, or a logit would
+            not be finite.
     """
-    if not 0 < factor <= _MOST_FACTOR:
-        raise ValueError(f"FACTOR is {factor:g}, expected a number above 0 and at most {_MOST_FACTOR:g}")
-    manifest, data = read_files(folder)
+    if not 1 / _MOST_FACTOR <= factor <= _MOST_FACTOR:
+        raise ValueError(
+            f"FACTOR is {factor:g}, expected a number from {1 / _MOST_FACTOR:g} to {_MOST_FACTOR:g}"
+        )
+    manifest, tensors = read_tensors(folder)
     if not manifest.distribution.endswith("categorical"):
         raise ValueError(
             f"{folder} is {manifest.distribution}, which has no logits, expected categorical actions"
         )
-    try:
-        tensors = safetensors.numpy.load(data)
-        last = sum(name.startswith("layers.") for name in tensors) // 2 - 1
-        for name in (f"layers.{last}.weight", f"layers.{last}.bias"):
+    last = sum(name.startswith("layers.") for name in tensors) // 2 - 1
+    for name in (f"layers.{last}.weight", f"layers.{last}.bias"):
+        with np.errstate(over="ignore"):  # what is not finite is refused below
             tensors[name] = tensors[name] * np.float32(factor)
-    except (SafetensorError, KeyError) as error:
-        raise ValueError(f"{folder / WEIGHTS_FILE} holds no layers of a network: {error}") from error
-    data = safetensors.numpy.save(tensors)
     before = manifest.training.get("logits_times")
     times = factor * before if isinstance(before, float) else factor
-    notes = {**manifest.training, "logits_times": times}
-    sharpened = replace(manifest, training=notes, weights_sha256=hashlib.sha256(data).hexdigest())
-    write_files(out, data, sharpened.to_json())
-    return sharpened
+    write_files(out, *pack_tensors(manifest, tensors, {"logits_times": times}))
+    return times
 
 
 def main() -> int:
@@ -68,14 +62,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("policy", metavar="POLICY", help="policy folder, or training run (its newest)")
     parser.add_argument("factor", metavar="FACTOR", help="above 1: likely actions become likelier")
-    parser.add_argument("out", type=Path, metavar="OUT", help="policy folder to write")
+    parser.add_argument(
+        "--out", type=folder_name, required=True, metavar="DIR", help="policy folder to write"
+    )
     options = parser.parse_args()
     try:
         folder = Path(policy_path(options.policy))
         check_output_folder(options.out, None, [folder])
         sharpen(folder, _number(options.factor), options.out)
     except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
         return 2
     print(f"{options.out}: {folder} with its logits multiplied by {options.factor}")
     return 0
