@@ -136,6 +136,7 @@ def test_a_wrong_match_file_takes_one_line_to_say(
         ("HERE/runs/mine/checkpoints/80", "runs/mine/checkpoints/80"),
         ("/a/long/way/runs/mine/checkpoints/80", "mine/checkpoints/80"),
         ("/a/long/way/bot/policy", "bot/policy"),
+        ("/bots/mine", "/bots/mine"),
     ],
 )
 def test_a_policy_is_shown_by_the_last_parts_of_its_path(

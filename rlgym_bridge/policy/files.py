@@ -76,7 +76,8 @@ def shorten_policy(path: str) -> str:
         return path
     if here in folder.parents:
         return folder.relative_to(here).as_posix()
-    return "/".join(folder.parts[-3 if folder.parent.name == CHECKPOINTS else -2 :])
+    most = 3 if folder.parent.name == CHECKPOINTS else 2
+    return folder.as_posix() if len(folder.parts) <= most + 1 else "/".join(folder.parts[-most:])
 
 
 def run_of(given: str | Path) -> Path | None:
