@@ -1,12 +1,10 @@
-"""Hand-written drivers for scenes: cars that stand, that ram another, and that charge at kickoffs."""
+"""Hand-written drivers for scenes: a car that stands, and one that rams another."""
 
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from rlgym_bridge.chaser import Chaser
-from rlgym_bridge.chaser.driver import KICKOFFS
 from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
 from rlgym_bridge.components.player_spec import PlayerSpec, Policy
 from rlgym_bridge.components.spec import Components
@@ -44,12 +42,6 @@ class RammingDriver(StandingDriver):
             rows[:, column, CONTROL_NAMES.index("steer")] = _STEER_GAIN * np.arctan2(right, front)
             rows[:, column, [CONTROL_NAMES.index("throttle"), CONTROL_NAMES.index("boost")]] = 1
         return rows
-
-
-class ChargingDriver(Chaser):
-    """A policy that plays as Chaser, but drives through the ball of every kickoff."""
-
-    _ways = KICKOFFS[1:]
 
 
 def scripted_player(policy: type[Policy], tick_skip: int) -> PlayerSpec:

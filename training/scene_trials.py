@@ -5,7 +5,7 @@ scene's beginning, half of the trials for blue -> player and opponent drive -> j
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,19 +15,19 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.skill_base import SkillMutator
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND, Phase
-from rlgym_bridge.policy.load_player import CHASER, load_player
+from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.nearest_key import check_names
 from training.intervals import median_interval, share_interval
 from training.policy_sides import Side, make_side
-from training.scene_drivers import ChargingDriver, RammingDriver, scripted_player
+from training.scene_drivers import RammingDriver, scripted_player
 from training.scenes import SCENES, SceneView, SkillScene
 
 _OPPONENT_DELAY: Final = 1  # ticks, Chaser's own
 _SEEDS: Final = 1000  # of scenes, for each seed that is given
-_WHOLE_TEAMS: Final = ("chaser", "charges")  # opponents against which all cars play, at Chaser's pace
+_WHOLE_TEAMS: Final = (CHASER, CHARGER)  # opponents against which all cars play, at Chaser's pace
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,8 @@ def _drivers(
     """Return who drives: the player, in the first trials as blue, and its opponent where there is one."""
     size, found = state.layout.blue, []
     number = _SEEDS * seed[0] + seed[1]
-    chaser = load_player(CHASER)
-    opponent = {
-        "chaser": chaser,
-        "charges": replace(chaser, policy=ChargingDriver),
-        "rams": scripted_player(RammingDriver, player.tick_skip),
-    }
+    opponent = {name: load_player(name) for name in _WHOLE_TEAMS}
+    opponent["rams"] = scripted_player(RammingDriver, player.tick_skip)
     cars = size if scene.opponent in _WHOLE_TEAMS else 1
     for matches, own in ((slice(0, blue), 0), (slice(blue, state.matches), size)):
         pairs = [(player, own)]

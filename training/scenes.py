@@ -66,8 +66,8 @@ class SkillScene:
         solved_when: When it is solved, in words.
         judge: Called after each decision.
         at_end: Called at the end, for the matches that are still open: whether they are solved, `(N,)` bool.
-        opponent: What the other team does: `stands`; `rams`, which its first car does; `chaser`, then all
-            cars of both teams play; or `charges`, which is Chaser, but drives through the ball of a kickoff.
+        opponent: What the other team does: `stands`; `rams`, which its first car does; `chaser` or
+            `charger`, then all cars of both teams play.
         timed: Whether the seconds until it is solved are the result, rather than the share of solved trials.
     """
 
@@ -143,7 +143,7 @@ SCENES: Final[Mapping[str, SkillScene]] = {
     "kickoff_off_centre": _kickoff(2, 3),
     "kickoff_straight": _kickoff(4),
     "kickoff_charged": _kickoff(
-        *range(len(KICKOFF_SPAWNS)), opponent="charges", named="a car that drives through the ball"
+        *range(len(KICKOFF_SPAWNS)), opponent="charger", named="a car that drives through the ball"
     ),
     "save": SkillScene(
         BEGINNINGS["save"], 4.0, "no goal within 4 s; untouched, the ball goes in", _lets_no_goal_in, _is_kept

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from rlgym_bridge.chaser.driver import KICKOFFS, Driver
+from rlgym_bridge.chaser.driver import DODGE, DRIVE, Driver
 from rlgym_bridge.chaser.perception import view_field
 from rlgym_bridge.state import MatchState
 
@@ -22,7 +22,7 @@ class Chaser:
         seed: Seed of its random variations; two cars of one match differ in any case.
     """
 
-    _ways: Sequence[str] = KICKOFFS[:1]
+    _kickoff: str = DODGE
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
@@ -62,12 +62,12 @@ class Chaser:
     def _driver(self, match: int, car: int) -> Driver:
         if (match, car) not in self._drivers:
             seed = f"{self._seed} {self._reset_seed} {match} {car}"  # text seeds are hashed alike everywhere
-            self._drivers[match, car] = Driver(Random(seed), self._ways)
+            self._drivers[match, car] = Driver(Random(seed), self._kickoff)
         return self._drivers[match, car]
 
 
 class Charger(Chaser):
-    """Plays as Chaser, but at half of its kickoffs it drives through the ball, and does not dodge into it.
+    """Plays as Chaser, but drives through the ball of a kickoff at once, and does not dodge into it.
 
     A policy that meets Chaser alone may learn to wait for its kickoff, and loses all others.
 
@@ -75,7 +75,7 @@ class Charger(Chaser):
         seed: As Chaser's.
     """
 
-    _ways = KICKOFFS
+    _kickoff = DRIVE
 
 
 __all__ = ["Charger", "Chaser"]

@@ -182,7 +182,7 @@ class Arenas:
 
     def _as_controls(self, rows: np.ndarray) -> tuple[list[bytes], list[rsim.CarControls]]:
         """Return float32 rows as bytes and as RocketSim's controls; most come again and again."""
-        keys: list[bytes] = np.ascontiguousarray(rows).view(_ROW_BYTES).ravel().tolist()
+        keys: list[bytes] = np.ascontiguousarray(rows, np.float32).view(_ROW_BYTES).ravel().tolist()
         known = self._controls
         try:
             return keys, [known[key] for key in keys]

@@ -188,6 +188,16 @@ def test_every_car_may_have_a_delay_of_its_own() -> None:
     np.testing.assert_array_equal(arenas.state.car_controls[0], drives[steps * 8 - 1])
 
 
+def test_rows_of_float64_drive_as_those_of_float32() -> None:
+    rows = held(np.random.default_rng(0), 2, 2)
+    single, double = started(2, 1), started(2, 1)
+    for _ in range(30):
+        single.step(rows)
+        double.step(rows.astype(np.float64))
+    assert (single.state.car_position == double.state.car_position).all()
+    assert np.ptp(single.state.car_position[..., 1]) > 100
+
+
 def test_rows_that_wait_are_gone_with_the_match_they_were_for() -> None:
     rng = np.random.default_rng(0)
     fresh, used = started(1, 1), started(1, 1)
