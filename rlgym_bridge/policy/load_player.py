@@ -15,7 +15,7 @@ CHASER = "chaser"
 """Name of the hand-written policy, in place of a folder."""
 
 CHARGER = "charger"
-"""Name of Chaser with several kinds of kickoffs, in place of a folder."""
+"""Name of Chaser that drives through the ball of a kickoff, in place of a folder."""
 
 RANDOM = "random"
 """Name of the policy that presses buttons at random, in place of a folder."""

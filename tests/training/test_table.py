@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from training.runs.progress_table import mend_table, read_table, read_tables
+from training.runs.progress_table import mend_table, read_tables
 
 COLUMNS = ("steps", "touches")
 
@@ -24,7 +24,7 @@ def test_a_crash_in_the_middle_of_a_line_keeps_the_others(damage: str, tmp_path:
     table.write_text("steps,touches\n100,1\n200,2\n" + damage, newline="")
     mend_table(table, COLUMNS, 200)
     assert table.read_text() == "steps,touches\n100,1\n200,2\n"
-    assert read_table(table, COLUMNS)["touches"].tolist() == [1.0, 2.0]
+    assert read_tables(tmp_path, COLUMNS)["touches"].tolist() == [1.0, 2.0]
 
 
 def test_a_whole_table_stays_as_it_is(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_table_that_cannot_be_read_is_named(text: str, message: str, tmp_path:
     table = tmp_path / "progress.csv"
     table.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_table(table, COLUMNS)
+        read_tables(tmp_path, COLUMNS)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -95,6 +95,6 @@ def test_a_table_that_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -
     else:
         table.mkdir()
     with pytest.raises(ValueError, match="expected the table of a training run"):
-        read_table(table, COLUMNS)
+        read_tables(tmp_path, COLUMNS)
     with pytest.raises(ValueError, match="expected the table of a training run"):
         mend_table(table, COLUMNS, 200)

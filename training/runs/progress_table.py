@@ -66,7 +66,8 @@ def read_tables(run: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         names: Columns; the first holds the steps.
 
     Raises:
-        ValueError: As `read_table` does, but only where none has a line; or the steps of a table do not rise.
+        ValueError: progress.csv is missing, no table has a line, or one lacks a column, has a cell that is no
+            number, steps that do not rise, or over 128 MiB; the message says where.
     """
     newest = run / "progress.csv"
     end, kept = float(_MOST_STEPS), []
@@ -92,20 +93,8 @@ def _older(run: Path) -> list[tuple[int, Path]]:
     return [(int(found[1]), path) for path in files if (found := _OLDER.fullmatch(path.name))]
 
 
-def read_table(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return some columns of a table, `(n,)` float64.
-
-    Raises:
-        ValueError: It is missing, lacks one of them, has no line or over 128 MiB; the message says where.
-    """
-    found = _columns(path, names)
-    if not len(found[names[0]]):
-        raise ValueError(f"{path} has no lines yet")
-    return found
-
-
 def _columns(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return some columns of a table, `(n,)` float64; errors are those of `read_table`."""
+    """Return some columns of a table, `(n,)` float64; without lines `(0,)`."""
     try:
         text = _read(path)
     except FileNotFoundError as error:
