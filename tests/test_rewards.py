@@ -31,6 +31,7 @@ from rlgym_bridge.components.rewards import (
     FlyToBallReward,
     GoalReward,
     InAirReward,
+    KickoffSpeedReward,
     MateDistanceReward,
     SaveReward,
     SpeedReward,
@@ -65,6 +66,7 @@ EACH: dict[str, BatchReward] = {
     "in air": InAirReward(),
     "fly to ball": FlyToBallReward(),
     "speed": SpeedReward(),
+    "kickoff speed": KickoffSpeedReward(),
     "mate distance": MateDistanceReward(),
 }
 EACH["sum"] = WeightedSum([(reward, i - 4.5) for i, reward in enumerate(EACH.values())])
@@ -91,9 +93,17 @@ def random_step(blue: int, orange: int, seed: int, matches: int = 40) -> tuple[M
     goal = rng.choice([-1, 1], matches)
     before.ball_position[shots] = np.outer(goal, (0, 4000, 0))[shots] + (0, 0, 300)
     before.ball_linear_velocity[shots] = np.outer(goal, (0, 2500, 0))[shots]
+    after.ball_position[3::5, :2] = after.ball_linear_velocity[3::5] = 0  # kickoffs
     for state in states:
         derive(state)
     return before, after
+
+
+def replace_ball(state: MatchState, x: float = 0.0, speed: float = 0.0) -> MatchState:
+    copied = state.copy()
+    copied.ball_position[0, 0] += x
+    copied.ball_linear_velocity[0, 0] += speed
+    return copied
 
 
 def nobody(state: MatchState) -> np.ndarray:
@@ -221,6 +231,7 @@ def test_the_dict_form_answers_for_the_agents_asked(reward):
         "fly to ball",
         "mate distance",
         "speed",
+        "kickoff speed",
     ],
 )
 def test_a_demolished_car_gets_nothing_for_how_it_lies_there(name):
@@ -308,6 +319,16 @@ def test_speed_in_any_direction_is_a_share_of_2300():
     state = at()
     state.car_linear_velocity[0] = [(0, 690, -920), (0, -2300, 0)]
     np.testing.assert_allclose(judge(SpeedReward(), state, state), [[0.5, 1.0]])
+
+
+def test_kickoffs_count_the_square_of_speed_to_the_ball():
+    state = at()
+    state.ball_position[0], state.ball_linear_velocity[0] = (0, 0, 93), 0
+    state.car_position[0] = [(0, -3000, 93), (0, 3000, 93)]
+    state.car_linear_velocity[0] = [(800, 1150, 0), (0, 2300, 0)]
+    np.testing.assert_allclose(judge(KickoffSpeedReward(), state, state), [[0.25, -1]], rtol=1e-6)
+    for moved in (replace_ball(state, x=2.0), replace_ball(state, speed=5.0)):
+        assert not judge(KickoffSpeedReward(), state, moved).any()
 
 
 def test_flying_to_a_high_ball_counts_by_speed_and_height():

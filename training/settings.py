@@ -150,9 +150,7 @@ class TrainingSettings:
     touch: Annotated[Number, about("for a step with a touch")] = 2.0
     touch_strength: Annotated[Number, about("for the ball's change of speed at a touch, in 6000 uu/s")] = 2.0
     air_touch: Annotated[Number, about("for a touch high up")] = 0.0
-    fly_to_ball: Annotated[
-        Number, about("each step, for speed in the air towards a high ball, in 2300 uu/s")
-    ] = 0.0
+    fly_to_ball: Annotated[Number, about("each step, for flying towards a high ball, in 2300 uu/s")] = 0.0
     save: Annotated[Number, about("for a save")] = 0.0
     demolition: Annotated[Number, about("for a demolition, minus for being demolished")] = 0.0
     velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball, in 2300 uu/s")] = 0.1
@@ -160,6 +158,7 @@ class TrainingSettings:
         Number, about("each step, for the ball's speed towards the goal, in 6000 uu/s")
     ] = 0.1
     speed: Annotated[Number, about("each step, for a car's speed in any direction, in 2300 uu/s")] = 0.0
+    kickoff_speed: Annotated[Number, about("at kickoffs, for squared speed to the ball, in 2300 uu/s")] = 0.0
     face_ball: Annotated[Number, about("each step, for the cosine of the angle between nose and ball")] = 0.0
     in_air: Annotated[Number, about("each step off the ground; a little keeps a young policy jumping")] = 0.0
     boost_kept: Annotated[Number, about("each step, for the square root of boost / 100")] = 0.0

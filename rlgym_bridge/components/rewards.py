@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.components.air_rewards import AirTouchReward, FlyToBallReward, InAirReward
+from rlgym_bridge.components.kickoff_reward import KickoffSpeedReward
 from rlgym_bridge.components.reward_base import BatchReward, WeightedSum, name_of_bad
 from rlgym_bridge.components.reward_terms import (
     aim_at_ball,
@@ -38,9 +39,9 @@ from rlgym_bridge.user_input.arguments import check_number
 
 __all__ = [
     "AirTouchReward", "BatchReward", "BoostKeptReward", "BoostPickedUpReward", "DemolitionReward",
-    "FaceBallReward", "FlyToBallReward", "GoalReward", "InAirReward", "MateDistanceReward", "SaveReward",
-    "SpeedReward", "TouchReward", "VelocityBallToGoalReward", "VelocityPlayerToBallReward", "WeightedSum",
-    "name_of_bad",
+    "FaceBallReward", "FlyToBallReward", "GoalReward", "InAirReward", "KickoffSpeedReward",
+    "MateDistanceReward", "SaveReward", "SpeedReward", "TouchReward", "VelocityBallToGoalReward",
+    "VelocityPlayerToBallReward", "WeightedSum", "name_of_bad",
 ]  # fmt: skip
 
 # The goal that blue shoots at, then the one that orange shoots at.

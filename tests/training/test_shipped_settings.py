@@ -19,6 +19,8 @@ LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"), key=lambda path: int(p
 FIXED = ("policy_layers", "critic_layers", "activation", "layer_norm", "normalise_obs",
          "snapshots", "tick_skip", "components", "out")  # fmt: skip
 """Settings that a resumed run cannot change, or should not."""
+ASIDE = ("19-smallest-steps", "21-last-steps", "22-charger")
+"""Phases that made a bot to ship: training went on from before them."""
 
 
 def phases() -> list[TrainingSettings]:
@@ -27,7 +29,10 @@ def phases() -> list[TrainingSettings]:
 
 def test_each_phase_can_go_on_from_the_one_before() -> None:
     every = phases()
-    assert [phase.steps for phase in every] == sorted({phase.steps for phase in every})
+    ends = [phase.steps for phase in every]
+    path = [end for end, file in zip(ends, [FIRST, *LATER], strict=True) if file.stem not in ASIDE]
+    assert path == sorted(set(path))
+    assert all(end > ends[number - 1] for number, end in enumerate(ends) if end not in path)
     for phase in every[1:]:
         assert [tuple(size)[:2] for size in phase.team_sizes] == [(1, 1), (2, 2), (3, 3)]
         assert [getattr(phase, name) for name in FIXED] == [getattr(every[0], name) for name in FIXED]
