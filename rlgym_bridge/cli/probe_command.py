@@ -39,7 +39,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of the command."""
     parser.description = (
         "Find out how a server behaves on the points that RLBot's documents leave open (its dialect). The "
-        "probe plays about a minute with two cars of its own and reads the answers off the packets."
+        "probe plays up to two minutes with two cars of its own and reads the answers off the packets."
     )
     add_server_option(parser)
     parser.add_argument(
