@@ -16,6 +16,7 @@ from rlgym_bridge.game import CONTROL_NAMES
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.symmetry import Mirror
+from rlgym_bridge.project.template.my_parts import MyObs
 from rlgym_bridge.sim.arenas import Arenas
 from tests.support.policy_folders import random_weights, spec
 from tests.support.small_learners import learner_of
@@ -32,7 +33,7 @@ REVERSED = np.array([-1 if name in ("steer", "yaw", "roll") else 1 for name in C
 NAMES = TeamObs().names(1, 1)
 
 
-@pytest.mark.parametrize("builder", [TeamObs(), RelativeObs(None), DefaultObs(None)])
+@pytest.mark.parametrize("builder", [TeamObs(), RelativeObs(None), DefaultObs(None), MyObs(None)])
 def test_a_mirrored_match_is_seen_as_the_mirrored_observation(builder: DefaultObs) -> None:
     state = random_state(2, 2, seed=1, matches=20)
     mirror = Mirror(builder.names(2, 2), TABLE)

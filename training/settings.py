@@ -51,14 +51,14 @@ class TrainingSettings:
         "training.components"
     )
     env: Annotated[
-        str, about("in its place module:function of your RLGym; its components are trained with")
+        str, about("module:function that returns your RLGym environment; it replaces components")
     ] = ""
 
     start_from: Annotated[
         str, about("policy folder, or folder of a run, whose policy a new run goes on from")
     ] = ""
     critic_alone: Annotated[
-        Count, about("agent steps, the first of a run with start_from, from which only the critic learns")
+        Count, about("agent steps at the beginning of a run with start_from in which only the critic learns")
     ] = 300_000
 
     team_sizes: Annotated[
@@ -106,7 +106,7 @@ class TrainingSettings:
         str, one_of("even", "rating"), about("older versions met: all as often, or near ratings more often")
     ] = "even"
     snapshots: Annotated[
-        Positive, about("older versions to draw from; each checkpoint adds or replaces one")
+        Positive, about("older versions to draw from: an even sample of all checkpoints")
     ] = 8
 
     policy_layers: Annotated[Layers, about("widths of the policy's hidden layers")] = (256, 256)
@@ -153,7 +153,7 @@ class TrainingSettings:
     fly_to_ball: Annotated[Number, about("each step, for flying towards a high ball, in 2300 uu/s")] = 0.0
     save: Annotated[Number, about("for a save")] = 0.0
     demolition: Annotated[Number, about("for a demolition, minus for being demolished")] = 0.0
-    velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball, in 2300 uu/s")] = 0.1
+    velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball / 2300 uu/s")] = 0.1
     velocity_ball_to_goal: Annotated[
         Number, about("each step, for the ball's speed towards the goal, in 6000 uu/s")
     ] = 0.1
@@ -189,7 +189,7 @@ class TrainingSettings:
     ] = dataclasses.field(default_factory=dict)
     rivals: Annotated[
         dict[str, float],
-        about("shares of matches against others: chaser, policy folders with equal actions, training runs"),
+        about("shares of matches against others: chaser, charger, policy folders, training runs"),
     ] = dataclasses.field(default_factory=dict)
     my: Annotated[
         dict[str, Own | list[Own]],

@@ -22,7 +22,7 @@ _LOCAL: Final = ("position", "linear_velocity", "direction", "to_goal", "to_own_
 _SCALARS: Final = frozenset({
     "there", "timer", "boost_amount", "demo_respawn_timer", "air_time_since_jump", "handbrake", "on_ground",
     "is_holding_jump", "has_jumped", "is_jumping", "has_flipped", "is_flipping", "has_double_jumped",
-    "can_flip", "is_boosting", "is_supersonic",
+    "can_flip", "is_boosting", "is_supersonic", "speed", "distance",
 })  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _sign(name: str) -> int:
         return 1
     raise ValueError(
         f"the observation has a number named {name}, which does not tell how it is mirrored; expected "
-        "TeamObs, or names as it gives them"
+        "TeamObs, names as it gives them, or speed or distance for what stays as it is"
     )
 
 
