@@ -19,7 +19,7 @@ LATER = sorted(FIRST.with_suffix("").glob("[0-9]*.toml"), key=lambda path: int(p
 FIXED = ("policy_layers", "critic_layers", "activation", "layer_norm", "normalise_obs",
          "snapshots", "tick_skip", "components", "out")  # fmt: skip
 """Settings that a resumed run cannot change, or should not."""
-ASIDE = ("19-smallest-steps", "21-last-steps", "22-charger")
+ASIDE = ("19-smallest-steps", "21-last-steps", "22-charger", "25-kickoffs-to-ship")
 """Phases that made a bot to ship: training went on from before them."""
 
 
