@@ -55,6 +55,7 @@ def test_a_viewer_that_reads_nothing_holds_up_nothing(viewer, monkeypatch):
 def test_a_match_goes_on_when_the_window_is_closed(viewer, monkeypatch, caplog):
     caplog.set_level("INFO")
     viewer(IS_CLOSED)
+    monkeypatch.setattr(watch, "_FRAME_SECONDS", 0.0)  # a fast match shows too few for the viewer to close
     shorten_countdown(monkeypatch)
     one = Watch()
     with MatchServer(pace="lockstep", seconds=2.0, max_overtime=0.0, watch=one) as server:
