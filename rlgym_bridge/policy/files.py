@@ -45,14 +45,18 @@ def newest_checkpoint(run: Path) -> Path | None:
 
     The file `checkpoints/latest` names it; without it the largest number is the newest.
     """
-    folder, found = run / CHECKPOINTS, all_checkpoints(run)
-    try:
-        named = folder / read_text(folder / LATEST).strip()
-    except (OSError, ValueError):
-        named = None
-    if named in found:
-        return named
+    found, named = all_checkpoints(run), latest_name(run)
+    if named is not None and (one := run / CHECKPOINTS / named) in found:
+        return one
     return found[-1] if found else None
+
+
+def latest_name(run: Path) -> str | None:
+    """Return what the file `checkpoints/latest` of a run names; None where it cannot be read."""
+    try:
+        return read_text(run / CHECKPOINTS / LATEST).strip()
+    except (OSError, ValueError):
+        return None
 
 
 def policy_path(given: str) -> str:

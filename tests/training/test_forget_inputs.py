@@ -98,3 +98,13 @@ def test_a_damaged_checkpoint_is_named(run: Path, damaged: bytes) -> None:
     with pytest.raises(SettingsError, match=r"the checkpoint .* cannot be read: "):
         forget_inputs(run, ["ally-"])
     assert (checkpoint / "training.pt").read_bytes() == damaged
+
+
+def test_nothing_is_forgotten_where_latest_names_no_checkpoint(run: Path) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    before = (checkpoint / "weights.safetensors").read_bytes()
+    (run / "checkpoints" / "latest").write_text("7")
+    with pytest.raises(SettingsError, match="latest names '7', expected one of 0"):
+        forget_inputs(run, ["ally-"])
+    assert (checkpoint / "weights.safetensors").read_bytes() == before

@@ -253,6 +253,12 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
         main(settings(tmp_path), resume=True, quiet=True)
 
 
+def test_a_run_does_not_go_on_from_another_checkpoint_than_latest_names(trained: Path) -> None:
+    (trained / "checkpoints" / "latest").write_text("49282\n")
+    with pytest.raises(SettingsError, match=r"latest names '49282', expected one of 0: .* go on from 0$"):
+        main(settings(trained), resume=True, quiet=True)
+
+
 def test_a_module_with_a_mistake_is_not_told_as_missing(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "odd_parts.py").write_text("def x(:")

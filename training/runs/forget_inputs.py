@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
-from rlgym_bridge.policy.files import newest_checkpoint, write_files
+from rlgym_bridge.policy.files import write_files
 from rlgym_bridge.user_input.text_files import escape_controls
+from training.runs.checkpoints import checkpoint_to_go_on
 from training.runs.lock import Locked
 from training.runs.policy_tensors import FIRST_LAYER, pack_tensors, read_tensors
 from training.runs.restore import STATE_FILE, read_state
@@ -40,7 +41,7 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
         ValueError: There is no checkpoint, it is damaged, its observation names no inputs, or a part is in no
             name.
     """
-    checkpoint = newest_checkpoint(run)
+    checkpoint = checkpoint_to_go_on(run)
     if checkpoint is None:
         raise SettingsError(f"{run} has no checkpoint, expected the folder of a training run that has one")
     with Locked(run):

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
 from training.learner import PPOLearner
-from training.runs.checkpoints import Checkpoints, has_checkpoint
+from training.runs.checkpoints import Checkpoints, checkpoint_to_go_on, has_checkpoint
 from training.runs.iteration_times import IterationTimes
 from training.runs.lock import Locked
 from training.runs.progress import Progress
@@ -158,10 +158,10 @@ def _make_learner(
     """Return the learner, the checkpoint that it continues from, and the settings that differ from then.
 
     Raises:
-        SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
-            folder of the run is a policy's.
+        SettingsError: There is no checkpoint to resume from, or `latest` names none of them, or there is
+            one and `resume` is False; the folder of the run is a policy's.
     """
-    newest = newest_checkpoint(Path(settings.out))
+    newest = checkpoint_to_go_on(Path(settings.out)) if resume else newest_checkpoint(Path(settings.out))
     if resume and newest is None:
         raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
     if newest is not None and not resume:
