@@ -24,6 +24,7 @@ from training.scene_report import TRIALS, run_scenes
 from training.scenes import SCENES
 
 _MATCHES = 200  # when nothing is said
+_LEAST_SECONDS = 1.0  # shorter ones end before a step
 _MOST_MATCHES = 1_000_000
 _AT_ONCE = 25  # matches of a job
 
@@ -149,9 +150,9 @@ def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> Non
         raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
     if matches > _MOST_MATCHES:
         raise ValueError(f"matches is {matches}, expected {_MOST_MATCHES:,} at most")
-    if not 0 < seconds <= LONGEST_SECONDS:
+    if not _LEAST_SECONDS <= seconds <= LONGEST_SECONDS:
         raise ValueError(
-            f"seconds is {seconds}, expected more than 0 and {LONGEST_SECONDS:g} (a day) at most"
+            f"seconds is {seconds:g}, expected {_LEAST_SECONDS:g} to {LONGEST_SECONDS:g} (a day)"
         )
     for name, (value, bound) in least.items():
         if value < bound:

@@ -143,7 +143,8 @@ def test_whatever_a_module_of_a_user_raises_takes_one_line(
     [
         (["server", "--host", ""], "--host is '', expected an address"),
         (["parity", "--ticks", "99999999999"], "--ticks is 99999999999, expected 1 to 10368000"),
-        (["evaluate", "chaser", "chaser", "--seconds", "1e300"], "expected more than 0 and 86400"),
+        (["evaluate", "chaser", "chaser", "--seconds", "1e300"], "expected 1 to 86400"),
+        (["evaluate", "chaser", "chaser", "--seconds", "0.001"], "seconds is 0.001, expected 1 to 86400"),
         (["evaluate", "chaser", "chaser", "--action-delay", "9999"], "error: action_delay is [9999, 9999], "),
     ],
 )

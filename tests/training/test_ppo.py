@@ -253,7 +253,7 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
         main(settings(tmp_path), resume=True, quiet=True)
 
 
-def test_a_run_does_not_go_on_from_another_checkpoint_than_latest_names(trained: Path) -> None:
+def test_a_run_goes_on_only_from_what_latest_names(trained: Path) -> None:
     (trained / "checkpoints" / "latest").write_text("49282\n")
     with pytest.raises(SettingsError, match=r"latest names '49282', expected one of 0: .* go on from 0$"):
         main(settings(trained), resume=True, quiet=True)

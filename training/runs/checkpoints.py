@@ -28,10 +28,10 @@ def checkpoint_to_go_on(run: Path) -> Path | None:
     """
     newest, named = newest_checkpoint(run), latest_name(run)
     if newest is not None and named is not None and newest.name != named:
+        names = ", ".join(path.name for path in all_checkpoints(run))
         raise SettingsError(
-            f"{run / CHECKPOINTS / LATEST} names {escape_controls(named[:40])!r}, expected one of "
-            f"{', '.join(path.name for path in all_checkpoints(run))}: write one of them into it, or remove it "
-            f"to go on from {newest.name}"
+            f"{run / CHECKPOINTS / LATEST} names {escape_controls(named[:40])!r}, expected one of {names}: "
+            f"write one of them into it, or remove it to go on from {newest.name}"
         )
     return newest
 
