@@ -34,7 +34,7 @@ _CLOSE_SECONDS: Final = 10.0
 _FRAMES: Final = 1 << 32  # sequences are unsigned
 
 PART_BYTES: Final = 1 << 28
-"""Size from which a recording goes on in another file: about an hour of 1v1."""
+"""Size from which a recording goes on in another file: about two hours of 1v1."""
 
 PARTS: Final = 16
 """Files of one recording that are kept; the oldest goes first."""
