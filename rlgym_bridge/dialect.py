@@ -190,14 +190,14 @@ def _load(path: Path) -> dict[str, Any]:
             if name in POINTS:
                 raise ValueError(f"{name} stands outside the table [dialect], expected below that line")
             if name not in _TABLES:
-                raise ValueError(f"there is {name!r}, expected {nearest_key(name, _TABLES)}")
+                raise ValueError(f"{name!r} is unknown, expected {nearest_key(name, _TABLES)}")
         timing = content.get("timing", {})
         if not isinstance(timing, dict):
             raise ValueError(f"timing is {timing!r}, expected a table [timing]")
         for name in timing:
             if name not in _Timing.__annotations__:
                 raise ValueError(
-                    f"[timing] has no {name!r}, expected {nearest_key(name, _Timing.__annotations__)}"
+                    f"{name!r} in [timing] is unknown, expected {nearest_key(name, _Timing.__annotations__)}"
                 )
         check_values(timing, _Timing, lambda name, problem: ValueError(f"{name} {problem}"))
     except ValueError as error:

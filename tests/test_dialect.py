@@ -36,12 +36,12 @@ def test_unknown_points_are_refused_with_those_there_are(words: list[str], messa
         ("", r"has no table \[dialect\]"),
         ("pad_timer = 'elapsed'\n[dialect]", r"pad_timer stands outside the table \[dialect\]"),
         ("[dialect]\npad_timers = 'elapsed'", "no point 'pad_timers'; .* The nearest is pad_timer$"),
-        ("[dialects]\n", "there is 'dialects', expected dialect"),
+        ("[dialects]\n", "'dialects' is unknown, expected dialect"),
         ("timing = 5\n[dialect]", r"timing is 5, expected a table \[timing\]"),
         ("[dialect]\n[[timing]]\ninput_latency = 1", r"expected a table \[timing\]"),
         (
             "[dialect]\n[timing]\ninput_latncy = 1",
-            r"\[timing\] has no 'input_latncy', expected input_latency",
+            r"'input_latncy' in \[timing\] is unknown, expected input_latency",
         ),
         (
             "[dialect]\n[timing]\ninput_latency = 1201",

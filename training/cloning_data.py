@@ -91,8 +91,8 @@ def read_cloning_data(
     learned, tried = _collect(cars, [~mask for mask in aside]), _collect(cars, aside)
     if not pieces or not (commanded or len(tried["applied"])):
         raise ValueError(
-            "the recordings tell of too few decisions what the game applied to learn from some and to try it "
-            "on others; --commanded learns what the policies chose"
+            "the recordings tell of too few decisions what the game applied: some are learned from, others "
+            "held out. Record more matches, or learn what the policies chose (--commanded)"
         )
     return CloningData(cars, manifest, pieces, learned, tried)
 

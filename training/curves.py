@@ -112,8 +112,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--touches", type=float, default=5.0, metavar="N",
-        help="also say within how many steps a run had N touches for each car and minute, to a hundredth of "
-        "the run (default: %(default)g)",
+        help="also print after how many agent steps each run first had N touches per car per minute, to a "
+        "hundredth of the run (default: %(default)g)",
     )  # fmt: skip
     shared.add_output_options(parser)
 

@@ -140,8 +140,8 @@ class Task:
                 _check_components(Task(settings, self._whole).components(), settings)
         elif self._settings.obs_noise:
             raise SettingsError(
-                f"[obs_noise] is set, and {self.name} has a make_env of its own, which it does not reach; "
-                "expected one of them"
+                f"[obs_noise] is set, and {self.name} has a make_env of its own, in which it has no effect: "
+                "remove one of the two"
             )
 
     def _vector_env(

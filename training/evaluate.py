@@ -147,7 +147,9 @@ def check_numbers(matches: int, seconds: float, **least: tuple[int, int]) -> Non
         ValueError: One is out of range.
     """
     if matches < 2 or matches % 2:
-        raise ValueError(f"matches is {matches}, expected an even number: half are played from each side")
+        raise ValueError(
+            f"matches is {matches}, expected an even number, 2 or more: half are played from each side"
+        )
     if matches > _MOST_MATCHES:
         raise ValueError(f"matches is {matches}, expected {_MOST_MATCHES:,} at most")
     if not _LEAST_SECONDS <= seconds <= LONGEST_SECONDS:

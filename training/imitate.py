@@ -47,7 +47,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--epochs",
         type=float,
         metavar="N",
-        help="how often to learn from each decision (default: 20, or as often as 1,000 gradient steps take)",
+        help="passes over the decisions (default: 20, or as many as 1,000 gradient steps need, if more)",
     )
     parser.add_argument(
         "--learning-rate",
@@ -124,10 +124,10 @@ def _tell(out: Path, found: Imitation, say: Callable[[str], None]) -> None:
         out_of = "left out" if found.corrected else "not tried"
         say(f"for {found.untold:,} the recording does not tell what was applied; they are {out_of}")
     if not found.held_out:
-        say("of no decision that was held out the recording tells what was applied, so it was not tried")
+        say("not tried: of no decision that was held out the recording tells what the game applied")
         return
     if found.error == found.error:  # not nan
-        say(f"on {found.held_out:,} others it is {found.error:.3f} off what the game applied")
+        say(f"on {found.held_out:,} others its actions are {found.error:.3f} off what the game applied")
         return
     say(
         f"it does what the game applied in {found.accuracy_learned:.1%} of them, and in {found.accuracy:.1%} "

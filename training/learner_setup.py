@@ -48,7 +48,7 @@ def mirror_of(settings: TrainingSettings, built: Fingerprint) -> Mirror | None:
     try:
         return built.mirror()
     except ValueError as error:
-        raise SettingsError(f"mirror is true, but {error}; or set mirror = false") from error
+        raise SettingsError(f"mirror is true: {error}. Change that, or set mirror = false") from error
 
 
 def choose_device(settings: TrainingSettings) -> torch.device:

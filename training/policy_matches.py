@@ -181,8 +181,8 @@ def _load_both(
     blue, orange = (spec.tick_skip for spec in specs)
     if blue != orange:
         raise ValueError(
-            f"{players[0]} decides every {blue} ticks, {players[1]} every {orange}; here they go on "
-            "together: play them with rlgym-bridge match"
+            f"{players[0]} decides every {blue} ticks, {players[1]} every {orange}, expected the same tick "
+            "skip: rlgym-bridge match plays them as they are"
         )
     return specs
 

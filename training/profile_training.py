@@ -105,7 +105,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
     if newest is not None:
         learner.load(newest)
     elif resume:
-        raise SettingsError(f"there is no checkpoint in {settings.out} to profile")
+        raise SettingsError(f"there is no checkpoint in {settings.out} to profile: leave out --resume")
     else:
         learner.start()
     every: list[IterationTimes] = []

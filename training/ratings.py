@@ -127,8 +127,8 @@ def _pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequenc
     if fixed and not earlier:
         rated = ", ".join(one.given for one in book.anchors)
         raise ConfigError(
-            f"--anchors names none of those that have a rating ({rated}), expected one beside new ones: they "
-            "are rated by it"
+            f"--anchors names none of those that have a rating ({rated}), expected one of them beside new "
+            "ones, which are rated by matches against it"
         )
     for anchor in anchors:
         if player_of(anchor) not in fixed:

@@ -47,7 +47,7 @@ class TrainingSettings:
     out: Annotated[str, about("folder of the run: checkpoints, progress.csv, tensorboard")] = "runs/1v1"
     steps: Annotated[Positive, about("agent steps to train: decisions of learning cars")] = 100_000_000
     seed: Annotated[int, Meta(ge=0, le=2**31), about("of networks, arenas, actions and minibatches")] = 0
-    components: Annotated[str, about("module with observation, parser, rewards and resets")] = (
+    components: Annotated[str, about("module with your obs, parser, reward, conditions and mutator")] = (
         "training.components"
     )
     env: Annotated[
@@ -93,7 +93,7 @@ class TrainingSettings:
     hitbox: Annotated[str, one_of(*HITBOX_NAMES), about("of all cars, and of the bot in matches")] = "octane"
     hitboxes: Annotated[
         tuple[Annotated[str, one_of(*HITBOX_NAMES)], ...],
-        about('of which each car\'s is drawn for each episode, or "all"; []: hitbox alone'),
+        about('to draw from for each car and episode, or "all"; []: hitbox alone'),
         expecting(f'"all", or a list of {", ".join(HITBOX_NAMES)}'),
     ] = ()
 
@@ -119,11 +119,11 @@ class TrainingSettings:
         float, Meta(ge=0.1, le=MOST_NUMBER), about("scaled observations are clipped to plus and minus this")
     ] = 10.0
 
-    gamma: Annotated[Share, about("discount a step")] = 0.993
+    gamma: Annotated[Share, about("discount factor per step")] = 0.993
     gae_lambda: Annotated[Share, about("lambda of GAE")] = 0.95
     learning_rate: Annotated[NotNegative, about("learning rate of Adam, for policy and critic")] = 5e-4
     learning_rate_schedule: Annotated[
-        str, one_of("constant", "linear"), about("constant, or linear: down to 0 at the last step")
+        str, one_of("constant", "linear"), about("constant, or linear: from step 0 on down to 0 at the last")
     ] = "constant"
     epochs: Annotated[Positive, about("passes over each batch")] = 2
     minibatch: Annotated[Positive, about("agent steps of one gradient step")] = 2048
@@ -148,22 +148,22 @@ class TrainingSettings:
 
     goal: Annotated[Number, about("reward for a goal, minus for one conceded")] = 10.0
     touch: Annotated[Number, about("for a step with a touch")] = 2.0
-    touch_strength: Annotated[Number, about("for the ball's change of speed at a touch, in 6000 uu/s")] = 2.0
+    touch_strength: Annotated[Number, about("for the ball's change of velocity at a touch / 6000 uu/s")] = 2.0
     air_touch: Annotated[Number, about("for a touch high up")] = 0.0
-    fly_to_ball: Annotated[Number, about("each step, for flying towards a high ball, in 2300 uu/s")] = 0.0
+    fly_to_ball: Annotated[Number, about("each step, for flying towards a high ball / 2300 uu/s")] = 0.0
     save: Annotated[Number, about("for a save")] = 0.0
     demolition: Annotated[Number, about("for a demolition, minus for being demolished")] = 0.0
     velocity_to_ball: Annotated[Number, about("each step, for speed towards the ball / 2300 uu/s")] = 0.1
     velocity_ball_to_goal: Annotated[
-        Number, about("each step, for the ball's speed towards the goal, in 6000 uu/s")
+        Number, about("each step, for the ball's speed towards the goal / 6000 uu/s")
     ] = 0.1
-    speed: Annotated[Number, about("each step, for a car's speed in any direction, in 2300 uu/s")] = 0.0
-    kickoff_speed: Annotated[Number, about("at kickoffs, for squared speed to the ball, in 2300 uu/s")] = 0.0
+    speed: Annotated[Number, about("each step, for a car's speed in any direction / 2300 uu/s")] = 0.0
+    kickoff_speed: Annotated[Number, about("at kickoffs, for squared speed to the ball / 2300 uu/s")] = 0.0
     face_ball: Annotated[Number, about("each step, for the cosine of the angle between nose and ball")] = 0.0
     in_air: Annotated[Number, about("each step off the ground; a little keeps a young policy jumping")] = 0.0
     boost_kept: Annotated[Number, about("each step, for the square root of boost / 100")] = 0.0
     boost_picked_up: Annotated[Number, about("for the gain of the square root of boost / 100")] = 0.0
-    mate_distance: Annotated[Number, about("each step, for distance to the nearest mate, in 2000 uu")] = 0.0
+    mate_distance: Annotated[Number, about("each step, for distance to the nearest mate / 2000 uu")] = 0.0
     team_spirit: Annotated[Share, about("0: rewards are a car's own; 1: the mean of its team")] = 0.0
     zero_sum: Annotated[bool, about("take off the mean of the opponents' rewards")] = False
 
@@ -193,7 +193,7 @@ class TrainingSettings:
     ] = dataclasses.field(default_factory=dict)
     my: Annotated[
         dict[str, Own | list[Own]],
-        about("for your own components, which read settings.my: numbers, texts, lists of them"),
+        about("for your own components, which read settings.my: numbers, texts, true, false, or lists"),
         expecting("a table [my]"),
     ] = dataclasses.field(default_factory=dict)
 

@@ -38,7 +38,7 @@ def check_own(table: Mapping[str, Any]) -> None:
         if not all(isinstance(item, bool | int | str) or _is_finite(item) for item in items):
             raise ValueError(
                 f"{shorten_text(name)} in [my] is {shorten_text(repr(value))}, expected a finite number, a "
-                "text, or a list of them"
+                "text, true or false, or a list of these"
             )
 
 

@@ -74,8 +74,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     shared.add_columns_option(parser)
     parser.add_argument(
         "--windows", type=int, default=WINDOWS, metavar="N",
-        help="most windows to simulate for the ball and for each car; fewer are quicker and less certain "
-        "(default: %(default)s)",
+        help="about how many windows to simulate for the ball and for each car, shared among the files, but "
+        "at least 40 in each; fewer are quicker and less certain (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--fit", type=Path, nargs="?", const=Path("fit.toml"), metavar="FILE.toml",

@@ -20,8 +20,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE.cfg", help="file of RLBot v4")
     parser.add_argument(
         "--out", type=Path, metavar="FILE.toml",
-        help="file to write, beside FILE.cfg: paths in it are relative to it (default: FILE.toml, for a bot "
-        "FILE.bot.toml)",
+        help="file to write, in the folder of FILE.cfg, to which paths in it are relative (default: "
+        "FILE.toml, for a bot FILE.bot.toml)",
     )  # fmt: skip
     shared.add_output_options(parser)
 

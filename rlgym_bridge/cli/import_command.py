@@ -51,7 +51,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="sample draws actions as training did, argmax plays the likeliest (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--tick-skip", type=int, metavar="TICKS", help="of a decision, where the parser does not say it"
+        "--tick-skip",
+        type=int,
+        metavar="TICKS",
+        help="ticks of a decision (default: what the parser says, else 8)",
     )
     parser.add_argument(
         "--activation", metavar="NAME",

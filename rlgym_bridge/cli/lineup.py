@@ -33,8 +33,8 @@ from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
 def add_line_up_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which bots play."""
     bots = (
-        "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; in the real game "
-        "also human or psyonix:allstar, which --allow-idle takes, too"
+        "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; with --server rlbot "
+        "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"
     )
     blue = parser.add_mutually_exclusive_group()
     blue.add_argument(

@@ -181,7 +181,7 @@ def _server() -> Check:
     text = os.environ.get("RLBOT_SERVER_PORT") or str(SERVER_PORT)
     if not text.isdecimal() or not 0 < int(text) < 1 << 16:
         found = f"RLBOT_SERVER_PORT is {text!r}"
-        return Check("RLBotServer", "wrong", found, "set it to a TCP port, 1 to 65535, or leave it away")
+        return Check("RLBotServer", "wrong", found, "set it to a TCP port, 1 to 65535, or unset it")
     port = int(text)
     host = os.environ.get("RLBOT_SERVER_IP") or "127.0.0.1"
     process = _process("rlbotserver")

@@ -68,8 +68,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "config",
         nargs="?",
         type=Path,
-        help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the "
-        "current folder, or else the shipped bot against Chaser)",
+        help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the current folder, "
+        "or else the shipped bot against Chaser; with --blue, --follow or --orange a standard match)",
     )
     add_line_up_options(parser)
     add_server_option(parser)

@@ -74,7 +74,7 @@ def add_match_options(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=60.0,
         metavar="N",
-        help="at the end of time, wait at most N seconds of game time for the ball to meet the floor "
+        help="when the clock has run out, wait at most N seconds of game time for the ball to meet the floor "
         "(default: %(default)g)",
     )
     parser.add_argument(

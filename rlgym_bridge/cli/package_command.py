@@ -37,8 +37,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="policy folder, training run (its newest checkpoint) or checkpoint (default: the bot of the "
         "current folder, its bot.toml and bot.py, with its folder policy or else the run of its train.toml)",
     )  # fmt: skip
-    parser.add_argument("--name", metavar="N", help="name of the bot (default: the project's)")
-    parser.add_argument("--author", metavar="A", help="who made it (default: the project's)")
+    parser.add_argument(
+        "--name", metavar="N", help="name of the bot (needed with POLICY; default: the project's)"
+    )
+    parser.add_argument(
+        "--author", metavar="A", help="who made it (needed with POLICY; default: the project's)"
+    )
     parser.add_argument(
         "--hivemind", action="store_true", help="let one process drive all of the bot's cars of a team"
     )
@@ -104,7 +108,7 @@ def _plan(options: argparse.Namespace) -> PackagePlan:
         given, project = _policy_here(), Path()
     elif options.name is None or options.author is None:
         lacking = "--name" if options.name is None else "--author"
-        raise ProjectError(f"{lacking} is missing, expected it with POLICY: --name N --author A")
+        raise ProjectError(f"{lacking} is missing, expected both with POLICY: --name N --author A")
     policy = Path(policy_path(given))
     if not (policy / MANIFEST_FILE).is_file() and any(
         (policy / one).exists() for one in (RUN_FILE, CHECKPOINTS)

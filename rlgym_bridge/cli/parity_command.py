@@ -41,15 +41,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--policy",
         metavar="FOLDER",
-        help="check the components of a policy folder or training run (default, where nothing else is named: "
-        "the run of train.toml in this folder)",
+        help="check the components of a policy folder or training run (default, without --env, --obs and "
+        "--parser: the run of train.toml in this folder, if there is one)",
     )
     what.add_argument(
         "--env",
         metavar="MODULE:FUNCTION",
         help="check those of the RLGym environment that this function returns",
     )
-    what.add_argument("--obs", metavar="MODULE:CLASS", help=f"check an observation builder (default: {_OBS})")
+    what.add_argument("--obs", metavar="MODULE:CLASS", help=f"check an observation builder (else {_OBS})")
     parser.add_argument(
         "--parser", metavar="MODULE:CLASS", help=f"with this action parser (default: {_PARSER})"
     )
@@ -66,12 +66,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ticks", type=int, default=6000, metavar="N", help="ticks of play to compare (default: %(default)s)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the match (default: %(default)s)")
     parser.add_argument(
         "--tick-skip",
         type=int,
         metavar="TICKS",
-        help="ticks of an action (default: the policy's)",
+        help="ticks that an action lasts (default: what the policy or the parser says)",
     )
     shared.add_output_options(parser)
 

@@ -44,7 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_server_option(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="write what was found to FILE; a bot reads it where it lies beside it as dialect.toml",
+        help="write what was found to FILE; a bot reads dialect.toml in its own folder",
     )  # fmt: skip
     parser.add_argument(
         "--log", type=Path, metavar="FILE",

@@ -137,4 +137,6 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
         # Ctrl-C in a terminal ends the viewer too, perhaps before it is noticed here.
         if not stopped.wait(_WAIT_SECONDS) and (process.returncode or not windowed):
             instead = "; --web shows the same in the browser" if windowed else ""
-            raise ViewerError(f"Rerun's viewer ended with {process.returncode}, it said why above{instead}")
+            raise ViewerError(
+                f"Rerun's viewer ended with exit code {process.returncode}; its message is above{instead}"
+            )

@@ -67,9 +67,11 @@ def compare_recordings(
 
     Args:
         recordings: One or more.
-        windows: Most windows of each body; fewer are quicker and say less. What is fitted takes a part of it.
+        windows: About how many windows of each body to simulate, shared among the recordings, but at least 40
+            in each; fewer are quicker and less certain. Fits use a part of them.
         rules: The game's rules to simulate with: `"auto"` for those that each recording shows,
-            `"rocketsim"` for none, `"game"`, or names of `game_rules.RULES`.
+            `"rocketsim"` for none, `"default"` for those of training and matches, `"game"` for all, or names
+            of `game_rules.RULES`.
         progress: Is called with what begins, in a few words.
 
     Returns:

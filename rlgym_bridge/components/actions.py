@@ -207,10 +207,10 @@ class RepeatAction(ActionParser[Any, Any, np.ndarray, Any, Any]):
     Args:
         parser: Any RLGym parser that gives one row an agent. Its batch form, where it has one, is used for
             `parse_batch`.
-        repeats: Ticks that an action lasts, 1 or more.
+        repeats: Ticks that an action lasts, 1 to 7,200.
 
     Raises:
-        ValueError: `repeats` is not a whole number of 1 or more.
+        ValueError: `repeats` is no whole number from 1 to 7,200.
     """
 
     def __init__(self, parser: ActionParser[Any, Any, np.ndarray, Any, Any], repeats: int = 8) -> None:

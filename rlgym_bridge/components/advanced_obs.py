@@ -70,8 +70,8 @@ class AdvancedObs(TableObs[_Number, _AdvancedTable]):
             many places as there are cars.
         relative: Whether vectors relative to ball and own car are shown. False for v1's `DefaultObs`, which
             has 89 numbers in 1v1.
-        has_jump: Whether a fifth flag says that a car has not jumped since it was on the ground, as
-            `AdvancedObsPadder` has it: with `zero_padding` 3 there are 237 numbers.
+        has_jump: Whether each car has a fourth flag, 1 while it has not jumped since it was on the ground, as
+            in `AdvancedObsPadder`: with `zero_padding` 3 there are 237 numbers.
         pos_coef: Factor of positions, 1/uu.
         lin_vel_coef: Factor of velocities, s/uu.
         ang_vel_coef: Factor of angular velocities, s/rad.

@@ -58,7 +58,7 @@ class DefaultObs(TableObs[Element, _ObsTable]):
         boost_coef: Factor of the boost amount, which is 0..100.
 
     Raises:
-        ValueError: `zero_padding` is no whole number from 1 to 64.
+        ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
     """
 
     reads = (

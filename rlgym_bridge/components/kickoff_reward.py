@@ -11,10 +11,10 @@ _STILL = 1.0  # uu, uu/s: the ball of a kickoff lies on the centre spot, and not
 
 
 class KickoffSpeedReward(BatchReward):
-    """The square of a car's speed towards the ball of a kickoff, as a share of 2300 uu/s: -1 (away) to 1.
+    """The signed square of a car's speed towards the ball of a kickoff, as a share of 2300 uu/s: -1 to 1.
 
-    0 once the ball has moved. The square matters: speeds themselves add up to the way to the ball, however
-    long it takes.
+    0 once the ball has moved. It is squared because speeds themselves add up to the way to the ball, which is
+    the same for a slow car.
     """
 
     reads = ("car_position", "car_linear_velocity", "car_is_demoed", "ball_position", "ball_linear_velocity")

@@ -42,8 +42,9 @@ class PlayerSpec:
     """All that decides how a bot plays, as factories: every match gets instances of its own.
 
     Attributes:
-        policy: Chooses the actions.
-        components: Builds what the policy sees, and turns its actions into control rows.
+        policy: Called without arguments; returns the `Policy` that chooses the actions.
+        components: Called without arguments; returns the `Components` that build what the policy sees, and
+            turn its actions into control rows.
         tick_skip: Ticks that a parser's single row `(8,)` is held.
         timing: Action delay and input latency.
         shadow: Whether a simulation follows a live match, which gives wheels, auto-flips and bumps exactly.
@@ -66,6 +67,6 @@ class PlayerSpec:
             made = getattr(self, name)
             if not callable(made):
                 raise ValueError(
-                    f"{name} is {show_value(made)}, expected a function or class that makes it: "
-                    "`lambda: ...` for one that is made already"
+                    f"{name} is {show_value(made)}, expected a function without arguments, or a class, that "
+                    "makes it: `lambda: ...` for one that is made already"
                 )

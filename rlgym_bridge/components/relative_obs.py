@@ -56,6 +56,9 @@ class RelativeObs(DefaultObs):
 
     Args:
         zero_padding: As DefaultObs has it, like all other arguments.
+
+    Raises:
+        ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
     """
 
     reads = DefaultObs.reads

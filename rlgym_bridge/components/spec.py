@@ -171,7 +171,10 @@ def component_factory(
         function = _env_function(env, allow)
         return lambda: _from_env(env, function)
     if obs is None or parser is None:
-        raise ValueError("expected an observation builder and a parser, or an environment")
+        raise ValueError(
+            f"obs is {obs!r} and parser {parser!r}, expected both, as ComponentSpec.of makes them, or an "
+            "environment (env) in their place"
+        )
     make_obs = _factory(obs, ObsBuilder, allow)
     make_parser = _factory(parser, ActionParser, allow)
     return lambda: Components(make_obs(), make_parser())
@@ -283,7 +286,7 @@ def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | Non
             ) from error
         raise ValueError(
             f"{module_name} (for {path}) imports {missing}, which is not installed here; install it, or "
-            "import it where it is needed alone"
+            "move the import into the function that needs it"
         ) from error
     except (Exception, SystemExit) as error:
         raise ValueError(f"{module_name} (for {path}) cannot be imported: {describe_error(error)}") from error

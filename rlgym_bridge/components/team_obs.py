@@ -51,7 +51,7 @@ class TeamObs(DefaultObs):
         zero_padding: Cars in a full team. All other arguments are DefaultObs's.
 
     Raises:
-        ValueError: `zero_padding` is None or below 1.
+        ValueError: `zero_padding` is no whole number from 1 to 64, or a factor is no number.
     """
 
     reads = DefaultObs.reads

@@ -53,10 +53,11 @@ def play(
             any object that has `reset` and `act`.
         agent_id: The agent id in your `bot.toml`, used where RLBot did not set `RLBOT_AGENT_ID`.
         allow_modules: See `load_player`.
-        override: A function such as a hard-coded kickoff, called with the state of a packet in play. The
-            control rows it returns, `(8,)` for one tick or `(ticks, 8)`, are sent instead of the policy's;
-            it is called again when they are used up. With two parameters it is called for each car of
-            the bot, with the car's place in the state (`state.car_position[0, car]`, uu).
+        override: A function such as a hard-coded kickoff, called with the state of a packet in play. It
+            returns None to let the policy play, or control rows, `(8,)` for one tick or `(ticks, 8)`, to
+            send instead; it is called again when they are used up. With one parameter its rows drive all
+            cars of the bot. With two it is called for each car, whose place in the state is the second
+            argument (`state.car_position[0, car]`, uu).
         folder: The bot's folder; RLBot starts a bot in it. None for a bot without one.
         record: File or folder to record packets, inputs and decisions to. The environment variable
             `RLGYM_BRIDGE_RECORD` takes precedence.
@@ -95,7 +96,7 @@ def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) 
     """Return a run whose newest checkpoint is played."""
     if not isinstance(run, str | Path):
         given = "a PlayerSpec" if isinstance(run, PlayerSpec) else show_value(run)
-        raise ValueError(f"follow is True and the policy {given}, expected the folder of a run")
+        raise ValueError(f"follow is True and policy is {given}, expected the folder of a training run")
     return FollowedRun(run, load)
 
 

@@ -142,7 +142,7 @@ class BotSession:
         in_doubt = {} if self._player is None else self._player.decoder.detector.in_doubt
         for point, fields in in_doubt.items():
             _LOG.info(
-                "these packets did not show the server's %s; it changes %s (`rlgym-bridge probe` shows it)",
+                "no packet showed the server's %s, on which %s depend; `rlgym-bridge probe` finds it out",
                 point, ", ".join(fields),
             )  # fmt: skip
 

@@ -66,8 +66,9 @@ class Fingerprint:
         kind, sizes = self.space
         if self.names[0] is None or kind != "categorical" or len(self.controls) != sizes[0]:
             raise ValueError(
-                f"a mirrored policy has names for its numbers and one choice of {_MAX_ACTIONS} at most, "
-                f"expected TeamObs and LookupTableAction; here the actions are {kind} {sizes}"
+                "mirroring needs an observation with names for its numbers, such as TeamObs, and one choice "
+                f"of {_MAX_ACTIONS} at most, such as LookupTableAction; here the observation has "
+                f"{'no ' if self.names[0] is None else ''}names, and the actions are {kind} {sizes}"
             )
         return Mirror(self.names[0], np.array(self.controls)[:, 1 : 1 + len(CONTROL_NAMES)])
 

@@ -80,8 +80,9 @@ def save_policy(
 
     Args:
         folder: Made where it is not there.
-        weights: Tensors, named as in `numpy_layers.py`; saved as float32.
-        distribution: As `NetworkPolicy` takes it.
+        weights: Arrays by name, saved as float32: `layers.N.weight` (out, in) and `layers.N.bias` (out,),
+            with layer normalisation also `norms.N.weight` and `norms.N.bias`; gaussians have `log_std` (k,).
+        distribution: `"categorical"`, `"multi_categorical"`, `"gaussian"` or `"bounded_gaussian"`.
         team_sizes: (blue, orange) of the matches it was trained for.
         obs: The observation builder, from `ComponentSpec.of`.
         parser: The action parser, from `ComponentSpec.of`.
@@ -89,20 +90,19 @@ def save_policy(
         tick_skip: Ticks of a decision; None: the parser's rows, or what the environment's engine holds, or 8.
         action_delay: Ticks; the environment's when None, 1 where there is none.
         input_latency: Ticks of input latency that the training reckoned with.
-        selection: As `NetworkPolicy` takes it.
-        seed: As `NetworkPolicy` takes it.
+        selection: `"sample"` to sample actions, or `"argmax"` for the most likely ones.
+        seed: Of `"sample"`.
         obs_normalisation: Mean, standard deviation and clip of observations.
         hitbox: Name of the hitbox trained with.
         training: JSON object with whatever is worth knowing later.
-        activation: As `NetworkPolicy` takes it.
-        mirror: Whether the network knows one half of the field alone, see `symmetry.py`.
+        activation: Between the layers, one of `activations.ACTIVATIONS`.
+        mirror: Whether states of one half of the field are mirrored for the network, see `symmetry.py`.
 
     Returns:
         The manifest, as it was written to `policy.json`.
 
     Raises:
-        ValueError: The parts do not fit each other: weights and sizes, tick skip and parser, environment and
-            components; or a component cannot be made by name.
+        ValueError: The parts do not fit each other, or a component cannot be made by name.
     """
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ValueError(f"{folder} is a file, expected a folder to write")
@@ -187,7 +187,7 @@ def load_policy(
 
     Args:
         folder: Holds `policy.json` and `weights.safetensors`.
-        allow_modules: Modules that its components may be imported from, besides `components.TRUSTED`.
+        allow_modules: Modules that its components may be imported from, besides `spec.TRUSTED`.
         selection: `"sample"` or `"argmax"` in place of the manifest's.
 
     Returns:

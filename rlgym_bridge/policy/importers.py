@@ -149,8 +149,9 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
         return ForeignNetwork(file, "rlgym-learn", weights, None, steps, activation=chosen)
     if end is None and activation is None:
         raise ValueError(
-            f"{file} holds tensors alone, which do not tell what stands between the layers; if observations "
-            'were not standardised, and that is ReLU, add --activation relu (activation="relu"); else one of '
+            f"{file} holds tensors alone, which do not tell which activation stands between the layers, nor "
+            "whether observations were standardised. If they were not, add --activation relu "
+            '(activation="relu"), the usual one, or one of '
             f"{', '.join(name for name in ACTIVATIONS if name != 'relu')}"
         )
     trainer = "GigaLearnCPP" if file.name == GIGA_POLICY else "torch"

@@ -142,8 +142,8 @@ class _Bot:
         }
         if not all(finder.steady for finder in self._finders.values()):
             _LOG.warning(
-                "%s: %s of %s makes other controls of the same action in other states or after other "
-                "actions, so they do not tell which action the game applied",
+                "%s: %s of %s turns one action into different controls, depending on the state or on earlier "
+                "actions, so the controls do not tell which action the game applied",
                 recording.source,
                 type(make().parser).__name__,
                 self._bot,

@@ -259,7 +259,8 @@ def _checked_structs(
             fits = False
         if not fits:
             raise ValueError(
-                f"action {came} for agent {agent!r} at step {step} cannot be, its action space is {space}"
+                f"action {came} for agent {agent!r} at step {step} is not finite, or not in its action space "
+                f"{space}"
             )
         rows.append(row)
         differ.append(new)

@@ -59,8 +59,8 @@ class MatchRunner(MultiAgentEnvRunner):
         """
         if self.config._env_to_module_connector or self.config._module_to_env_connector:
             raise ValueError(
-                "MatchRunner asks no connectors between environment and module, and the config has some; put "
-                "what they do into the module or the observation builder, or take RLlib's MultiAgentEnvRunner"
+                "MatchRunner runs no connectors between environment and module, and the config has some; put "
+                "what they do into the module or the observation builder, or use RLlib's MultiAgentEnvRunner"
             )
         seed = seed_of(self.config.env_config) if self._seed is None else self._seed
         self.env = Matches(self.make_matches(self.config.num_envs_per_env_runner), seed)
@@ -75,7 +75,9 @@ class MatchRunner(MultiAgentEnvRunner):
         """
         super().make_module()
         if self.module is not None and self.module.is_stateful():
-            raise ValueError("MatchRunner plays no modules with a state; take RLlib's MultiAgentEnvRunner")
+            raise ValueError(
+                "MatchRunner plays no modules that keep a state; use RLlib's MultiAgentEnvRunner"
+            )
 
     def make_matches(self, matches: int) -> Any:
         """Return the matches, a `VectorEnv`."""

@@ -61,15 +61,16 @@ class VectorEnv:
             The mutator is needed; without conditions an episode never ends, without a reward it is 0.
         team_sizes: Cars of blue and orange.
         tick_skip: Ticks that a parser's single row `(8,)` is held.
-        action_delay: Ticks until an action acts, as in the clock of a live match; or least and most of
-            them, drawn for each match's episode.
-        delay_noise: Ticks, standard deviation of a decision's delay around its episode's; it is 0 at least.
+        action_delay: Ticks from the state that an action was decided on to the first tick it drives; or
+            (least, most), from which each episode's is drawn.
+        delay_noise: Standard deviation, in ticks, of single decisions' delays around their episode's; a delay
+            is 0 at least.
         own_delays: `(matches, cars)` int, ticks of cars whose actions have a delay of their own, without
             noise; -1 for all others.
         hitbox: Of all cars, a number of `game.HITBOXES`; or several, of which each car's is drawn for each
             episode, every entry as likely as any other.
-        constants: Of the physics; each episode's are drawn from their ranges, of equal density. RocketSim's
-            own where they are not named.
+        constants: Of the physics by name, as multiples of RocketSim's own, see `physics.parse_physics`; drawn
+            evenly from their ranges for each episode. Those not named are RocketSim's.
         obs_noise: Standard deviations of the noise of observations, by the names of
             `state_noise.NOISY_FIELDS`. Rewards and conditions see the state as it is; so does `state`.
         rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none.

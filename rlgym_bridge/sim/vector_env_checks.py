@@ -35,8 +35,8 @@ def check_settings(
     delays: Any = (action_delay, action_delay) if _is_whole(action_delay) else action_delay
     if not _is_pair(delays) or delays[0] > delays[1]:
         raise ValueError(
-            f"action_delay is {show_value(action_delay)}, expected ticks, 0 or more; or least and most of "
-            "them"
+            f"action_delay is {show_value(action_delay)}, expected ticks, 0 or more; or a pair of them, "
+            "(least, most)"
         )
     boxes: Any = tuple(hitbox) if isinstance(hitbox, list | tuple) else (hitbox,)
     if not boxes or not all(_is_whole(box) and box < len(HITBOX_NAMES) for box in boxes):

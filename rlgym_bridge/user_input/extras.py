@@ -22,7 +22,7 @@ def explain_install(*extras: str) -> str:
     """
     if (_ROOT / "constraints.txt").is_file():
         what = f'".[{",".join(extras)}]"' if extras else "."
-        return f"pip install -c constraints.txt -e {what} in {_ROOT}"
+        return f"pip install -c constraints.txt -e {what} (in the folder {_ROOT})"
     metadata = import_module("importlib.metadata")  # not earlier: it imports what the current folder may have
     try:
         lines = metadata.requires("rlgym-bridge") or []

@@ -179,7 +179,9 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise ViewerError(f"Rerun's viewer ended with {process.returncode}, it said why above")
+            raise ViewerError(
+                f"Rerun's viewer ended with exit code {process.returncode}; its message is above"
+            )
         try:
             socket.create_connection((LOOPBACK, port), timeout=1).close()
             return

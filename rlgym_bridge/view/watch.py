@@ -78,7 +78,7 @@ class Watch:
         if not said.startswith(READY):
             self._close_pipe()
             self._end_process()
-            raise WatchError(said or "the process that shows the match ended, it said why above")
+            raise WatchError(said or "the process that shows the match ended; its message is above")
         self.address = said.removeprefix(READY)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()

@@ -72,7 +72,7 @@ def test_dict_actions_are_overwritten_in_lists_alone():
     np.testing.assert_equal(episode.agent_episodes[BLUE].get_actions(1), new)
     steer = logp_of(SPACES["Box"], [[1, 1, 1, 1]], [[0, 0]])
     np.testing.assert_allclose(output(episode, "action_logp")[1], steer[0] - np.log(2), rtol=1e-5)
-    refused(episode, ValueError, "at step 0 cannot be", {BLUE: {"jump": 7}}, at_indices=0)
+    refused(episode, ValueError, "at step 0 is not finite, or not in", {BLUE: {"jump": 7}}, at_indices=0)
     refused(episode.to_numpy(), ValueError, r"only before to_numpy\(\)", {BLUE: new}, at_indices=0)
 
 
@@ -92,7 +92,7 @@ def test_leaves_of_a_dict_space_keep_their_dtype():
     endless = spaces.Dict(steer=spaces.Box(-np.inf, np.inf, (2,)))
     boundless = numbered(space=endless, actions=[{"steer": np.zeros(2, np.float32)}] * 7)
     for bad in ([np.inf, 0], [0, 1e300], [0], ["a", "b"], 1.0):
-        refused(boundless, ValueError, "at step 2 cannot be", {BLUE: {"steer": bad}}, at_indices=2)
+        refused(boundless, ValueError, "at step 2 is not finite", {BLUE: {"steer": bad}}, at_indices=2)
 
 
 @lists_and_arrays

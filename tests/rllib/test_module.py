@@ -261,13 +261,13 @@ def test_a_ppo_learner_begins_at_the_policy_that_played() -> None:
 def test_the_runner_refuses_modules_with_a_state() -> None:
     memory = DefaultModelConfig(use_lstm=True)
     spec = RLModuleSpec(module_class=DefaultPPOTorchRLModule, model_config=memory)
-    with pytest.raises(ValueError, match="no modules with a state; take RLlib's MultiAgentEnvRunner"):
+    with pytest.raises(ValueError, match="no modules that keep a state; use RLlib's MultiAgentEnvRunner"):
         MatchRunner(config=ppo(module=spec))
 
 
 @pytest.mark.parametrize("pipe", ["env_to_module_connector", "module_to_env_connector"])
 def test_the_runner_refuses_connectors_of_ones_own(pipe: str) -> None:
-    with pytest.raises(ValueError, match=r"asks no connectors .* take RLlib's MultiAgentEnvRunner"):
+    with pytest.raises(ValueError, match=r"runs no connectors .* use RLlib's MultiAgentEnvRunner"):
         MatchRunner(config=ppo(**{pipe: lambda *_, **__: FlattenObservations(multi_agent=True)}))
 
 

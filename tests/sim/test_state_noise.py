@@ -66,5 +66,5 @@ def test_foreign_components_are_named_where_noise_is_set() -> None:
     with pytest.raises(ValueError, match=r"expected none where components have no batch form: DefaultObs"):
         VectorEnv(1, peers, obs_noise=NOISE)
     own = check_settings(SMALL | {"obs_noise": NOISE})
-    with pytest.raises(SettingsError, match=r"mark_game has a make_env of its own, which it does not reach"):
+    with pytest.raises(SettingsError, match=r"a make_env of its own, in which it has no effect"):
         Task(own).check()

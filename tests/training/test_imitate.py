@@ -194,7 +194,7 @@ def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> No
     hidden = f"import sys; sys.modules['ray'] = None; {code}"
     done = run_to_end([sys.executable, "-c", hidden], cwd=tmp_path)
     assert done.returncode in (1, 2)
-    assert 'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]" in ' in done.stderr
+    assert 'this needs Ray RLlib: pip install -c constraints.txt -e ".[train,rllib]" (in the ' in done.stderr
     assert not list(tmp_path.iterdir())
 
 

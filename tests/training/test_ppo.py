@@ -244,7 +244,7 @@ def test_a_damaged_checkpoint_is_named(trained: Path) -> None:
 
 
 def test_a_folder_with_an_earlier_run_is_not_trained_over(trained: Path) -> None:
-    with pytest.raises(SettingsError, match=r"goes on; --out names another folder"):
+    with pytest.raises(SettingsError, match=r"goes on with it; --out names another folder"):
         main(settings(trained), quiet=True)
 
 

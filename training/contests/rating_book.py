@@ -142,8 +142,8 @@ def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list
         folder = split_selection(named)[0]
         if folder != CHASER and not (Path(folder) / MANIFEST_FILE).is_file():
             raise ConfigError(
-                f"--anchors has {named!r}, expected policy folders or chaser: an anchor stays as it is. Of a "
-                "run name a copy of a checkpoint"
+                f"--anchors has {named!r}, expected policy folders or chaser: an anchor stays as it is. To "
+                "use a checkpoint of a run, copy its folder and name the copy"
             )
     for entrant in entrants:
         if known.get(given_as(entrant), player_of(entrant)) != player_of(entrant):

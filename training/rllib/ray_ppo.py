@@ -106,7 +106,9 @@ class OnCluster:
             try:
                 self._algorithm: PPO = _config(learner, self.count).build_algo()
             except (ray.exceptions.RayActorError, IndexError) as error:  # IndexError: all of them
-                raise CollectorDied("env runners could not make their matches; why stands above") from error
+                raise CollectorDied(
+                    "env runners could not make their matches; the log above says why"
+                ) from error
             opening.callback(self._algorithm.stop)
             self._open = opening.pop_all()
 

@@ -163,11 +163,14 @@ def _make_learner(
     """
     newest = checkpoint_to_go_on(Path(settings.out)) if resume else newest_checkpoint(Path(settings.out))
     if resume and newest is None:
-        raise SettingsError(f"there is no checkpoint in {checkpoints.folder} to resume from")
+        raise SettingsError(
+            f"there is no checkpoint in {checkpoints.folder} to resume from: leave out --resume, or name the "
+            "run with --out"
+        )
     if newest is not None and not resume:
         raise SettingsError(
-            f"{newest} is of an earlier run: --resume, with the same files of settings, goes on; --out names "
-            "another folder"
+            f"{newest} is of an earlier run: --resume, with the same files of settings, goes on with it; "
+            "--out names another folder"
         )
     if newest is None and Path(settings.out, MANIFEST_FILE).exists():
         raise SettingsError(

@@ -74,7 +74,7 @@ class Rival:
         given, settings, ours = f'[rivals] has "{self._name}"', self._settings, self._task.obs_and_parser()
         if (Path(path) / RUN_FILE).is_file() and not (Path(path) / MANIFEST_FILE).is_file():
             raise SettingsError(
-                f"{given}, a training run that has no checkpoint yet: go on when it has one, or give it 0"
+                f"{given}, a training run that has no checkpoint yet: wait for one, or set its share to 0"
             )
         try:
             modules = [self._task.module.partition(".")[0], *run_modules(self._name)]
@@ -120,7 +120,7 @@ class Rival:
         if tuple(self.reads) != tuple(reads) or not np.array_equal(self.delays, delays):
             raise SettingsError(
                 f'[rivals] has "{self._name}", whose newest checkpoint {newest} has another delay or '
-                "observation than the one that played; --resume goes on with it"
+                "observation than the one that played: give the same command with --resume to take it"
             )
         self.reset(self._seed + 1)  # matches may be under way
 

@@ -66,8 +66,8 @@ def read_script(path: Path) -> flat.ScriptConfiguration:
 def _bot_source(path: Path) -> Source:
     if path.suffix == ".cfg":
         raise ConfigError(
-            f"{path}: an RLBot v4 bot, expected a v5 bot.toml: write one with agent_id, name and "
-            f"run_command under [settings] and name it in the match file"
+            f"{path}: an RLBot v4 bot, expected a v5 bot.toml: `rlgym-bridge convert {path}` writes one, but "
+            "its code has to be written anew; name that one in the match file"
         )
     return Source(path)
 
