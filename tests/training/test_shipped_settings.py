@@ -61,8 +61,8 @@ def test_matches_of_a_phase_begin_and_step(number: int) -> None:
 def test_the_exploiter_meets_the_shipped_bot() -> None:
     exploiter = load_settings(FIRST, LATER[-1], LATER[-1].with_name("exploiter.toml"))
     last = phases()[-1]
-    assert list(exploiter.rivals) == [last.out] and exploiter.rivals[last.out] > 0.5
-    assert exploiter.out != last.out == exploiter.start_from
+    assert list(exploiter.rivals) == ["bot/policy"] and exploiter.rivals["bot/policy"] > 0.5
+    assert exploiter.out != last.out and exploiter.start_from == "bot/policy"
     same = [name for name in FIXED if name not in ("out", "snapshots")]
     assert [getattr(exploiter, name) for name in same] == [getattr(last, name) for name in same]
 
