@@ -180,7 +180,7 @@ class FieldTest:
             told["playing_ticks"],
             told["ended_by"],
             [bot["touches"] for bot in told["bots"]],
-            [bot["lost"] for bot in told["bots"]],
+            [bot["missed"] for bot in told["bots"]],
         )
         if told["ended_by"] == "stopped":
             raise KeyboardInterrupt

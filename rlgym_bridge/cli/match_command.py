@@ -149,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
     if not written:
         return 2
     troubled = recorded.failed is not None or any(
-        bot.crashed or told[bot.index].faults or (bot.troubles and told[bot.index].lost is None)
+        bot.crashed or told[bot.index].faults or (bot.troubles and told[bot.index].missed is None)
         for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0

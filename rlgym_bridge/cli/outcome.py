@@ -28,14 +28,14 @@ class BotReport:
     """The report that a bot of this project writes about itself.
 
     Attributes:
-        lost: Packets it never answered; None for a bot without a report.
+        missed: Packets it never answered; None for a bot without a report.
         faults: Number of faults of each kind.
         dialect_file: The `dialect.toml` that it read, if any.
         refused: Why it will not play this match; None if it plays.
         checkpoints: Names of the checkpoints that have played, where it follows a run.
     """
 
-    lost: int | None = None
+    missed: int | None = None
     faults: Mapping[str, int] = field(default_factory=dict)
     dialect_file: str | None = None
     refused: str | None = None
@@ -51,7 +51,7 @@ def read_bot_report(report: Path) -> BotReport:
     faults = {escape_controls(kind): n for kind, n in found.faults.items()}
     dialect_file, refused = (text and escape_controls(text) for text in (found.dialect_file, found.refused))
     checkpoints = tuple(map(escape_controls, found.checkpoints))
-    return BotReport(found.lost, faults, dialect_file, refused, checkpoints)
+    return BotReport(found.missed, faults, dialect_file, refused, checkpoints)
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
@@ -105,7 +105,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "late": bot.late,
                 "unanswered": bot.unanswered,
                 "exceptions": bot.exceptions,
-                "lost": told[bot.index].lost,
+                "missed": told[bot.index].missed,
                 "faults": dict(told[bot.index].faults),
                 "dialect_file": told[bot.index].dialect_file,
                 "checkpoints": list(told[bot.index].checkpoints),
@@ -142,15 +142,15 @@ def print_result(console: Console, result: MatchResult, told: list[BotReport]) -
     """Print a table of the bots, what went wrong in them, and the score."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("bot")
-    for heading in ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "lost"):
+    for heading in ("goals", "touches", "demos", "boost used", "reply p50", "p99 ms", "late", "missed"):
         table.add_column(heading, justify="right")
     for bot in result.bots:
         values = (bot.goals, bot.touches, bot.demolitions, round(bot.boost_used))
         replies = ("-" if math.isnan(ms) else f"{ms:.2f}" for ms in (bot.reply_p50_ms, bot.reply_p99_ms))
-        missing = told[bot.index].lost
+        missed = told[bot.index].missed
         table.add_row(
             f"[{('blue', 'dark_orange')[bot.team]}]{escape(bot.name)}[/]",
-            *map(str, values), *replies, str(bot.late), "-" if missing is None else str(missing),
+            *map(str, values), *replies, str(bot.late), "-" if missed is None else str(missed),
         )  # fmt: skip
     console.print(table)
     printed: set[int] = set()  # the cars of a hivemind have one report
@@ -181,7 +181,7 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""
         console.print(f"[red]{name}: {escape(counts + where)}[/]")
-    if told.lost is None and bot.troubles and not bot.crashed:  # one of this project counts by itself
+    if told.missed is None and bot.troubles and not bot.crashed:  # one of this project counts by itself
         where = f"; its log: {escape(bot.log_path)}" if bot.log_path else ""
         console.print(f"[red]{name} {', '.join(bot.troubles)}{where}[/]", soft_wrap=True)
     if bot.crashed:

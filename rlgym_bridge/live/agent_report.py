@@ -22,7 +22,7 @@ class AgentReport:
         faults: What went wrong, by kind.
         packets: Game packets received.
         answered: Packets answered with an input.
-        lost: Packets without an answer, before one that was answered.
+        missed: Packets without an answer, before one that was answered.
         disconnects: Connections that ended without a goodbye.
         dialect_file: File with the server's dialect, None where there was none.
         refused: Why the bot does not play the match, None where it does.
@@ -33,7 +33,7 @@ class AgentReport:
     faults: Faults
     packets: int = 0
     answered: int = 0
-    lost: int = 0
+    missed: int = 0
     disconnects: int = 0
     dialect_file: str | None = None
     refused: str | None = None
@@ -45,7 +45,7 @@ class AgentReport:
             self.answered += 1
         elif frame > last:
             self.answered += 1
-            self.lost += frame - last - 1
+            self.missed += frame - last - 1
 
     def write(self) -> None:
         """Write the counts to the file that `RLGYM_BRIDGE_REPORT` names, if any; never raises."""

@@ -71,13 +71,13 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
     assert result["ticks"] > 480 + 120
     assert [bot["team"] for bot in result["bots"]] == [0, 1]
     for bot in result["bots"]:
-        assert set(bot) >= {"name", "team", "touches", "replies", "late", "lost", "reply_ms"}
-        assert bot["replies"] == result["ticks"] and bot["late"] == 0 and bot["lost"] == 0
+        assert set(bot) >= {"name", "team", "touches", "replies", "late", "missed", "reply_ms"}
+        assert bot["replies"] == result["ticks"] and bot["late"] == 0 and bot["missed"] == 0
         assert 0 < bot["reply_ms"]["p50"] <= bot["reply_ms"]["p99"]
     assert f"blue {result['score'][0]} : {result['score'][1]} orange" in done.stdout
     lines = done.stderr.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["started Bridge (blue)", "started Chaser (orange)"]
-    for heading in ("touches", "boost used", "reply p50", "late", "lost"):
+    for heading in ("touches", "boost used", "reply p50", "late", "missed"):
         assert heading in done.stdout
 
 

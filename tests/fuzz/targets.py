@@ -226,7 +226,7 @@ TARGETS: Final = [
     FuzzTarget("run", read_run, _one('modules = ["my_parts", "a.b"]\n')),
     FuzzTarget("progress", of_file("progress.csv", resume), _one("steps,rating\n1,25.0\n2,nan\n")),
     FuzzTarget("report", of_file("report.json", read_bot_report), _one(
-        '{"lost": 3, "faults": {"late": 2}, "dialect_file": "a", "refused": null, "checkpoints": ["1"]}'
+        '{"missed": 3, "faults": {"late": 2}, "dialect_file": "a", "refused": null, "checkpoints": ["1"]}'
     )),
     FuzzTarget("client", hear, heard_seeds),
     FuzzTarget("drawings", draw, drawn_seeds),

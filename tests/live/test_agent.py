@@ -144,7 +144,7 @@ def test_a_burst_is_read_whole_and_answered_once(connected: Any) -> None:
         while True:
             answers.append(server.read())
     assert len(answers) < 50
-    assert agent.report.packets == 51 and agent.report.lost == 50 - len(answers)
+    assert agent.report.packets == 51 and agent.report.missed == 50 - len(answers)
     server.peer.settimeout(10)
 
 

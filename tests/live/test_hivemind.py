@@ -129,7 +129,7 @@ def test_a_match_file_bot_with_hivemind_true_is_one_process(
 ) -> None:
     contents, result = played(tmp_path, "chaser", True, monkeypatch, "--seconds", "1")
     ours = result["bots"][:3]
-    assert [(bot["replies"], bot["lost"]) for bot in ours] == 3 * [(result["ticks"], 0)]
+    assert [(bot["replies"], bot["missed"]) for bot in ours] == 3 * [(result["ticks"], 0)]
     assert len([topic for topic in contents.topics if topic.endswith("/decisions")]) == 1
     team = contents.topics["/agents/tests/team/decisions"]
     assert all(Decision.from_bytes(one.frame, one.content).seats.tolist() == [0, 1, 2] for one in team)

@@ -51,7 +51,7 @@ def play_example(folder: Path, word: str) -> dict:
     words = "--pace lockstep --seconds 2 --max-overtime 0 --json result.json"
     run_command(folder, f"match --blue bot.toml --orange chaser {words}")
     mine, _ = json.loads((folder / "result.json").read_text())["bots"]
-    assert mine["name"] == "Mine" and mine["faults"] == {} and mine["lost"] == 0
+    assert mine["name"] == "Mine" and mine["faults"] == {} and mine["missed"] == 0
     return mine
 
 
@@ -62,15 +62,17 @@ def test_a_program_of_ones_own_drives_a_car(tmp_path: Path) -> None:
 def test_a_policy_object_is_no_run_to_follow(caplog: pytest.LogCaptureFixture) -> None:
     spec = PlayerSpec(Chaser, lambda: Components(None, ContinuousAction()))
     assert play(spec, agent_id="test/mine", follow=True) == 2
-    assert "policy a PlayerSpec, expected the folder of a run" in caplog.text
+    assert "policy is a PlayerSpec, expected the folder of a training run" in caplog.text
 
 
 def test_what_is_no_policy_is_named(caplog: pytest.LogCaptureFixture) -> None:
     for follow in (False, True):
         assert play(3, agent_id="test/mine", follow=follow) == 2  # type: ignore[arg-type]
-    assert "follow is True and the policy 3, expected the folder of a run" in caplog.text
+    assert "follow is True and policy is 3, expected the folder of a training run" in caplog.text
     assert "policy is 3, expected a folder, chaser or charger or random, or a PlayerSpec" in caplog.text
-    with pytest.raises(ValueError, match=r"policy is <.*Chaser object.*>, expected a function or class"):
+    with pytest.raises(
+        ValueError, match=r"policy is <.*Chaser object.*>, expected a function without arguments, or a class"
+    ):
         PlayerSpec(Chaser(), lambda: Components(None, ContinuousAction()))  # type: ignore[arg-type]
 
 

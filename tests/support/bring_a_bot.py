@@ -39,7 +39,7 @@ def bring_a_bot(folder: Path) -> dict[str, float]:
     with clean.timed("match of 10 s"):
         print(clean.run(program, "match", *match, "--seconds", "10", "--max-overtime", "0"))
     bot = json.loads((folder / "match.json").read_text())["bots"][0]
-    assert bot["name"] == "my_policy" and not bot["lost"] and not bot["faults"], bot
+    assert bot["name"] == "my_policy" and not bot["missed"] and not bot["faults"], bot
     return clean.figures
 
 

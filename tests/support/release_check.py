@@ -58,7 +58,7 @@ def release_check(folder: Path) -> dict[str, float]:
     with clean.timed("match of 10 s"):
         print(clean.run(program, *_MATCH.split()[1:], "--json", "match.json", cwd=empty).strip())
     bots = json.loads((empty / "match.json").read_text("utf-8"))["bots"]
-    assert [bot["name"] for bot in bots] == ["Bridge", "Chaser"] and not any(bot["lost"] for bot in bots)
+    assert [bot["name"] for bot in bots] == ["Bridge", "Chaser"] and not any(bot["missed"] for bot in bots)
     return clean.figures
 
 

@@ -178,7 +178,7 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
         touches[bot.team] += bot.touches
         faults = [f"{kind} {count} times" for kind, count in told[bot.index].faults.items()]
         # The packets that an own bot leaves out in bursts are no trouble: it reports what it lost.
-        troubles = faults if told[bot.index].lost is not None else list(bot.troubles)
+        troubles = faults if told[bot.index].missed is not None else list(bot.troubles)
         if bot.crashed:
             reasons[bot.team] = reasons[bot.team] or _describe_crash(bot)
         elif troubles:
