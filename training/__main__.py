@@ -35,7 +35,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "compare --fit` wrote",
     )  # fmt: skip
     parser.add_argument(
-        "--steps", type=int, metavar="N", help="agent steps to train (default: what the settings say)"
+        "--steps",
+        type=int,
+        metavar="N",
+        help="agent steps to train, in whole iterations (default: what the settings say)",
     )
     parser.add_argument("--out", metavar="DIR", help="folder of the run (default: what the settings say)")
     parser.add_argument(

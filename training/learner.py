@@ -249,9 +249,9 @@ class PPOLearner:
 
     def about(self, collectors: int) -> str:
         """Say what learns from what, and what is not of the run's own module."""
-        settings = self.settings
+        settings, begins = self.settings, not self.steps and self.settings.start_from
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
-        alone = f"; the critic alone learns up to {settings.critic_alone:,}" if settings.start_from else ""
+        alone = f"; the critic alone learns up to {settings.critic_alone:,}" if begins else ""
         parts = self._task.name_standard()
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "

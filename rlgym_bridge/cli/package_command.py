@@ -86,9 +86,9 @@ def run(options: argparse.Namespace) -> int:
         say(f"  your modules: {', '.join(bot.modules)}")
     say(f"  it starts in {seconds:.1f} s, without torch")
     say("next:")
-    say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this in its checkout")
+    say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this command in its checkout")
     say(f"  pip wheel --no-deps -w {shlex.quote(str(out.absolute()))} .")
-    say(f"  rlgym-bridge match --blue {shlex.quote(str(out / BOT_FILE))} --orange chaser")
+    say(f"  rlgym-bridge match --blue {shlex.quote(str(out / BOT_FILE))} --orange chaser --pace lockstep")
     result = {
         "folder": str(out), "name": bot.name, "agent_id": bot.agent_id, "policy": str(plan.policy),
         "tags": size_tags(bot.manifest.team_sizes), "modules": list(bot.modules), "files": sorted(bot.files),

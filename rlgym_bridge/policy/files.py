@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.manifest import Manifest, PolicyMismatch
-from rlgym_bridge.user_input.text_files import read_bytes, read_text
+from rlgym_bridge.user_input.text_files import escape_controls, read_bytes, read_text
 
 MANIFEST_FILE: Final = "policy.json"
 WEIGHTS_FILE: Final = "weights.safetensors"
@@ -20,6 +20,7 @@ EXPECTED: Final = "expected a policy folder, or a training run, which rlgym-brid
 """Expected of a folder that is not there, for errors."""
 
 _RUN: Final = "run.toml"
+_TRIES: Final = 3  # a run that trains may write `latest`, and remove what it named
 _PROJECT: Final = ("train.toml", "bot.toml")
 
 
@@ -45,13 +46,31 @@ def newest_checkpoint(run: Path) -> Path | None:
 
     The file `checkpoints/latest` names it; without it the largest number is the newest.
     """
-    found, named = all_checkpoints(run), latest_name(run)
+    found, named = all_checkpoints(run), _latest_name(run)
     if named is not None and (one := run / CHECKPOINTS / named) in found:
         return one
     return found[-1] if found else None
 
 
-def latest_name(run: Path) -> str | None:
+def chosen_checkpoint(run: Path) -> Path | None:
+    """Return the newest checkpoint of a run as `newest_checkpoint` does, unless `latest` names none.
+
+    Raises:
+        ValueError: `latest` names no checkpoint: whoever went back to an earlier one mistyped its number.
+    """
+    for _ in range(_TRIES):
+        named, found = _latest_name(run) or "", all_checkpoints(run)
+        if not named or not found:
+            return found[-1] if found else None
+        if (one := run / CHECKPOINTS / named) in found:
+            return one
+    raise ValueError(
+        f"{run / CHECKPOINTS / LATEST} names {escape_controls(named[:40])!r}, expected one of "
+        f"{', '.join(path.name for path in found)}: write one of them into it, or remove it for the largest"
+    )
+
+
+def _latest_name(run: Path) -> str | None:
     """Return what the file `checkpoints/latest` of a run names; None where it cannot be read."""
     try:
         return read_text(run / CHECKPOINTS / LATEST).strip()
@@ -63,9 +82,12 @@ def policy_path(given: str) -> str:
     """Return the newest checkpoint where the folder of a run, its `checkpoints` or `latest` is given.
 
     Anything else is returned as it is.
+
+    Raises:
+        ValueError: The run's `latest` names no checkpoint.
     """
     run = None if (Path(given) / MANIFEST_FILE).is_file() else run_of(given)
-    newest = None if run is None else newest_checkpoint(run)
+    newest = None if run is None else chosen_checkpoint(run)
     return given if newest is None else str(newest)
 
 

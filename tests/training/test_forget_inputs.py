@@ -105,6 +105,6 @@ def test_nothing_is_forgotten_where_latest_names_no_checkpoint(run: Path) -> Non
     assert checkpoint is not None
     before = (checkpoint / "weights.safetensors").read_bytes()
     (run / "checkpoints" / "latest").write_text("7")
-    with pytest.raises(SettingsError, match="latest names '7', expected one of 0"):
+    with pytest.raises(ValueError, match="latest names '7', expected one of 0"):
         forget_inputs(run, ["ally-"])
     assert (checkpoint / "weights.safetensors").read_bytes() == before

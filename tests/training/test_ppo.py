@@ -255,8 +255,17 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
 
 def test_a_run_goes_on_only_from_what_latest_names(trained: Path) -> None:
     (trained / "checkpoints" / "latest").write_text("49282\n")
-    with pytest.raises(SettingsError, match=r"latest names '49282', expected one of 0: .* go on from 0$"):
+    with pytest.raises(ValueError, match=r"latest names '49282', expected one of 0: write one"):
         main(settings(trained), resume=True, quiet=True)
+
+
+def test_a_run_without_steps_left_keeps_its_table(tmp_path: Path) -> None:
+    main(settings(tmp_path, steps=4 * BATCH, checkpoint_every=2 * BATCH), quiet=True)
+    (tmp_path / "checkpoints" / "latest").write_text(str(2 * BATCH))
+    before = (tmp_path / "progress.csv").read_bytes()
+    summary = main(settings(tmp_path, steps=2 * BATCH), resume=True, quiet=True)
+    assert summary.steps == 2 * BATCH and not summary.stopped
+    assert (tmp_path / "progress.csv").read_bytes() == before
 
 
 def test_a_module_with_a_mistake_is_not_told_as_missing(tmp_path: Path, monkeypatch) -> None:

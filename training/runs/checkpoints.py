@@ -10,30 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints, latest_name, newest_checkpoint
-from rlgym_bridge.user_input.text_files import escape_controls
-from training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints
+from training.settings import TrainingSettings
 
 
 def has_checkpoint(settings: TrainingSettings, before: int, after: int) -> bool:
     """Return whether a checkpoint follows an iteration, from its agent steps before and after it."""
     return after // settings.checkpoint_every > before // settings.checkpoint_every
-
-
-def checkpoint_to_go_on(run: Path) -> Path | None:
-    """Return the checkpoint of a run that work on it begins with; None where it has none.
-
-    Raises:
-        SettingsError: `latest` names none of them; work of hours would begin with another one.
-    """
-    newest, named = newest_checkpoint(run), latest_name(run)
-    if newest is not None and named is not None and newest.name != named:
-        names = ", ".join(path.name for path in all_checkpoints(run))
-        raise SettingsError(
-            f"{run / CHECKPOINTS / LATEST} names {escape_controls(named[:40])!r}, expected one of {names}: "
-            f"write one of them into it, or remove it to go on from {newest.name}"
-        )
-    return newest
 
 
 class Checkpoints:

@@ -17,9 +17,8 @@ from typing import Any
 
 import torch
 
-from rlgym_bridge.policy.files import write_files
+from rlgym_bridge.policy.files import chosen_checkpoint, write_files
 from rlgym_bridge.user_input.text_files import escape_controls
-from training.runs.checkpoints import checkpoint_to_go_on
 from training.runs.lock import Locked
 from training.runs.policy_tensors import FIRST_LAYER, pack_tensors, read_tensors
 from training.runs.restore import STATE_FILE, read_state
@@ -41,7 +40,7 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
         ValueError: There is no checkpoint, it is damaged, its observation names no inputs, or a part is in no
             name.
     """
-    checkpoint = checkpoint_to_go_on(run)
+    checkpoint = chosen_checkpoint(run)
     if checkpoint is None:
         raise SettingsError(f"{run} has no checkpoint, expected the folder of a training run that has one")
     with Locked(run):

@@ -102,8 +102,6 @@ class Progress:
         total = f"{self._settings.steps:,}"
         if stopped:
             self._console.print(f"stopped after {steps:,} of {total} steps; --resume goes on")
-        elif steps == self._first:
-            self._console.print(f"all {total} steps were trained before; more with a larger --steps")
         else:
             self._console.print(f"trained {steps:,} steps")
 
@@ -189,11 +187,14 @@ class Progress:
 
     def _line(self, row: Mapping[str, float]) -> str:
         """Return what people need of a row, on a line that fits; the rest is in `progress.csv`."""
+        rated = f"rating {_short(row['rating'])}, "
+        if not self._settings.snapshot_share:  # then the rating stands still
+            most = max(self._rivals, key=lambda name: self._settings.rivals[self._rivals[name]], default=None)
+            rated = "" if most is None else f"{self._shown[most]} {_short(row[most])}, "
         return (
             f"{row['steps']:,} of {self._settings.steps:,} steps, {row['steps_per_second']:,.0f}/s, "
             f"touches/car-min {_short(row['touches_per_car_minute'])}, "
-            f"goals/min {_short(row['goals_per_minute'])}, rating {_short(row['rating'])}, "
-            f"{self._time_left(row)} left"
+            f"goals/min {_short(row['goals_per_minute'])}, {rated}{self._time_left(row)} left"
         )
 
     def _time_left(self, row: Mapping[str, float]) -> str:
@@ -229,6 +230,14 @@ class Progress:
             self._live.stop()
         self._board.close()
         self._file.close()
+
+
+def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:
+    """Say that a run that was to go on has had all its steps."""
+    Console(file=sys.stderr, quiet=quiet, highlight=False).print(
+        f"{settings.out} has {steps:,} of {settings.steps:,} steps: nothing is left; --steps N asks for more",
+        soft_wrap=True,
+    )  # fmt: skip
 
 
 def _share(amount: float, of: float) -> float:

@@ -125,7 +125,7 @@ def load_start(
     layer_norm = any(name.startswith("norms.") for name in there)
     if layer_norm != shape.layer_norm:
         found.append(f"its layer_norm is {layer_norm}, this run's {shape.layer_norm}")
-    elif there != expected:
+    elif _layers(there) != _layers(expected) or (there != expected and not found):
         found.append(f"its layers are {_layers(there)}, this run's {_layers(expected)} (policy_layers)")
     if manifest.activation != shape.activation:
         found.append(f"its activation is {manifest.activation}, this run's {shape.activation}")
@@ -144,7 +144,10 @@ def load_start(
             + f" (normalise_obs = true, obs_clip = {clip})"
         )
     if found:
-        raise SettingsError(f"{given}, which does not fit what is to be trained: {'; '.join(found)}")
+        raise SettingsError(
+            f"{given}, which does not fit what is to be trained: {'; '.join(found)}. Give the files of "
+            "settings that it was trained with, too"
+        )
     return weights, scaling
 
 

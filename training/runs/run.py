@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rlgym_bridge.policy.files import MANIFEST_FILE, newest_checkpoint
+from rlgym_bridge.policy.files import MANIFEST_FILE, chosen_checkpoint, newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
 from training.learner import PPOLearner
-from training.runs.checkpoints import Checkpoints, checkpoint_to_go_on, has_checkpoint
+from training.runs.checkpoints import Checkpoints, has_checkpoint
 from training.runs.iteration_times import IterationTimes
 from training.runs.lock import Locked
-from training.runs.progress import Progress
+from training.runs.progress import Progress, say_nothing_left
 from training.runs.stopping import StopAsked
 from training.selfplay.rivals import newest_rivals
 from training.settings import SettingsError, TrainingSettings
@@ -105,14 +105,16 @@ def run(
         quiet: Show nothing.
 
     Raises:
-        SettingsError: A setting does not fit; there is no checkpoint to go on from, or it does not fit; or
-            there is one and `resume` is not given.
+        SettingsError: A setting or the checkpoint does not fit; or there is one, or none, against `resume`.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
     """
     began = time.perf_counter()
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
     learner, newest, changed = _make_learner(settings, checkpoints, resume)
+    if newest is not None and learner.steps >= settings.steps:  # progress.csv stays as it is
+        say_nothing_left(settings, learner.steps, quiet)
+        return Summary(learner.steps, time.perf_counter() - began, newest, False, {})
     row: Mapping[str, float] = {}
     with (
         Locked(Path(settings.out)),
@@ -125,8 +127,7 @@ def run(
         restart = True
         while learner.steps < settings.steps and not stop:
             before = learner.steps
-            # A resumed run has no matches under way. So that it equals one that was never interrupted,
-            # that one begins new matches at its checkpoints too.
+            # A resumed run has no matches under way, so all begin new ones at checkpoints, to be equal.
             if restart:
                 engine.restart()
                 progress.show_rivals(newest_rivals(settings))
@@ -147,8 +148,7 @@ def run(
             engine.bring()
             newest = learner.save(checkpoints)
             progress.saved(newest)
-        stopped = learner.steps < settings.steps
-        progress.end(learner.steps, stopped)
+        progress.end(learner.steps, stopped := learner.steps < settings.steps)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
 
 
@@ -158,10 +158,11 @@ def _make_learner(
     """Return the learner, the checkpoint that it continues from, and the settings that differ from then.
 
     Raises:
-        SettingsError: There is no checkpoint to resume from, or `latest` names none of them, or there is
-            one and `resume` is False; the folder of the run is a policy's.
+        SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
+            folder of the run is a policy's.
+        ValueError: `latest` names no checkpoint.
     """
-    newest = checkpoint_to_go_on(Path(settings.out)) if resume else newest_checkpoint(Path(settings.out))
+    newest = chosen_checkpoint(Path(settings.out)) if resume else newest_checkpoint(Path(settings.out))
     if resume and newest is None:
         raise SettingsError(
             f"there is no checkpoint in {checkpoints.folder} to resume from: leave out --resume, or name the "
