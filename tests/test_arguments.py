@@ -136,8 +136,10 @@ def test_an_unknown_key_without_a_line_names_the_file(
 def test_a_missing_extra_names_packages_outside_of_a_checkout(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert extras.explain_install("replay").startswith('pip install -c constraints.txt -e ".[replay]" in ')
-    assert extras.explain_install().startswith("pip install -c constraints.txt -e . in ")
+    assert extras.explain_install("replay").startswith(
+        'pip install -c constraints.txt -e ".[replay]" (in the folder '
+    )
+    assert extras.explain_install().startswith("pip install -c constraints.txt -e . (in the folder ")
     monkeypatch.setattr(extras, "_ROOT", tmp_path)
     lines = ["numpy>=1", 'subtr-actor-py>=1.5.1; extra == "replay"', "torch; extra == 'train'"]
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: lines)

@@ -117,7 +117,9 @@ def test_what_has_no_mirrored_form_is_refused(tmp_path: Path) -> None:
             Mirror(["self/position/x", name], TABLE)
     with pytest.raises(ValueError, match="does not tell how it is mirrored"):
         Mirror(["self/position/x", "self/position/"], TABLE)
-    with pytest.raises(SettingsError, match=r"mirror is true, but .*expected TeamObs and LookupTableAction"):
+    with pytest.raises(
+        SettingsError, match=r"mirror is true: .*such as TeamObs, .* here the observation has no"
+    ):
         learner_of(tmp_path, asynchronous=False, mirror=True)
 
 

@@ -97,7 +97,7 @@ def test_a_viewer_that_does_not_start_is_named(
 ) -> None:
     monkeypatch.setattr(viewer, "program", lambda: Path(sys.executable))  # it knows no --bind
     assert main(["view", str(match), "--web"]) == 2
-    assert "Rerun's viewer ended with 2" in capsys.readouterr().err
+    assert "Rerun's viewer ended with exit code 2" in capsys.readouterr().err
 
 
 def test_without_rerun_it_says_what_to_install(
@@ -105,7 +105,9 @@ def test_without_rerun_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "rerun", None)
     assert main(["view", str(match)]) == 2
-    assert 'needs Rerun: pip install -c constraints.txt -e ".[view]" in ' in capsys.readouterr().err
+    assert (
+        'needs Rerun: pip install -c constraints.txt -e ".[view]" (in the folder ' in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

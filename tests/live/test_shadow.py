@@ -159,7 +159,9 @@ def test_a_given_dialect_stands_and_doubts_are_said_once(
         if match.frame == 4500:
             break
     assert one.detector.dialect == wrong and other.detector.dialect == right
-    said = sorted(record.message for record in caplog.records if record.name.startswith("rlgym_bridge"))
+    said = sorted(
+        record.message for record in caplog.records if record.name.startswith("rlgym_bridge.packets")
+    )
     assert [words.split(", which")[0] for words in said] == [
         "packets show demolished_place=kept, but the given dialect says demolished_place=origin",
         "packets show dodge_timeout=after_jump, but the given dialect says dodge_timeout=plus_hold",

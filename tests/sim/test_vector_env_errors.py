@@ -61,7 +61,7 @@ def test_what_goes_wrong_is_named() -> None:
         ({"team_sizes": (1,)}, r"team_sizes is \(1,\), expected"),
         ({"team_sizes": (1, 5)}, r"team_sizes is \(1, 5\), expected"),
         ({"team_sizes": 3}, "team_sizes is 3, expected"),
-        ({"action_delay": 1.5}, "action_delay is 1.5, expected ticks, 0 or more; or least and most of them"),
+        ({"action_delay": 1.5}, "action_delay is 1.5, expected ticks, 0 or more; or a pair of them"),
         ({"action_delay": (1,)}, r"action_delay is \(1,\), expected ticks"),
         ({"delay_noise": "1"}, "delay_noise is '1', expected 0 to 1e.09 ticks"),
         ({"hitbox": "octane"}, "hitbox is 'octane', expected the number of one, or a list of them: 0 octane"),
