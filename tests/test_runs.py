@@ -96,12 +96,27 @@ def test_a_run_names_the_modules_it_needs(tmp_path: Path, monkeypatch: pytest.Mo
     assert Task(check_settings({})).modules() == ["training.components"]
 
 
+def test_a_module_of_a_package_around_the_run_is_refused(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = tmp_path / "given" / "strangers_pack"
+    shutil.copytree(run, pack / "run")
+    (pack / "evil.py").write_text("raise SystemExit('it was run')")
+    write_run_modules(pack / "run", ["strangers_pack"])
+    monkeypatch.chdir(pack.parent)
+    monkeypatch.syspath_prepend(pack.parent)
+    with pytest.raises(
+        ValueError, match=r"strangers_pack would be imported from .*, which came with the run"
+    ):
+        run_modules("strangers_pack/run")
+
+
 def test_a_module_out_of_the_run_itself_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run / "evil.py").write_text("raise SystemExit('it was run')")
     write_run_modules(run, [f"{run.name}.evil"])
     monkeypatch.chdir(run.parent)
     monkeypatch.syspath_prepend(run.parent)
-    with pytest.raises(ValueError, match=r"run.evil would be imported from .*run itself"):
+    with pytest.raises(ValueError, match=r"run.evil would be imported from .*run, which came with the run"):
         run_modules(run)
 
 

@@ -47,8 +47,8 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
         Names of the run's modules; none for a policy folder outside of a run, whatever else lies in it.
 
     Raises:
-        ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, or
-            in one above it that is not searched.
+        ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, in a
+            package that holds the run, or in a folder above it that is not searched.
     """
     run = run_of(named)
     if run is None or os.path.lexists(run / MANIFEST_FILE) or not (run / RUN_FILE).is_file():
@@ -60,10 +60,10 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
     if modules:
         add_module_folders(Path.cwd())
     for module in modules:
-        if _lies_in(run, module):
+        if (place := _place_with(run, module)) is not None:
             raise ValueError(
-                f"{file}: {module} would be imported from {run} itself, expected modules of your own outside "
-                "of it; if you trust it, name it with --allow-modules"
+                f"{file}: {module} would be imported from {place}, which came with the run, expected "
+                "modules of your own elsewhere; if you trust it, name it with --allow-modules"
             )
         if (project := _project_of(run, module)) is not None:
             raise ValueError(f"{file} names {module}, which lies in {project}: run this there (cd {project})")
@@ -82,13 +82,18 @@ def _project_of(run: Path, module: str) -> Path | None:
     return next(folders, None)
 
 
-def _lies_in(folder: Path, module: str) -> bool:
-    """Tell whether a module would be imported from a folder or from what lies in it; nothing is imported."""
+def _place_with(run: Path, module: str) -> Path | None:
+    """Return where a module would be imported from if that lies in a run, or is a package around it.
+
+    Nothing is imported.
+    """
     try:
         spec = importlib.util.find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
-        return False  # it will not be found, and told so
+        return None  # it will not be found, and told so
     if spec is None:
-        return False
+        return None
+    run = run.resolve()
     places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
-    return any(Path(place).resolve().is_relative_to(folder.resolve()) for place in places)
+    found = (Path(place).resolve() for place in places)
+    return next((one for one in found if one.is_relative_to(run) or run.is_relative_to(one)), None)
