@@ -23,6 +23,8 @@ from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.project.this_project import run_named
 from training.runs.progress_table import read_tables
 
+matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
+
 _SHOWN = {
     "touches_per_car_minute": "touches a car and minute",
     "goals_per_minute": "goals a minute",

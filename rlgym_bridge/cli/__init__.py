@@ -7,6 +7,7 @@ here, for all of them.
 """
 
 import argparse
+import io
 import logging
 import signal
 import sys
@@ -90,6 +91,9 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
     Raises:
         SystemExit: argparse's, for `--help` and for options that do not exist.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         command: Any = import_module(COMMANDS[name].module)
         parser = argparse.ArgumentParser(prog=program)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.manifest import Manifest, PolicyMismatch
-from rlgym_bridge.user_input.text_files import escape_controls, read_bytes, read_text
+from rlgym_bridge.user_input.text_files import read_bytes, read_text
 
 MANIFEST_FILE: Final = "policy.json"
 WEIGHTS_FILE: Final = "weights.safetensors"
@@ -56,17 +56,19 @@ def chosen_checkpoint(run: Path) -> Path | None:
     """Return the newest checkpoint of a run as `newest_checkpoint` does, unless `latest` names none.
 
     Raises:
-        ValueError: `latest` names no checkpoint: whoever went back to an earlier one mistyped its number.
+        ValueError: `latest` names no checkpoint, or is no text: who went back may have mistyped its number.
     """
     for _ in range(_TRIES):
-        named, found = _latest_name(run) or "", all_checkpoints(run)
-        if not named or not found:
+        written = os.path.lexists(run / CHECKPOINTS / LATEST)
+        named, found = _latest_name(run), all_checkpoints(run)
+        if not written or not found:
             return found[-1] if found else None
-        if (one := run / CHECKPOINTS / named) in found:
+        if named and (one := run / CHECKPOINTS / named) in found:
             return one
+    says = "cannot be read as text" if named is None else f"names {named[:40]!r}"
     raise ValueError(
-        f"{run / CHECKPOINTS / LATEST} names {escape_controls(named[:40])!r}, expected one of "
-        f"{', '.join(path.name for path in found)}: write one of them into it, or remove it for the largest"
+        f"{run / CHECKPOINTS / LATEST} {says}, expected one of {', '.join(path.name for path in found)}: "
+        "write one of them into it, or remove it for the largest"
     )
 
 

@@ -18,7 +18,7 @@ _DEEP_NAME: Final = re.compile(
 )
 """A dotted name of more levels; tomllib takes a minute for one of 40,000."""
 
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _MOST_BITS: Final = 64  # of a whole number, as TOML has it: Python refuses to show one of 15,000
 
 

@@ -104,7 +104,15 @@ def test_nothing_is_forgotten_where_latest_names_no_checkpoint(run: Path) -> Non
     checkpoint = newest_checkpoint(run)
     assert checkpoint is not None
     before = (checkpoint / "weights.safetensors").read_bytes()
-    (run / "checkpoints" / "latest").write_text("7")
+    latest = run / "checkpoints" / "latest"
+    latest.write_text("7")
     with pytest.raises(ValueError, match="latest names '7', expected one of 0"):
+        forget_inputs(run, ["ally-"])
+    latest.write_bytes(b"\xff\x00")
+    with pytest.raises(ValueError, match="latest cannot be read as text, expected one of 0"):
+        forget_inputs(run, ["ally-"])
+    latest.unlink()
+    latest.symlink_to("0")
+    with pytest.raises(ValueError, match="latest cannot be read as text, expected one of 0"):
         forget_inputs(run, ["ally-"])
     assert (checkpoint / "weights.safetensors").read_bytes() == before

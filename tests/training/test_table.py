@@ -52,6 +52,13 @@ def test_a_table_that_is_put_aside_loses_its_broken_line(tmp_path: Path) -> None
     assert (tmp_path / "progress.8.csv").read_text() == "old,touches\n1,2\n900,4\n"
 
 
+@pytest.mark.parametrize("text", ["steps;touches\n1;2\n3;4\n5;6\n", "steps\n1,2\n3,4\n5,6\n"])
+def test_a_table_that_another_program_wrote_is_put_aside_whole(text: str, tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text(text)
+    mend_table(tmp_path / "progress.csv", COLUMNS, 200)
+    assert (tmp_path / "progress.1.csv").read_text() == text
+
+
 def test_tables_without_lines_are_passed_over(tmp_path: Path) -> None:
     for name, text in {".1": "steps,touches\n", ".2": "steps,touches\n10,1\n", "": ""}.items():
         (tmp_path / f"progress{name}.csv").write_text(text)

@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from training.contests.standings import EntryStanding
 from training.evaluate import Evaluation
 
+matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
+
 _ROW_INCHES = 0.42
 
 

@@ -13,6 +13,8 @@ from training.contests.elo import EloRating
 from training.contests.rated_checkpoints import RatedCheckpoint
 from training.contests.rating_book import Anchor
 
+matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
+
 
 def draw_ratings(title: str, rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor], path: Path) -> None:
     """Write a picture.

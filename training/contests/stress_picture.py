@@ -13,6 +13,8 @@ from training.contests.stress_causes import CONTROL
 from training.contests.stress_plan import SERVER
 from training.contests.stress_results import Loss
 
+matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
+
 _ROW_INCHES = 0.24
 
 

@@ -75,7 +75,7 @@ class Progress:
         if not path.stat().st_size:
             self._csv.writerow(self._columns)
         self._board = SummaryWriter(str(out / "tensorboard"), purge_step=steps or None)
-        self._console = Console(file=sys.stderr, quiet=quiet, highlight=False)
+        self._console = Console(file=sys.stderr, quiet=quiet, highlight=False, markup=False)
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
@@ -234,7 +234,7 @@ class Progress:
 
 def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:
     """Say that a run that was to go on has had all its steps."""
-    Console(file=sys.stderr, quiet=quiet, highlight=False).print(
+    Console(file=sys.stderr, quiet=quiet, highlight=False, markup=False).print(
         f"{settings.out} has {steps:,} of {settings.steps:,} steps: nothing is left; --steps N asks for more",
         soft_wrap=True,
     )  # fmt: skip

@@ -24,7 +24,8 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     """Make a table end where a run goes on, and return the columns of the lines to come.
 
     Lines that are damaged (a crash cut them off) or later than the checkpoint are taken out. A table that
-    lacks a column is renamed to `progress.1.csv`, `progress.2.csv`, ...
+    lacks a column is renamed to `progress.1.csv`, `progress.2.csv`, ...; as it is, if more than its last line
+    is damaged, as where another program has written it.
 
     Args:
         path: The table; it need not be there.
@@ -41,11 +42,12 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     if head is None:
         return [*columns, *more]
     aside = head[: len(columns)] != list(columns)
-    kept = [row for row in rows if _is_whole(row, len(head)) and (aside or float(row[0]) <= steps)]
+    every = list(rows)
+    kept = [row for row in every if _is_whole(row, len(head)) and (aside or float(row[0]) <= steps)]
     new = [] if aside else [name for name in more if name not in head]
     lines = ([*head, *new], *([*row, *["nan"] * len(new)] for row in kept))
     mended = "".join(",".join(row) + "\n" for row in lines)
-    if mended != text:
+    if mended != text and not (aside and len(every) > len(kept) + 1):
         fresh = path.with_suffix(".tmp")
         fresh.write_text(mended, encoding="utf-8")
         fresh.replace(path)
