@@ -24,6 +24,7 @@ from rlgym_bridge.cli.lineup import (
 )  # fmt: skip
 from rlgym_bridge.cli.outcome import (
     find_refusal,
+    find_troubles,
     print_result,
     progress_line,
     read_bot_report,
@@ -149,8 +150,7 @@ def run(options: argparse.Namespace) -> int:
     if not written:
         return 2
     troubled = recorded.failed is not None or any(
-        bot.crashed or told[bot.index].faults or (bot.troubles and told[bot.index].missed is None)
-        for bot in result.bots
+        bot.crashed or told[bot.index].faults or find_troubles(bot, told[bot.index]) for bot in result.bots
     )
     return 1 if troubled or result.ended_by == "stopped" else 0
 

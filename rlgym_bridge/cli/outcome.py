@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import ValidationError, convert
+from msgspec import Meta, ValidationError, convert
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,6 +15,7 @@ from rlbot import flat
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import BotResult, MatchResult, MatchStatus
 from rlgym_bridge.server.repeatability import REAL_TIME
+from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.text_files import escape_controls, parse_json, read_text
 
 _PHASES: Final = {
@@ -35,7 +36,7 @@ class BotReport:
         checkpoints: Names of the checkpoints that have played, where it follows a run.
     """
 
-    missed: int | None = None
+    missed: Annotated[int, Meta(ge=0)] | None = None
     faults: Mapping[str, int] = field(default_factory=dict)
     dialect_file: str | None = None
     refused: str | None = None
@@ -52,6 +53,17 @@ def read_bot_report(report: Path) -> BotReport:
     dialect_file, refused = (text and escape_controls(text) for text in (found.dialect_file, found.refused))
     checkpoints = tuple(map(escape_controls, found.checkpoints))
     return BotReport(found.missed, faults, dialect_file, refused, checkpoints)
+
+
+def find_troubles(bot: BotResult, told: BotReport) -> Sequence[str]:
+    """Return what the server saw go wrong in a bot beside the faults that it reports itself.
+
+    A bot of this project reports what it missed: it leaves packets out in bursts, which is no trouble. Its
+    tracebacks are none where it counts faults.
+    """
+    if told.missed is None:
+        return bot.troubles
+    return [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not told.faults else []
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
@@ -181,9 +193,9 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""
         console.print(f"[red]{name}: {escape(counts + where)}[/]")
-    if told.missed is None and bot.troubles and not bot.crashed:  # one of this project counts by itself
+    if (seen := find_troubles(bot, told)) and not bot.crashed:
         where = f"; its log: {escape(bot.log_path)}" if bot.log_path else ""
-        console.print(f"[red]{name} {', '.join(bot.troubles)}{where}[/]", soft_wrap=True)
+        console.print(f"[red]{name} {', '.join(seen)}{where}[/]", soft_wrap=True)
     if bot.crashed:
         code = "" if bot.exit_code is None else f", exit code {bot.exit_code}"
         console.print(f"[red]{name} left before the end{code}; its car stood still from then on[/]")

@@ -332,3 +332,20 @@ def test_a_policy_for_another_team_size_is_refused_by_name(tmp_path: Path, here:
     done = here("match", "--blue", folder, folder, "--orange", "chaser", "chaser")
     assert done.returncode == 2
     assert "was trained for 1v1, this match is 2v2" in done.stderr
+
+
+def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) -> None:
+    (tmp_path / "bot.toml").write_text(
+        f"[settings]\nname = 'Liar'\nagent_id = 'me/liar'\nrun_command = '{sys.executable} bot.py'\n"
+        f"run_command_linux = '{sys.executable} bot.py'\n"
+    )
+    (tmp_path / "bot.py").write_text(
+        "import sys\nfrom rlgym_bridge import play\n"
+        "print('Traceback (most recent call last):', flush=True)\n"
+        "sys.exit(play('chaser', agent_id='me/liar'))\n"
+    )
+    done = here(
+        "match", "--blue", "bot.toml", "--orange", "chaser", "--pace", "lockstep", "--seconds", "1",
+        "--max-overtime", "0", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1 and "Liar wrote 1 traceback" in done.stdout

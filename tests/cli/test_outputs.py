@@ -236,7 +236,8 @@ def test_a_result_is_appended_to_redirected_output(capfd: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "3", '{"missed": "many"}', '{"faults": ["a"]}', '{"refused": []}', "{", ""]
+    "text",
+    ["[]", "3", '{"missed": "many"}', '{"missed": -5}', '{"faults": ["a"]}', '{"refused": []}', "{", ""],
 )
 def test_a_report_of_another_form_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / "0.json").write_text(text)

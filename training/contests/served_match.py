@@ -15,7 +15,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.cli.lineup import empty_match, first_of_process, with_environment, with_line_up
-from rlgym_bridge.cli.outcome import BotReport, read_bot_report
+from rlgym_bridge.cli.outcome import BotReport, find_troubles, read_bot_report
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.agent import SEED_VARIABLE
@@ -177,8 +177,7 @@ def _result_of(played: MatchResult, told: list[BotReport]) -> ServedResult:
     for bot in played.bots:
         touches[bot.team] += bot.touches
         faults = [f"{kind} {count} times" for kind, count in told[bot.index].faults.items()]
-        # The packets that an own bot leaves out in bursts are no trouble: it reports what it lost.
-        troubles = faults if told[bot.index].missed is not None else list(bot.troubles)
+        troubles = [*faults, *find_troubles(bot, told[bot.index])]
         if bot.crashed:
             reasons[bot.team] = reasons[bot.team] or _describe_crash(bot)
         elif troubles:
