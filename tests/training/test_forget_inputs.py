@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import safetensors.numpy
+import torch
 
 from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
 from tests.support.training_runs import SMALL
@@ -88,6 +89,17 @@ def test_a_folder_without_checkpoint_is_refused(
     assert main() == 2
     assert "has no checkpoint, expected the folder of a training run" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+def test_an_object_in_a_checkpoint_is_refused_without_advice(run: Path) -> None:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    torch.save({"policy": Path("x")}, checkpoint / "training.pt")
+    with pytest.raises(
+        SettingsError, match=r"holds more than numbers, expected one that training wrote$"
+    ) as found:
+        forget_inputs(run, ["ally-"])
+    assert "weights_only" not in str(found.value)
 
 
 @pytest.mark.parametrize("damaged", [b"", b"text", b"PK"])

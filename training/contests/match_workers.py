@@ -74,6 +74,8 @@ class MatchWorkers(Generic[Key]):
                 try:
                     answer = ready.recv()
                 except (EOFError, OSError) as error:
+                    if self._stopping:  # Ctrl-C ended it before it could listen
+                        continue
                     raise RuntimeError(
                         "a process that played was killed: is there too little memory?"
                     ) from error

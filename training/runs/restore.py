@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Final
 
 import safetensors.torch
@@ -83,6 +84,11 @@ def read_state(folder: Path) -> dict[str, Any]:
     try:
         check_file(path, "the state of a training run")
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except UnpicklingError as error:  # whose message advises to load such files without a check
+        raise SettingsError(
+            f"the checkpoint {folder} cannot be read: {STATE_FILE} is damaged, or holds more than numbers, "
+            "expected one that training wrote"
+        ) from error
     except Exception as error:  # torch has many ways to say that a file is damaged
         why = str(error) or "it is cut off"
         raise SettingsError(

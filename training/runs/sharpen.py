@@ -52,8 +52,7 @@ def sharpen(folder: Path, factor: float, out: Path) -> float:
         with np.errstate(over="ignore"):  # what is not finite is refused below
             tensors[name] = tensors[name] * np.float32(factor)
     before = manifest.training.get("logits_times")
-    known = isinstance(before, int | float) and not isinstance(before, bool)
-    times = factor * before if known else factor
+    times = factor * before if isinstance(before, int | float) and before is not True else factor
     write_files(out, *pack_tensors(manifest, tensors, {"logits_times": times}))
     return times
 
