@@ -67,6 +67,16 @@ def test_a_newer_checkpoint_of_another_run_plays_from_a_restart(tmp_path: Path) 
         assert chosen() == {7} and newest_rivals(run) == {str(other): "200"}
 
 
+def test_a_rival_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, 100, action=5)
+    run = settings(tmp_path / "run", rivals={str(tmp_path): 0.5})
+    rival = Rival(str(tmp_path), run, Task(run), rival_sides(run)[str(tmp_path)])
+    save_checkpoint(tmp_path, 200, action=7)
+    (tmp_path / "checkpoints" / "latest").write_text("20")
+    rival.renew()
+    assert Path(rival.path).name == "100"
+
+
 def test_a_newer_checkpoint_with_another_delay_is_refused(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, 100, action=5)
     run = settings(tmp_path / "run", rivals={str(tmp_path): 0.5})

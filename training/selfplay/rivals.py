@@ -107,12 +107,12 @@ class Rival:
     def renew(self) -> None:
         """Let the newest checkpoint play from now on, where it is a training run.
 
-        Where the run has no checkpoint any more, the one before plays on.
+        Where the run has no checkpoint any more, or its `latest` names none, the one before plays on.
 
         Raises:
             SettingsError: The checkpoint does not fit, or has another delay or observation than before.
         """
-        newest = policy_path(self._name)
+        newest = _newest(self._name, self.path)
         if newest in (self.path, self._name):  # the second where it is no run, or has no checkpoint left
             return
         self.path, (reads, delays) = newest, (self.reads, self.delays)
@@ -160,8 +160,16 @@ def check_rivals(settings: TrainingSettings, task: Task) -> None:
 
 def newest_rivals(settings: TrainingSettings) -> dict[str, str]:
     """Return the number of the newest checkpoint of each rival that is a training run."""
-    newest = {name: policy_path(name) for name in settings.rivals}
+    newest = {name: _newest(name, name) for name in settings.rivals}
     return {name: Path(path).name for name, path in newest.items() if path != name}
+
+
+def _newest(name: str, otherwise: str) -> str:
+    """Return what plays as a rival now; `otherwise` where its run's `latest` names no checkpoint by now."""
+    try:
+        return policy_path(name)
+    except ValueError:
+        return otherwise
 
 
 def _same_actions(ours: Any, theirs: Any) -> bool:
