@@ -1,9 +1,9 @@
-"""Build step: the wheel carries the shipped bot and its match inside the package."""
+"""Build step: `training/` is `rlgym_bridge.training`, and the wheel carries the shipped bot and its match."""
 
 import shutil
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
@@ -34,4 +34,12 @@ class BuildWithShippedBot(build_py):
         }
 
 
-setup(cmdclass={"build_py": BuildWithShippedBot})
+setup(
+    cmdclass={"build_py": BuildWithShippedBot},
+    packages=[
+        *find_packages(include=["rlgym_bridge", "rlgym_bridge.*"]),
+        "rlgym_bridge.training",
+        *(f"rlgym_bridge.training.{name}" for name in find_packages("training")),
+    ],
+    package_dir={"rlgym_bridge.training": "training"},  # a user's own `training` is his
+)

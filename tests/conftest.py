@@ -39,8 +39,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture(autouse=True)
 def logs_have_the_level_of_commands() -> None:
     """Begin each test with the level of a command without `-q`, whatever the tests before it set."""
-    for name in ("rlgym_bridge", "training"):
-        logging.getLogger(name).setLevel(logging.INFO)
+    logging.getLogger("rlgym_bridge").setLevel(logging.INFO)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from rlgym_bridge import (
     Clock,
@@ -29,7 +30,6 @@ from rlgym_bridge.recording.mutator import RecordedStateMutator
 from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.user_input import extras
 from tests.support.policy_folders import edit, save, spec
-from training.settings import SettingsError, check_settings
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main as train
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.policy.files import read_files
 from tests.support.policy_folders import make_module
-from training.learner import PPOLearner
-from training.ppo import main as train
-from training.runs.checkpoints import Checkpoints
-from training.settings import SettingsError, TrainingSettings, check_settings
 
 ENV = """
 from rlgym.api import RLGym

@@ -4,6 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.settings import SettingsError, check_settings
+from rlgym_bridge.training.shared import rollout_layout
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.advanced_obs import AdvancedObs
@@ -22,11 +27,6 @@ from tests.support.policy_folders import random_weights, spec
 from tests.support.small_learners import learner_of
 from tests.support.states import left_for_right, random_state
 from tests.support.training_runs import SMALL
-from training.collected_steps import CollectedSteps
-from training.ppo import main
-from training.runs.checkpoints import Checkpoints
-from training.settings import SettingsError, check_settings
-from training.shared import rollout_layout
 
 TABLE = LookupTableAction.make_lookup_table()
 REVERSED = np.array([-1 if name in ("steer", "yaw", "roll") else 1 for name in CONTROL_NAMES])
@@ -73,7 +73,8 @@ def test_a_mirrored_policy_turns_right_where_it_turns_left() -> None:
 
 
 def test_what_is_learned_from_is_what_the_network_saw_and_chose(tmp_path: Path) -> None:
-    learner = learner_of(tmp_path, asynchronous=False, mirror=True, components="training.components")
+    components = "rlgym_bridge.training.components"
+    learner = learner_of(tmp_path, asynchronous=False, mirror=True, components=components)
     mirror, layout = learner.shape.mirror, rollout_layout(learner.settings, 1, learner.shape)
     assert mirror is not None
     rollouts = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
@@ -124,8 +125,8 @@ def test_what_has_no_mirrored_form_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_may_take_mirroring_up_and_not_give_it_up(tmp_path: Path) -> None:
-    plain = SMALL | {"components": "training.components", "out": str(tmp_path / "run")}
-    learner = learner_of(tmp_path / "run", asynchronous=False, components="training.components")
+    plain = SMALL | {"components": "rlgym_bridge.training.components", "out": str(tmp_path / "run")}
+    learner = learner_of(tmp_path / "run", asynchronous=False, components="rlgym_bridge.training.components")
     learner.steps = 8
     learner.save(Checkpoints(tmp_path / "run", 5))
     summary = main(check_settings(plain | {"mirror": True, "steps": 16}), resume=True, quiet=True)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from rlgym.api import RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
+from rlgym_bridge.training.ppo import main as train
+from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.components.default_obs import DefaultObs
@@ -25,8 +27,6 @@ from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.open import open_recording
 from tests.support.policy_folders import make_module
 from tests.support.rlgym_worlds import STANDARD, Env, serving
-from training.ppo import main as train
-from training.settings import SettingsError, check_settings
 
 PARTS = """
 import numpy as np
@@ -67,7 +67,7 @@ from rlgym.rocket_league.action_parsers import RepeatAction
 from rlgym.rocket_league.done_conditions import AnyCondition, GoalCondition
 from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition, TimeoutCondition
 from rlgym_bridge.components.spec import ComponentSpec
-from training.components import *
+from rlgym_bridge.training.components import *
 from published_parts import BallHigh, ContinuousAction
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from rlgym_bridge.training.evaluate import main as evaluate_main
+from rlgym_bridge.training.policy_matches import play_matches
 
 from rlgym_bridge import LookupTableAction
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.policy.load_player import load_player
 from tests.support.states import random_state
-from training.evaluate import main as evaluate_main
-from training.policy_matches import play_matches
 
 
 def test_every_action_is_as_likely_as_every_other() -> None:

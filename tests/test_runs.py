@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import check_settings
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules, write_run_modules
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
-from training.environment import Task
-from training.settings import check_settings
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
         checkpoint.write_text(text)
         for folder in (run, run / "checkpoints", checkpoint.parent):
             (folder / "my_parts.py").write_text("raise SystemExit('it was run')")
-    command = [sys.executable, "-m", "training.evaluate", str(run), "chaser", "--matches", "2"]
+    command = [sys.executable, "-m", "rlgym_bridge.training.evaluate", str(run), "chaser", "--matches", "2"]
     done = run_to_end(command, seconds=120)
     assert done.returncode == 2
     assert f"my_parts (for {stranger}) cannot be imported" in done.stderr
@@ -88,12 +88,12 @@ def test_a_run_names_the_modules_it_needs(tmp_path: Path, monkeypatch: pytest.Mo
     )
     (tmp_path / "named_bot.py").write_text(
         "from rlgym_bridge import ComponentSpec, RepeatAction\n"
-        "from training.components import *\nimport named_parts\n\n\n"
+        "from rlgym_bridge.training.components import *\nimport named_parts\n\n\n"
         "def parser(settings):\n"
         "    return ComponentSpec.of(RepeatAction, ComponentSpec.of(named_parts.Mine), repeats=8)\n"
     )
     assert Task(check_settings({"components": "named_bot"})).modules() == ["named_bot", "named_parts"]
-    assert Task(check_settings({})).modules() == ["training.components"]
+    assert Task(check_settings({})).modules() == ["rlgym_bridge.training.components"]
 
 
 def test_a_module_of_a_package_around_the_run_is_refused(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rlgym_bridge.training.settings_file import load_settings
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import read_physics
@@ -17,7 +18,6 @@ from rlgym_bridge.server.config.bot_files import read_bot, read_script
 from rlgym_bridge.user_input.text_files import MOST_CHARACTERS, parse_json, read_text, read_toml
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
-from training.settings_file import load_settings
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,6 +7,7 @@ import pytest
 
 from rlgym_bridge import ComponentSpec
 from rlgym_bridge.components.spec import component_factory
+from rlgym_bridge.user_input.user_modules import explain_not_found
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
 
@@ -101,7 +102,7 @@ def test_a_module_that_is_named_is_found_in_the_current_folder(here: Path, words
 
 def test_a_module_beside_settings_is_loaded_from_anywhere(here: Path, tmp_path_factory) -> None:
     (here / "my_bot.py").write_text(
-        "from training.components import *\nfrom my_parts import Mine\n"
+        "from rlgym_bridge.training.components import *\nfrom my_parts import Mine\n"
         "def obs(settings):\n    raise RuntimeError(f'{Mine.__module__} is here')\n"
     )
     (here / "numpy.py").write_text(SPOILER)
@@ -114,7 +115,7 @@ def test_a_module_beside_settings_is_loaded_from_anywhere(here: Path, tmp_path_f
 @pytest.mark.slow
 def test_a_module_beside_a_settings_file_is_found_from_anywhere(here: Path, tmp_path_factory) -> None:
     (here / "my_bot.py").write_text(
-        "from training.components import *\nfrom my_parts import Mine\n"
+        "from rlgym_bridge.training.components import *\nfrom my_parts import Mine\n"
         "from rlgym_bridge import ComponentSpec\n\n\n"
         "def obs(settings):\n    return ComponentSpec.of(Mine, zero_padding=None)\n"
     )
@@ -149,7 +150,9 @@ def test_folders_are_searched_in_the_order_they_are_given(tmp_path: Path) -> Non
     assert run_to_end([sys.executable, "-c", code], check=True).stdout.strip() == "2"
 
 
-@pytest.mark.parametrize("module", ["training", "training.average", "rlgym_bridge.cli"])
+@pytest.mark.parametrize(
+    "module", ["rlgym_bridge.training", "rlgym_bridge.training.average", "rlgym_bridge.cli"]
+)
 def test_python_m_runs_no_file_of_the_current_folder(module: str, tmp_path: Path) -> None:
     standard = ("json", "typing", "argparse", "logging", "difflib", "tomllib", "pathlib", "dataclasses")
     for name in ("numpy", "random", "rlgym", "rich", *standard):
@@ -173,12 +176,14 @@ def test_a_module_that_is_there_and_not_found_is_explained(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_other_parts.py").write_text(PARTS)
-    Path("training").mkdir()
-    Path("training", "my_env.py").write_text(ENV)
     with pytest.raises(ValueError, match=r"my_other_parts.py is there, but .* set PYTHONPATH to it"):
         component_factory(None, None, "my_other_parts:build", allow=None)
-    with pytest.raises(ValueError, match=r"training is /.*, expected my_env in it; rename another training"):
-        component_factory(None, None, "training.my_env:build", allow=None)
+    with pytest.raises(ValueError, match=r"rlgym is /.*, expected my_env in it; rename another rlgym"):
+        component_factory(None, None, "rlgym.my_env:build", allow=None)
+    monkeypatch.delitem(sys.modules, "training", raising=False)
+    assert explain_not_found("training.components") == (
+        "the project's own is rlgym_bridge.training now: change the import"
+    )
     Path("policy.json").write_text("{}")
     with pytest.raises(ValueError, match=r"my_other_parts.py is not used: .* of a policy or a run"):
         component_factory(None, None, "my_other_parts:build", allow=None)

@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from rlgym_bridge.training.settings import TrainingSettings
+from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
+from rlgym_bridge.training.settings_tables import DEFAULTS
+
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.project.this_project import settings_file
 from rlgym_bridge.user_input.user_modules import add_module_folders
-from training.settings import TrainingSettings
-from training.settings_file import load_settings, settings_as_toml
-from training.settings_tables import DEFAULTS
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
 PROFILED: Final = 5
@@ -113,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:
     """Train a few iterations and print a table of their times."""
-    from training.profile_training import profile_training
+    from rlgym_bridge.training.profile_training import profile_training
 
     say = shared.printer(options)
     found = profile_training(settings, options.profile, options.resume)
@@ -141,10 +142,10 @@ def _what_is_left(settings: TrainingSettings) -> str:
 def _engine(options: argparse.Namespace) -> Callable[..., Any]:
     """Return what trains."""
     if options.engine == "local":
-        from training.ppo import main as train_here
+        from rlgym_bridge.training.ppo import main as train_here
 
         return train_here
-    from training.rllib.ray_ppo import main as train_with_ray
+    from rlgym_bridge.training.rllib.ray_ppo import main as train_with_ray
 
     return partial(train_with_ray, address=options.address)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.returns import scaled
+from rlgym_bridge.training.selfplay.policy_rows import weights_and_scaling
+from rlgym_bridge.training.selfplay.sides import name_car
+from rlgym_bridge.training.settings import TrainingSettings
 from torch import Tensor
 
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.symmetry import Mirror
-from training.learner import Diverged, PPOLearner
-from training.returns import scaled
-from training.selfplay.policy_rows import weights_and_scaling
-from training.selfplay.sides import name_car
-from training.settings import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CollectedSteps:
 
         Args:
             learner: Knows which cars these are.
-            rollouts: Arrays by name, see `training.shared.rollout_layout`; only read.
+            rollouts: Arrays by name, see `rlgym_bridge.training.shared.rollout_layout`; only read.
 
         Raises:
             Diverged: A reward is not finite.

@@ -17,11 +17,11 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.backend_bases import FigureCanvasBase
+from rlgym_bridge.training.runs.progress_table import read_tables
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.project.this_project import run_named
-from training.runs.progress_table import read_tables
 
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
 

@@ -1,8 +1,8 @@
 """Make the matches of a run from the components that its settings name.
 
 `components` is a module with one or more of the functions that `FUNCTIONS` lists; the others are those of
-`training.components`. `env` is a function that returns the `RLGym` of an existing bot; all of its components
-are taken but the engine.
+`rlgym_bridge.training.components`. `env` is a function that returns the `RLGym` of an existing bot; all of
+its components are taken but the engine.
 """
 
 from collections.abc import Collection
@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
+from rlgym_bridge.training import components as standard
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import blank_state
@@ -22,8 +24,6 @@ from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
-from training import components as standard
-from training.settings import SettingsError, TrainingSettings
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """Functions that a module may have; `make_env(settings, matches)` takes the place of the last three."""

@@ -9,6 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from rlgym_bridge.training.intervals import share_interval
+from rlgym_bridge.training.play_options import SECONDS, add_options, how
+from rlgym_bridge.training.play_pool import open_pool
+from rlgym_bridge.training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
+from rlgym_bridge.training.scene_report import TRIALS, run_scenes
+from rlgym_bridge.training.scenes import SCENES
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
@@ -16,12 +22,6 @@ from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
-from training.intervals import share_interval
-from training.play_options import SECONDS, add_options, how
-from training.play_pool import open_pool
-from training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
-from training.scene_report import TRIALS, run_scenes
-from training.scenes import SCENES
 
 _MATCHES = 200  # when nothing is said
 _LEAST_SECONDS = 1.0  # shorter ones end before a step

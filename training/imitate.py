@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rlgym_bridge.training.behaviour_cloning import Imitation, imitate
+
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.user_input.user_modules import add_module_folders
-from training.behaviour_cloning import Imitation, imitate
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -12,27 +12,28 @@ from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
-from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
-from training.contests.contest_options import (
+from rlgym_bridge.training.contests.contest_options import (
     add_contest_options,
     allowed_modules,
     check_contest_outputs,
     positive,
     shown_progress,
 )  # fmt: skip
-from training.contests.entrant import Entrant, read_entrants, split_selection
-from training.contests.kept_matches import FILE, KeptMatches, MatchKey
-from training.contests.league_picture import draw_league
-from training.contests.league_report import describe_league, summarise_league
-from training.contests.match_workers import play_missing
-from training.contests.served_match import LOGS, ServedMatch
-from training.contests.standings import is_swapped, pairs_of, rank, seen_by_first
-from training.policy_matches import team_size_of
-from training.runs.lock import Locked
+from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches, MatchKey
+from rlgym_bridge.training.contests.league_picture import draw_league
+from rlgym_bridge.training.contests.league_report import describe_league, summarise_league
+from rlgym_bridge.training.contests.match_workers import play_missing
+from rlgym_bridge.training.contests.served_match import LOGS, ServedMatch
+from rlgym_bridge.training.contests.standings import is_swapped, pairs_of, rank, seen_by_first
+from rlgym_bridge.training.policy_matches import team_size_of
+from rlgym_bridge.training.runs.lock import Locked
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files, run_command
+from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.project.this_project import SETTINGS_FILE, run_named
 
 _WORK = "league"
 

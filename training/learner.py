@@ -9,25 +9,25 @@ from typing import Final, TypeVar
 
 import numpy as np
 import torch
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_components
+from rlgym_bridge.training.returns import RunningScale, scaled
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings, write_policy
+from rlgym_bridge.training.runs.restore import STATE_FILE, load_start, load_state
+from rlgym_bridge.training.selfplay.policy_rows import pack
+from rlgym_bridge.training.selfplay.rivals import check_rivals
+from rlgym_bridge.training.selfplay.sides import learned_cars
+from rlgym_bridge.training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.team_sizes import name_sizes
+from rlgym_bridge.training.usable_cores import count_usable_cores
 from torch import Tensor, nn
 
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.user_input.arguments import count_of
-from training.environment import Task
-from training.learner_setup import choose_device, mirror_of, probe_components
-from training.returns import RunningScale, scaled
-from training.runs.checkpoints import Checkpoints
-from training.runs.policy_output import describe_changes, recorded_settings, write_policy
-from training.runs.restore import STATE_FILE, load_start, load_state
-from training.selfplay.policy_rows import pack
-from training.selfplay.rivals import check_rivals
-from training.selfplay.sides import learned_cars
-from training.selfplay.snapshots import Snapshots
-from training.settings import SettingsError, TrainingSettings
-from training.team_sizes import name_sizes
-from training.usable_cores import count_usable_cores
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""

@@ -13,23 +13,22 @@ from typing import Final, Self
 
 import numpy as np
 import torch
+from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.training.collector import Collectors
+from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
+from rlgym_bridge.training.returns import estimate_advantages
+from rlgym_bridge.training.runs.checkpoints import has_checkpoint
+from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.run import Iteration, Summary, run
+from rlgym_bridge.training.settings import TrainingSettings
 from torch import Tensor
-
-from training.collected_steps import CollectedSteps, CollectingPolicy
-from training.collector import Collectors
-from training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
-from training.returns import estimate_advantages
-from training.runs.checkpoints import has_checkpoint
-from training.runs.iteration_times import IterationTimes
-from training.runs.run import Iteration, Summary, run
-from training.settings import TrainingSettings
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""
 
 
 def main(settings: TrainingSettings, resume: bool = False, quiet: bool = False) -> Summary:
-    """Train on this machine; arguments and errors are those of `training.runs.run.run`."""
+    """Train on this machine; arguments and errors are those of `rlgym_bridge.training.runs.run.run`."""
     return run(settings, Local, resume, quiet)
 
 

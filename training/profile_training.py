@@ -4,14 +4,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import Local
+from rlgym_bridge.training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.usable_cores import count_usable_cores
+
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.checking import VAST
-from training.learner import PPOLearner
-from training.ppo import Local
-from training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
-from training.settings import SettingsError, TrainingSettings
-from training.usable_cores import count_usable_cores
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
             other states than a new one.
 
     Raises:
-        SettingsError: As `training.runs.run.run` raises it.
+        SettingsError: As `rlgym_bridge.training.runs.run.run` raises it.
         CollectorDied, Diverged: As there.
     """
     learner = PPOLearner(replace(settings, steps=VAST))  # no iteration is the last one

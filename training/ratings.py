@@ -9,28 +9,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import policy_path
-from rlgym_bridge.project.this_project import run_named
-from rlgym_bridge.server import ConfigError
-from training.contests.contest_options import shown_progress
-from training.contests.elo import EloRating
-from training.contests.entrant import Entrant
-from training.contests.kept_matches import FILE, KeptMatches
-from training.contests.rated_checkpoints import (
+from rlgym_bridge.training.contests.contest_options import shown_progress
+from rlgym_bridge.training.contests.elo import EloRating
+from rlgym_bridge.training.contests.entrant import Entrant
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
+from rlgym_bridge.training.contests.rated_checkpoints import (
     describe_ratings,
     rate_checkpoints,
     rate_player,
     summarise_ratings,
 )
-from training.contests.rating_book import BOOK, Anchor, RatingBook, given_as, player_of, read_anchors
-from training.contests.rating_picture import draw_ratings
-from training.contests.simulated_jobs import SimulatedJob, cut_keys, play_jobs
-from training.evaluate import check_numbers
-from training.play_options import add_options, how
-from training.policy_matches import team_size_of
-from training.runs.lock import Locked
+from rlgym_bridge.training.contests.rating_book import (
+    BOOK,
+    Anchor,
+    RatingBook,
+    given_as,
+    player_of,
+    read_anchors,
+)
+from rlgym_bridge.training.contests.rating_picture import draw_ratings
+from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys, play_jobs
+from rlgym_bridge.training.evaluate import check_numbers
+from rlgym_bridge.training.play_options import add_options, how
+from rlgym_bridge.training.policy_matches import team_size_of
+from rlgym_bridge.training.runs.lock import Locked
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files, run_command
+from rlgym_bridge.policy.files import policy_path
+from rlgym_bridge.project.this_project import run_named
+from rlgym_bridge.server import ConfigError
 
 _WORK: Final = "ratings"
 _FIRST: Final = 1000.0  # points of the first anchor

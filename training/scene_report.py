@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from rlgym_bridge.training.play_options import how
+from rlgym_bridge.training.play_pool import open_pool
+from rlgym_bridge.training.policy_matches import check_players, team_size_of
+from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
+from rlgym_bridge.training.scene_trials import SceneResult, check_scenes, play_scenes
+from rlgym_bridge.training.scenes import SCENES
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
@@ -14,12 +20,6 @@ from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.user_input.nearest_key import check_names
-from training.play_options import how
-from training.play_pool import open_pool
-from training.policy_matches import check_players, team_size_of
-from training.scene_drivers import StandingDriver, scripted_player
-from training.scene_trials import SceneResult, check_scenes, play_scenes
-from training.scenes import SCENES
 
 STANDING: Final = "standing"
 """Name of a car that does nothing, in place of a policy."""

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from rlgym_bridge.training.intervals import median_interval, share_interval
+from rlgym_bridge.training.policy_sides import Side, make_side
+from rlgym_bridge.training.scene_drivers import RammingDriver, scripted_player
+from rlgym_bridge.training.scenes import SCENES, SceneView, SkillScene
 
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -20,10 +24,6 @@ from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.nearest_key import check_names
-from training.intervals import median_interval, share_interval
-from training.policy_sides import Side, make_side
-from training.scene_drivers import RammingDriver, scripted_player
-from training.scenes import SCENES, SceneView, SkillScene
 
 _OPPONENT_DELAY: Final = 1  # ticks, Chaser's own
 _SEEDS: Final = 1000  # of scenes, for each seed that is given

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta
+from rlgym_bridge.training.network_limits import Layers, check_layers
+from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
+from rlgym_bridge.training.team_sizes import count_matches
 
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
@@ -14,11 +17,11 @@ from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.toml_text import toml_value
-from training.network_limits import Layers, check_layers
-from training.settings_tables import DEFAULTS, PARSERS, check_own
-from training.team_sizes import count_matches
 
 MOST_NUMBER = 1e30
+FORMER_NAMES = {"training.components": "rlgym_bridge.training.components"}
+"""Names of `components` in older settings, runs and policies, and what each is called now."""
+
 _ALIKE = 0.6  # similarity of spelling from which on a key is suggested for an unknown one
 
 Count = Annotated[int, Meta(ge=0, le=VAST)]
@@ -48,7 +51,7 @@ class TrainingSettings:
     steps: Annotated[Positive, about("agent steps to train: decisions of learning cars")] = 100_000_000
     seed: Annotated[int, Meta(ge=0, le=2**31), about("of networks, arenas, actions and minibatches")] = 0
     components: Annotated[str, about("module with your obs, parser, reward, conditions and mutator")] = (
-        "training.components"
+        "rlgym_bridge.training.components"
     )
     env: Annotated[
         str, about("module:function that returns your RLGym environment; it replaces components")
@@ -257,6 +260,14 @@ class TrainingSettings:
         return count_matches([size[2] for size in self.team_sizes], self.matches)
 
 
+def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of an older version with the present name of the standard components."""
+    present = dict(values)
+    if (components := values.get("components")) in tuple(FORMER_NAMES):
+        present["components"] = FORMER_NAMES[str(components)]
+    return present
+
+
 def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
     """Return settings from values as TOML gives them.
 
@@ -279,7 +290,7 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             f"{shorten_text(name)} = {shorten_text(toml_value(value))} is no setting{hint} (all keys: "
             f"{DEFAULTS}; those of your own components go into a table [my])"
         )
-    given = dict(values)
+    given = with_present_names(values)
     try:
         for name, parse in PARSERS.items():
             if name in given:

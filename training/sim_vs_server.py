@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rlgym_bridge.training.evaluate import Evaluation, evaluate
+from rlgym_bridge.training.play_options import add_options, how
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files, run_command
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.policy.files import policy_path
-from training.evaluate import Evaluation, evaluate
-from training.play_options import add_options, how
 
 _RESAMPLES = 10_000
 

@@ -10,13 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
-from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.project.this_project import run_named
-from rlgym_bridge.user_input.nearest_key import check_names
-from training.contests.contest_options import (
+from rlgym_bridge.training.contests.contest_options import (
     add_contest_options,
     allowed_modules,
     check_contest_outputs,
@@ -24,16 +18,23 @@ from training.contests.contest_options import (
     positive,
     shown_progress,
 )  # fmt: skip
-from training.contests.entrant import Entrant, read_entrants, split_selection
-from training.contests.kept_matches import FILE, KeptMatches
-from training.contests.match_workers import play_missing
-from training.contests.simulated_jobs import play_jobs
-from training.contests.stress_causes import CONTROL, GROUPS, list_causes
-from training.contests.stress_picture import draw_losses
-from training.contests.stress_plan import StressPlan, plan_trials, served_matches, simulated_jobs
-from training.contests.stress_results import describe_losses, losses_of, summarise_losses
-from training.policy_matches import team_size_of
-from training.runs.lock import Locked
+from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
+from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
+from rlgym_bridge.training.contests.match_workers import play_missing
+from rlgym_bridge.training.contests.simulated_jobs import play_jobs
+from rlgym_bridge.training.contests.stress_causes import CONTROL, GROUPS, list_causes
+from rlgym_bridge.training.contests.stress_picture import draw_losses
+from rlgym_bridge.training.contests.stress_plan import StressPlan, plan_trials, served_matches, simulated_jobs
+from rlgym_bridge.training.contests.stress_results import describe_losses, losses_of, summarise_losses
+from rlgym_bridge.training.policy_matches import team_size_of
+from rlgym_bridge.training.runs.lock import Locked
+
+from rlgym_bridge.cli import options as shared
+from rlgym_bridge.cli import output_files, run_command
+from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
+from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.project.this_project import run_named
+from rlgym_bridge.user_input.nearest_key import check_names
 
 _WORK = "stress"
 

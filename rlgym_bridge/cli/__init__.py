@@ -104,9 +104,9 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_LogFormat("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
-        for package in ("rlgym_bridge", "training"):  # what others' libraries do interests nobody
-            told = logging.DEBUG if getattr(options, "verbose", False) else logging.INFO
-            logging.getLogger(package).setLevel(logging.WARNING if options.quiet else told)
+        told = logging.DEBUG if getattr(options, "verbose", False) else logging.INFO
+        level = logging.WARNING if options.quiet else told
+        logging.getLogger("rlgym_bridge").setLevel(level)  # what others' libraries do interests nobody
         return _guarded(command, options)
     except ImportError as error:
         missing = explain_missing(error.name) or explain_broken(error)

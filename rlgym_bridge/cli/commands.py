@@ -13,6 +13,8 @@ class Command(NamedTuple):
     help: str
 
 
+_TRAINING: Final = "rlgym_bridge.training"
+
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "play": {
         "match": Command(
@@ -27,14 +29,14 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "init": Command(
             "rlgym_bridge.cli.init_command", "begin a bot of your own: a folder with all it needs"
         ),
-        "train": Command("training.__main__", "train a bot by self-play in RocketSim"),
+        "train": Command(_TRAINING + ".__main__", "train a bot by self-play in RocketSim"),
         "evaluate": Command(
-            "training.evaluate", "let two policies play and say which is better, with an interval"
+            _TRAINING + ".evaluate", "let two policies play and say which is better, with an interval"
         ),
-        "ratings": Command("training.ratings", "rate the checkpoints of a training run on one scale"),
-        "average": Command("training.average", "average the newest checkpoints of a run into one policy"),
-        "curves": Command("training.curves", "plot the learning curves of training runs"),
-        "imitate": Command("training.imitate", "train a policy to imitate recorded matches"),
+        "ratings": Command(_TRAINING + ".ratings", "rate the checkpoints of a training run on one scale"),
+        "average": Command(_TRAINING + ".average", "average the newest checkpoints of a run into one policy"),
+        "curves": Command(_TRAINING + ".curves", "plot the learning curves of training runs"),
+        "imitate": Command(_TRAINING + ".imitate", "train a policy to imitate recorded matches"),
     },
     "bring a bot": {
         "import": Command(
@@ -58,13 +60,14 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "rlgym_bridge.cli.parity_command",
             "check that a bot sees and does the same in simulator and match",
         ),
-        "league": Command("training.league", "let bots play each other without the game, and rate them"),
-        "stress": Command("training.stress", "say what will cost a bot most matches in the real game"),
+        "league": Command(_TRAINING + ".league", "let bots play each other without the game, and rate them"),
+        "stress": Command(_TRAINING + ".stress", "say what will cost a bot most matches in the real game"),
         "check": Command(
             "rlgym_bridge.cli.check_command", "try a bot as RLBot would start it, and say what breaks"
         ),
         "sim-vs-server": Command(
-            "training.sim_vs_server", "check that a policy plays on the match server as it did in training"
+            _TRAINING + ".sim_vs_server",
+            "check that a policy plays on the match server as it did in training",
         ),
         "doctor": Command(
             "rlgym_bridge.cli.doctor_command",

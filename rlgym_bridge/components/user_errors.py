@@ -1,12 +1,17 @@
 """Describe errors in code of users: environments, components, mutators."""
 
+import os
 import re
 import sysconfig
 import traceback
 from pathlib import Path
 from typing import Any, Final
 
-_OURS: Final = tuple(str(Path(__file__).parents[2] / name) for name in ("rlgym_bridge", "training"))
+_PACKAGE: Final = Path(__file__).parents[1]
+_TRAINING: Final = _PACKAGE.with_name("training")  # in a clone; in a wheel it lies in the package
+_OURS: Final = tuple(
+    f"{folder}{os.sep}" for folder in (_PACKAGE, *(() if (_PACKAGE / "training").is_dir() else (_TRAINING,)))
+)
 _INSTALLED: Final = ("site-packages", "<frozen", sysconfig.get_path("stdlib"))
 _MOST_FRAMES: Final = 6  # of a user's code, in an explained error
 
@@ -19,7 +24,7 @@ def is_ours(error: BaseException) -> bool:
     """
     here = _file_of(error).startswith(_OURS)
     plain = isinstance(error, (ValueError, OSError, ImportError, RuntimeError, EOFError))
-    return here and (plain or type(error).__module__.partition(".")[0] in ("rlgym_bridge", "training"))
+    return here and (plain or type(error).__module__.partition(".")[0] == "rlgym_bridge")
 
 
 def _file_of(error: BaseException) -> str:

@@ -12,7 +12,6 @@ from typing import Final
 from rlgym_bridge.project.bot_description import ProjectError
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_text
 
-_OURS: Final = ("rlgym_bridge", "training")
 _COME_ALONG: Final = ("numpy", "rlbot", "rlgym")  # with rlgym_bridge
 _INSTALLED: Final = ("site-packages", "dist-packages")
 
@@ -47,7 +46,7 @@ def find_own_modules(needed: Iterable[str]) -> OwnModules:
     Raises:
         ProjectError: A file cannot be read as Python.
     """
-    waiting, seen = list(needed), set(_OURS)
+    waiting, seen = list(needed), {"rlgym_bridge"}
     files: dict[str, Path] = {}
     early = {name.partition(".")[0] for name in waiting}  # imported when the bot starts
     installed, missing = set(), set()

@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from rlgym_bridge.training.evaluate import evaluate
+
 from tests.benchmarks.candidate_runs import CANDIDATES, TrainedRun, load_or_train
-from training.evaluate import evaluate
 
 SIZES: Final = (1, 2, 3)
 FIRST: Final = "first"

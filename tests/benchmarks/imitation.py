@@ -83,7 +83,7 @@ def main() -> int:
 def _imitated(files: list[Path], words: list[str], result: Path) -> dict[str, Any]:
     """Clone, unless an interrupted run has done so."""
     if not result.exists():
-        command = [sys.executable, "-m", "training.imitate", *map(str, files), *words, "-q"]
+        command = [sys.executable, "-m", "rlgym_bridge.training.imitate", *map(str, files), *words, "-q"]
         run_to_end([*command, "--json", str(result)], check=True, seconds=_LONGEST)
     found: dict[str, Any] = json.loads(result.read_text())
     return found

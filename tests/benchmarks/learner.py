@@ -9,13 +9,12 @@ import statistics
 import time
 
 import numpy as np
-
-from training.collected_steps import CollectedSteps
-from training.learner import PPOLearner
-from training.ppo import batch_of, improve
-from training.settings import check_settings
-from training.shared import rollout_layout
-from training.usable_cores import count_usable_cores
+from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import batch_of, improve
+from rlgym_bridge.training.settings import check_settings
+from rlgym_bridge.training.shared import rollout_layout
+from rlgym_bridge.training.usable_cores import count_usable_cores
 
 
 def main() -> None:

@@ -11,12 +11,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import Local
+from rlgym_bridge.training.ppo import main as train
+from rlgym_bridge.training.settings import TrainingSettings, check_settings
+from rlgym_bridge.training.settings_file import load_settings
+
 from tests.support.training_runs import column
-from training.learner import PPOLearner
-from training.ppo import Local
-from training.ppo import main as train
-from training.settings import TrainingSettings, check_settings
-from training.settings_file import load_settings
 
 _GAME = {
     "components": "tests.support.mark_game", "collectors": 2, "threads": 1, "snapshot_share": 0.0,

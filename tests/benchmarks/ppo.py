@@ -14,10 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.training.settings import TrainingSettings
+from rlgym_bridge.training.settings_file import settings_as_toml
+
 from tests.benchmarks.runner import Skipped, compared
 from tests.support.processes import run_to_end
-from training.settings import TrainingSettings
-from training.settings_file import settings_as_toml
 
 _ROOT = Path(__file__).parents[2]
 _PEER = _ROOT / ".venv" / "peer"

@@ -1,7 +1,7 @@
 """One training run of rlgym-learn: `python rlgym_learn_peer.py SETTINGS.json LOG`, see `ppo.py` beside this.
 
 Run by the interpreter of the peer's own environment, with a terminal as its input. SETTINGS.json holds
-`training.settings.TrainingSettings`, the batch and how many processes play. Each iteration adds a line
+`TrainingSettings`, the batch and how many processes play. Each iteration adds a line
 `[agent steps so far, seconds]` to LOG.
 """
 

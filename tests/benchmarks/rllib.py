@@ -12,10 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.training.settings_file import settings_as_toml
+
 from tests.benchmarks.ppo import BATCH, settings_of, speed_of
 from tests.benchmarks.runner import compared
 from tests.support.processes import run_to_end
-from training.settings_file import settings_as_toml
 
 _ROOT = Path(__file__).parents[2]
 _RUN_SECONDS = 600.0  # at most

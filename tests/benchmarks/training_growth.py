@@ -18,10 +18,10 @@ from subprocess import CalledProcessError
 from typing import Any, Final
 
 import torch
+from rlgym_bridge.training.usable_cores import count_usable_cores
 
 from rlgym_bridge.user_input.toml_text import toml_value
 from tests.support.processes import run_to_end
-from training.usable_cores import count_usable_cores
 
 COLLECTORS: Final = (1, 2, 4, 8, 14)
 _LAYERS: Final = {"2x256": [256, 256], "3x512": [512, 512, 512]}

@@ -13,12 +13,12 @@ from rlgym_bridge.cli.commands import COMMANDS, GROUPS
 from rlgym_bridge.cli.options import console_of
 from tests.support.processes import run_to_end
 
-TRAINING = {
-    "train": "training", "evaluate": "training.evaluate", "ratings": "training.ratings",
-    "average": "training.average", "curves": "training.curves", "imitate": "training.imitate",
-    "league": "training.league", "stress": "training.stress",
-    "sim-vs-server": "training.sim_vs_server",
-}  # fmt: skip
+TRAINING = {"train": "training", "sim-vs-server": "training.sim_vs_server"} | {
+    name: f"training.{name}"
+    for name in ("evaluate", "ratings", "average", "curves", "imitate", "league", "stress")
+}
+"""Commands that `python -m` runs in a clone, too."""
+
 MISSING = {
     "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],
     "evaluate": ["nowhere", "chaser"], "ratings": ["nowhere"], "average": ["nowhere", "--out", "mean"],

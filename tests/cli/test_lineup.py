@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlgym_bridge.training.policy_matches import play_matches
 
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
@@ -12,7 +13,6 @@ from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState
 from tests.support.policy_folders import save
-from training.policy_matches import play_matches
 
 
 @pytest.mark.parametrize("hitbox", [box.name for box in HITBOXES])

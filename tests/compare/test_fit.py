@@ -5,6 +5,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from rlgym_bridge.training.settings_file import load_settings
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.comparison import compare_recordings
@@ -13,7 +14,6 @@ from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
 from tests.support.planted_gaps import as_table, play, sent, without
 from tests.support.recorded_matches import record
-from training.settings_file import load_settings
 
 PLANTED = {"gravity": 1.01, "ball_drag": 1.02, "boost_accel_ground": 0.95, "ball_world_restitution": 0.97}
 JUMPS = {"jump_immediate_force": 1.03, "jump_accel": 0.96, "boost_accel_air": 0.95}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rlbot import flat
+from rlgym_bridge.training.settings_file import load_settings
 
 from rlgym_bridge.cli.outcome import read_bot_report
 from rlgym_bridge.dialect import Dialect
@@ -34,7 +35,6 @@ from tests.support.made_packets import at, player
 from tests.support.made_recordings import of_every_topic, recording_bytes
 from tests.support.policy_folders import save
 from tests.support.real_data import REAL_DATA
-from training.settings_file import load_settings
 
 ALLOWED: Final = (OSError, ValueError, ImportError)
 """Errors that a reader may raise; any other one is a finding."""

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from rlgym_bridge.components.conditions import TimeoutCondition
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
@@ -9,8 +11,6 @@ from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
 from tests.support.training_runs import SMALL
 from tests.support.vector_parts import components, peers, play
-from training.environment import Task
-from training.settings import SettingsError, check_settings
 
 NOISE = {"ball_position": 20.0, "car_linear_velocity": 30.0, "car_rotation": 0.02}
 

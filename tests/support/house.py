@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 LONGEST_FUNCTION: Final = 60
-LONGEST_FILE: Final = 300
 
 _NAMED: Final = ("rlgym_bridge", "training")
 _MEASURED: Final = (*_NAMED, "bot")
@@ -117,11 +116,6 @@ def find_long_functions(sources: Sequence[Source]) -> dict[str, int]:
     }
 
 
-def find_long_files(sources: Sequence[Source]) -> dict[str, int]:
-    """Return the lines of files that are longer than `LONGEST_FILE`, by path."""
-    return {source.path.as_posix(): source.lines for source in sources if source.lines > LONGEST_FILE}
-
-
 def _public(body: Sequence[ast.stmt]) -> Iterator[ast.ClassDef | ast.FunctionDef]:
     for node in body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
@@ -177,7 +171,6 @@ def main(arguments: Sequence[str]) -> None:
         f"functions over {LONGEST_FUNCTION} lines": [
             f"{n} {name}" for name, n in find_long_functions(sources).items()
         ],
-        f"files over {LONGEST_FILE} lines": [f"{n} {name}" for name, n in find_long_files(sources).items()],
         "public array functions without a shape": [f.where for f in functions if not f.states_shape],
         "public array functions without a unit": [f.where for f in functions if not f.states_unit],
     }

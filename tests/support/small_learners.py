@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rlgym_bridge.training.collected_steps import CollectedSteps
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.settings import check_settings
+from rlgym_bridge.training.shared import rollout_layout
 
 from tests.support.training_runs import SMALL
-from training.collected_steps import CollectedSteps
-from training.learner import PPOLearner
-from training.settings import check_settings
-from training.shared import rollout_layout
 
 
 def collected_by(learner: PPOLearner) -> CollectedSteps:

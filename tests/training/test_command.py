@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from rlgym_bridge.training.__main__ import main
 
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import save
 from tests.support.processes import child, run_to_end
-from training.__main__ import main
 
 STAND_IN = """
 components = "tests.support.mark_game"

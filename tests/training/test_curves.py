@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-
-from training.curves import main, read_curve
-from training.runs.progress import COLUMNS
+from rlgym_bridge.training.curves import main, read_curve
+from rlgym_bridge.training.runs.progress import COLUMNS
 
 
 def run(folder: Path, touches: list[float]) -> Path:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.ppo import batch_of, improve
+from rlgym_bridge.training.settings import SettingsError, check_settings
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.support.small_learners import collected_by, learner_of
 from tests.support.training_runs import SMALL
-from training.learner import Diverged, PPOLearner
-from training.ppo import batch_of, improve
-from training.settings import SettingsError, check_settings
 
 _WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
 """Operations whose results Python has to know: on a GPU it waits for them."""

@@ -9,14 +9,14 @@ import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
+from rlgym_bridge.training.evaluate import Evaluation, evaluate
+from rlgym_bridge.training.evaluate import main as evaluate_main
+from rlgym_bridge.training.policy_matches import play_matches
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.folder import ComponentSpec, save_policy
 from tests.support.policy_folders import make_module
-from training.evaluate import Evaluation, evaluate
-from training.evaluate import main as evaluate_main
-from training.policy_matches import play_matches
 
 
 def of_leads(leads: list[int]) -> Evaluation:
@@ -102,7 +102,7 @@ def test_evaluate_plays_half_of_the_matches_from_each_side(
 ) -> None:
     network = folder(tmp_path / "network")
     found = evaluate(network, "chaser", 4, seconds=30)
-    monkeypatch.setattr("training.evaluate.open_pool", ThreadPoolExecutor)
+    monkeypatch.setattr("rlgym_bridge.training.evaluate.open_pool", ThreadPoolExecutor)
     back = evaluate("chaser", network, 4, seconds=30)
     assert found.results == back.results[::-1] or found.results[2] == 4
     assert found.matches == 4
@@ -121,7 +121,7 @@ def test_each_side_may_have_a_delay_of_its_own() -> None:
 def test_the_commands_write_json_and_name_what_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.evaluate.open_pool", ThreadPoolExecutor)  # processes take a second to begin
+    monkeypatch.setattr("rlgym_bridge.training.evaluate.open_pool", ThreadPoolExecutor)  # begins at once
     network = folder(tmp_path / "run" / "checkpoints" / "100")
     folder(tmp_path / "run" / "checkpoints" / "200", seed=1)
     (tmp_path / "run" / "checkpoints" / "latest").write_text("200\n")

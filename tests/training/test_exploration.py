@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from rlgym_bridge.training.ppo import batch_of, improve
 
 from tests.support.small_learners import collected_by, learner_of
-from training.ppo import batch_of, improve
 
 LOST = 41
 """The action that the policy has lost: its probability is below 1e-20."""

@@ -8,18 +8,23 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 import torch
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.forget_inputs import forget_inputs, main
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
 from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
 from tests.support.training_runs import SMALL
-from training.learner import PPOLearner
-from training.runs.checkpoints import Checkpoints
-from training.runs.forget_inputs import forget_inputs, main
-from training.settings import SettingsError, TrainingSettings, check_settings
 
 
 def settings(run: Path) -> TrainingSettings:
     return check_settings(
-        SMALL | {"components": "training.components", "team_sizes": [[1, 1], [2, 2]], "out": str(run)}
+        SMALL
+        | {
+            "components": "rlgym_bridge.training.components",
+            "team_sizes": [[1, 1], [2, 2]],
+            "out": str(run),
+        }
     )
 
 

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from rlgym_bridge.training import cloning_data
+from rlgym_bridge.training.behaviour_cloning import imitate
+from rlgym_bridge.training.cloning_data import choose_held_out
+from rlgym_bridge.training.imitate import main
 
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.shape import PolicyShape
@@ -20,10 +24,6 @@ from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
-from training import cloning_data
-from training.behaviour_cloning import imitate
-from training.cloning_data import choose_held_out
-from training.imitate import main
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,9 @@ def test_an_unknown_activation_is_refused(tmp_path: Path, capsys: pytest.Capture
 def test_a_clone_has_the_network_that_was_asked_for(
     clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from rlgym_bridge.training.rllib import cluster
+
     from rlgym_bridge.rllib import offline
-    from training.rllib import cluster
 
     def clone_at_once(folder: str, example: Any, steps: int, **how: Any) -> dict[str, np.ndarray]:
         kind = how["activation"], how["layer_norm"]
@@ -186,8 +187,9 @@ def test_a_policy_that_is_there_stays(
     "code",
     [
         "import rlgym_bridge.rllib",
-        "sys.argv = ['x', '--engine', 'rllib']; import training.__main__ as t; sys.exit(t.main())",
-        "import training.imitate as t; sys.exit(t.main(['x.mcap']))",
+        "sys.argv = ['x', '--engine', 'rllib']; "
+        "import rlgym_bridge.training.__main__ as t; sys.exit(t.main())",
+        "import rlgym_bridge.training.imitate as t; sys.exit(t.main(['x.mcap']))",
     ],
 )
 def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> None:

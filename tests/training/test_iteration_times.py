@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
+from rlgym_bridge.training.runs.progress import COLUMNS, Progress
+from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
+from rlgym_bridge.training.settings import check_settings
+from rlgym_bridge.training.usable_cores import count_usable_cores
 
 from rlgym_bridge.sim.part_times import PartTimes
 from tests.support.training_runs import SMALL
-from training.runs.iteration_times import IterationTimes, mean_times
-from training.runs.progress import COLUMNS, Progress
-from training.selfplay.matches import SelfPlayMatches
-from training.settings import check_settings
-from training.usable_cores import count_usable_cores
 
 PARTS = {"physics": 5.0, "reading": 1.0, "inference": 2.0}
 
@@ -75,7 +75,7 @@ def test_tensorboard_keeps_shares_and_seconds_of_all_parts(tmp_path: Path) -> No
 def test_lines_of_progress_fit_and_say_what_holds_back_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.runs.progress._LINE_SECONDS", 0.0)
+    monkeypatch.setattr("rlgym_bridge.training.runs.progress._LINE_SECONDS", 0.0)
     settings = check_settings(SMALL | {"out": str(tmp_path), "steps": 400_000_000})
     stats = dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 25.3)
     counts = {"episode_reward": 0.0, "finished_cars": 0.0, "touches": 52, "car_minutes": 10, "goals": 12}

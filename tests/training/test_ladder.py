@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from training.selfplay.ladder import Ladder
-from training.selfplay.snapshots import Snapshots
+from rlgym_bridge.training.selfplay.ladder import Ladder
+from rlgym_bridge.training.selfplay.snapshots import Snapshots
 
 
 def test_a_rating_begins_at_25_and_follows_the_goals() -> None:

@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rlgym_bridge.training.evaluate import evaluate
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
+from rlgym_bridge.training.selfplay.sides import learned_cars, name_car, snapshot_cars
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.settings_file import settings_as_toml
 
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import load_player
 from tests.support.policy_folders import make_module, save
 from tests.support.training_runs import SMALL
-from training.evaluate import evaluate
-from training.learner import PPOLearner
-from training.ppo import main
-from training.runs.checkpoints import Checkpoints
-from training.selfplay.mixed_matches import MixedMatches
-from training.selfplay.sides import learned_cars, name_car, snapshot_cars
-from training.settings import SettingsError, TrainingSettings, check_settings
-from training.settings_file import settings_as_toml
 
 MIXED = [[1, 1, 0.5], [2, 2, 0.25], [3, 3, 0.25]]
-REAL = {"components": "training.components", "matches": 4, "rollout_steps": 16}
+REAL = {"components": "rlgym_bridge.training.components", "matches": 4, "rollout_steps": 16}
 
 
 def settings(**changes: Any) -> TrainingSettings:
@@ -103,7 +103,7 @@ def test_an_observation_without_room_is_named(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = (
-        "from training.components import *\nfrom rlgym_bridge import ComponentSpec, DefaultObs\n"
+        "from rlgym_bridge.training.components import *\nfrom rlgym_bridge import ComponentSpec, DefaultObs\n"
         f"def obs(settings): return ComponentSpec.of(DefaultObs, {text})\n"
     )
     make_module(tmp_path, monkeypatch, "narrow", module)
@@ -115,7 +115,7 @@ def test_components_are_made_for_each_size_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = (
-        "from training.components import *\nMADE = []\ndef mutator(settings):\n"
+        "from rlgym_bridge.training.components import *\nMADE = []\ndef mutator(settings):\n"
         "    MADE.append((settings.team_sizes, settings.matches))\n    return KickoffMutator()\n"
         "from rlgym.rocket_league.state_mutators import KickoffMutator\n"
     )
@@ -128,7 +128,8 @@ def test_components_are_made_for_each_size_before_training(
 
 def test_a_mutator_without_states_of_a_size_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = (
-        "from training.components import *\nfrom rlgym_bridge.components.mutators import KickoffMutator\n"
+        "from rlgym_bridge.training.components import *\n"
+        "from rlgym_bridge.components.mutators import KickoffMutator\n"
         "class Duel(KickoffMutator):\n    def apply_batch(self, state, rng):\n"
         "        if state.layout.cars != 2: raise ValueError('states of 1v1 alone')\n"
         "def mutator(settings): return Duel()\n"

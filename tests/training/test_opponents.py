@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rlgym_bridge.training.collector import Collectors
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.progress import COLUMNS, Progress
+from rlgym_bridge.training.selfplay.rivals import Rival, newest_rivals
+from rlgym_bridge.training.selfplay.sides import learned_cars, rival_sides
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
 from rlgym_bridge import ComponentSpec
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 from tests.support.training_runs import SMALL, column
-from training.collector import Collectors
-from training.environment import Task
-from training.learner import PPOLearner
-from training.ppo import main
-from training.runs.progress import COLUMNS, Progress
-from training.selfplay.rivals import Rival, newest_rivals
-from training.selfplay.sides import learned_cars, rival_sides
-from training.settings import SettingsError, TrainingSettings, check_settings
 
-REAL = SMALL | {"components": "training.components", "snapshot_share": 0.0}
+REAL = SMALL | {"components": "rlgym_bridge.training.components", "snapshot_share": 0.0}
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rlgym_bridge.training import ppo
+from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.restore import STATE_FILE
+from rlgym_bridge.training.selfplay.policy_rows import unpack
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.shared import rollout_layout
 
 from rlgym_bridge.policy.shape import PolicyShape
 from tests.support.mark_game import MARKS
 from tests.support.training_runs import SMALL, column
-from training import ppo
-from training.collected_steps import CollectedSteps, CollectingPolicy
-from training.learner import PPOLearner
-from training.runs.iteration_times import IterationTimes
-from training.runs.restore import STATE_FILE
-from training.selfplay.policy_rows import unpack
-from training.settings import SettingsError, TrainingSettings, check_settings
-from training.shared import rollout_layout
 
 BATCH = 8 * 14
 

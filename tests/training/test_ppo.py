@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rlgym_bridge.training.collector import CollectorDied, Collectors
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.runs.progress import COLUMNS
+from rlgym_bridge.training.runs.restore import STATE_FILE
+from rlgym_bridge.training.selfplay.sides import cars_of_sides, snapshot_sides
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL, column, stand_in
-from training.collector import CollectorDied, Collectors
-from training.environment import Task
-from training.learner import Diverged, PPOLearner
-from training.ppo import main
-from training.runs.checkpoints import Checkpoints
-from training.runs.lock import Locked
-from training.runs.progress import COLUMNS
-from training.runs.restore import STATE_FILE
-from training.selfplay.sides import cars_of_sides, snapshot_sides
-from training.settings import SettingsError, TrainingSettings, check_settings
 
 BATCH = 8 * 14
 
@@ -74,14 +74,14 @@ def assert_same(one: Any, other: Any) -> None:
         assert one == other
 
 
-@pytest.mark.parametrize("components", ["tests.support.mark_game", "training.components"])
+@pytest.mark.parametrize("components", ["tests.support.mark_game", "rlgym_bridge.training.components"])
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(components: str, tmp_path: Path) -> None:
     changes = {
         "components": components, "rollout_steps": 32, "no_touch_seconds": 1.0, "kickoff_share": 0.5,
         "steps": 16 * BATCH, "checkpoint_every": 8 * BATCH, "normalise_obs": True, "snapshots": 2,
         "learning_rate_schedule": "linear",
     }  # fmt: skip
-    if components == "training.components":
+    if components == "rlgym_bridge.training.components":
         changes |= {"rivals": {"chaser": 0.25}, "snapshot_share": 0.0}  # as many seats less
     whole = main(settings(tmp_path / "whole", **changes), quiet=True).checkpoint
     halfway = whole.with_name(str(8 * BATCH))
@@ -150,7 +150,7 @@ def test_an_own_function_takes_the_shipped_ones_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = """
-from training.components import *
+from rlgym_bridge.training.components import *
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.components.relative_obs import RelativeObs
 def obs(settings): return ComponentSpec.of(RelativeObs, zero_padding=None, pos_coef=0.001)
@@ -165,7 +165,8 @@ def reward(settings): raise RuntimeError(f"asked for {settings.my['mine']}")
 
 
 def test_a_builder_in_place_of_its_spec_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "from training.components import *\nfrom rlgym_bridge.components.default_obs import DefaultObs\n"
+    text = "from rlgym_bridge.training.components import *\n"
+    text += "from rlgym_bridge.components.default_obs import DefaultObs\n"
     text += "def obs(settings): return DefaultObs(zero_padding=None)\n"
     make_module(tmp_path, monkeypatch, "unnamed", text)
     with pytest.raises(SettingsError, match=r"expected its name, .*: ComponentSpec.of\(DefaultObs, \.\.\.\)"):
@@ -289,7 +290,7 @@ def test_standard_parts_beside_those_of_ones_own_are_told(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mistyped_parts.py").write_text(
-        "from training.components import obs as o\n"
+        "from rlgym_bridge.training.components import obs as o\n"
         "def obs(settings): return o(settings)\ndef rewrad(settings): pass\n"
     )
     told = Task(check_settings({"components": "mistyped_parts"})).name_standard()

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlgym_bridge.training import profile_training as module
+from rlgym_bridge.training.__main__ import main
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.profile_training import TrainingProfile, profile_training
+from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.run import Iteration
+from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from tests.support.processes import run_to_end
 from tests.support.training_runs import SMALL
-from training import profile_training as module
-from training.__main__ import main
-from training.learner import PPOLearner
-from training.profile_training import TrainingProfile, profile_training
-from training.runs.iteration_times import IterationTimes
-from training.runs.run import Iteration
-from training.settings import SettingsError, check_settings
 
 TIMES = IterationTimes(8.0, 2.0, {"physics": 5.0, "inference": 2.0}, 7.0, 7.0)
 

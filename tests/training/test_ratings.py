@@ -7,19 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlgym_bridge.training.contests.elo import rate_by_scores
+from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
+from rlgym_bridge.training.contests.rated_checkpoints import (
+    describe_ratings,
+    rate_checkpoints,
+    summarise_ratings,
+)
+from rlgym_bridge.training.contests.rating_book import BOOK, Anchor, RatingBook, spread_evenly
+from rlgym_bridge.training.contests.served_match import ServedResult
+from rlgym_bridge.training.ratings import main
 
 from tests.support.policy_folders import OBS_1V1, random_weights, save
-from training.contests.elo import rate_by_scores
-from training.contests.kept_matches import FILE, MatchKey
-from training.contests.rated_checkpoints import describe_ratings, rate_checkpoints, summarise_ratings
-from training.contests.rating_book import BOOK, Anchor, RatingBook, spread_evenly
-from training.contests.served_match import ServedResult
-from training.ratings import main
 
 
 @pytest.fixture(autouse=True)
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.contests.simulated_jobs.open_pool", ThreadPoolExecutor)  # begins at once
+    monkeypatch.setattr("rlgym_bridge.training.contests.simulated_jobs.open_pool", ThreadPoolExecutor)
 
 
 def save_checkpoint(run: Path, steps: int) -> None:

@@ -4,10 +4,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from rlgym_bridge.training.rllib import ray_ppo
+from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from tests.support.training_runs import SMALL
-from training.rllib import ray_ppo
-from training.settings import SettingsError, check_settings
 
 
 def test_three_runners_for_two_processors_are_refused(

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rlgym_bridge.training.collector import CollectorDied
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main as train_here
+from rlgym_bridge.training.rllib.cluster import cluster
+from rlgym_bridge.training.rllib.ray_ppo import OnCluster, main
+from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.progress import COLUMNS
+from rlgym_bridge.training.runs.restore import STATE_FILE
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import edit
 from tests.support.processes import run_to_end
 from tests.support.training_runs import SMALL, column, stand_in
-from training.collector import CollectorDied
-from training.learner import PPOLearner
-from training.ppo import main as train_here
-from training.rllib.cluster import cluster
-from training.rllib.ray_ppo import OnCluster, main
-from training.rllib.self_play_runner import MAIN, SNAPSHOT
-from training.runs.checkpoints import Checkpoints
-from training.runs.progress import COLUMNS
-from training.runs.restore import STATE_FILE
-from training.settings import SettingsError, TrainingSettings, check_settings
 
 STEPS = 8 * 14  # of a batch
 

@@ -4,12 +4,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
 
-import training
-from training.environment import Task
-from training.runs.policy_output import describe_changes, recorded_settings
-from training.settings import SettingsError, TrainingSettings, check_settings
-from training.settings_file import load_settings, settings_as_toml
+from rlgym_bridge import training
 
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 
@@ -137,3 +137,8 @@ def test_a_setting_newer_than_a_checkpoint_did_not_change() -> None:
     before = recorded_settings(TrainingSettings())
     del before["beginnings"]
     assert describe_changes(before | {"goal": 3.0}, TrainingSettings()) == {"goal": "3.0 -> 10.0"}
+
+
+def test_the_former_name_of_the_standard_components_is_understood() -> None:
+    assert check_settings({"components": "training.components"}) == TrainingSettings()
+    assert not describe_changes({"components": "training.components"}, TrainingSettings())

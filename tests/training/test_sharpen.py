@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
+from rlgym_bridge.training.runs.sharpen import main, sharpen
 
 from rlgym_bridge.policy.files import WEIGHTS_FILE
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import edit, observations, save
-from training.runs.sharpen import main, sharpen
 
 
 def test_likely_actions_become_likelier_in_the_same_order(tmp_path: Path) -> None:

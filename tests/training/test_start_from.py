@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.run import Summary
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
 from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
-from training.learner import PPOLearner
-from training.ppo import main
-from training.runs.checkpoints import Checkpoints
-from training.runs.run import Summary
-from training.settings import SettingsError, TrainingSettings, check_settings
 
 BATCH = 8 * 16
 SMALL = {
@@ -86,7 +86,10 @@ def test_older_versions_to_play_against_are_of_that_policy(tmp_path: Path) -> No
         ({"normalise_obs": True}, r"its observations are not normalised, .* \(normalise_obs = false\)"),
         ({"activation": "tanh"}, r"its activation is relu, this run's tanh"),
         ({"layer_norm": True}, r"its layer_norm is False, this run's True"),
-        ({"components": "training.components"}, r"the observation was 4 numbers \(obs_size\) and is"),
+        (
+            {"components": "rlgym_bridge.training.components"},
+            r"the observation was 4 numbers \(obs_size\) and",
+        ),
     ],
 )
 def test_a_foreign_policy_is_refused_with_the_difference(changes: dict, message: str, tmp_path: Path) -> None:

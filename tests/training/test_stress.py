@@ -5,24 +5,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from rlgym_bridge.cli import main
-from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.policy.files import read_files
-from rlgym_bridge.server import Impairments
-from tests.support.policy_folders import network_folder, save
-from training.contests.entrant import read_entrants
-from training.contests.kept_matches import FILE, MatchKey
-from training.contests.served_match import ServedResult
-from training.contests.stress_causes import GROUPS, list_causes
-from training.contests.stress_plan import (
+from rlgym_bridge.training.contests.entrant import read_entrants
+from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
+from rlgym_bridge.training.contests.served_match import ServedResult
+from rlgym_bridge.training.contests.stress_causes import GROUPS, list_causes
+from rlgym_bridge.training.contests.stress_plan import (
     SIMULATOR,
     StressPlan,
     plan_trials,
     served_matches,
     simulated_jobs,
 )
-from training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
+from rlgym_bridge.training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.server import Impairments
+from tests.support.policy_folders import network_folder, save
 
 
 def result(blue: int, orange: int, ticks: int = 3600) -> ServedResult:

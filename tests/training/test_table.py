@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-
-from training.runs.progress_table import mend_table, read_tables
+from rlgym_bridge.training.runs.progress_table import mend_table, read_tables
 
 COLUMNS = ("steps", "touches")
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from training.evaluate import Evaluation
-from training.sim_vs_server import main, rates, ratios
+from rlgym_bridge.training.evaluate import Evaluation
+from rlgym_bridge.training.sim_vs_server import main, rates, ratios
 
 
 def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Evaluation:

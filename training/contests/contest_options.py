@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
+from rlgym_bridge.training.contests.served_match import LOGS, ServedResult
+from rlgym_bridge.training.usable_cores import count_usable_cores
+
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
-from training.contests.kept_matches import FILE, MatchKey
-from training.contests.served_match import LOGS, ServedResult
-from training.usable_cores import count_usable_cores
 
 _MOST_MATCHES = 10_000  # of a pair or a cause: an interval of 2 % then
 _MOST_SECONDS = 100.0  # from which on minutes are told

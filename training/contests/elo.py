@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from training.intervals import CONFIDENCE_Z
+from rlgym_bridge.training.intervals import CONFIDENCE_Z
 
 SCALE: Final = 400.0
 """Points of rating by which ten wins come to each loss [Elo's]."""

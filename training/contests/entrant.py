@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlbot import flat
+from rlgym_bridge.training.contests.served_match import ServedBot
 
 from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.policy.files import MANIFEST_FILE, policy_path, read_files
@@ -15,7 +16,6 @@ from rlgym_bridge.policy.manifest import SELECTIONS
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.text_files import read_text
-from training.contests.served_match import ServedBot
 
 
 @dataclass(frozen=True)

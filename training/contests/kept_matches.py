@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from rlgym_bridge.training.contests.served_match import ServedResult
 
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.text_files import parse_json, read_text
-from training.contests.served_match import ServedResult
 
 FILE: Final = "matches.jsonl"
 

@@ -9,9 +9,8 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-
-from training.contests.standings import EntryStanding
-from training.evaluate import Evaluation
+from rlgym_bridge.training.contests.standings import EntryStanding
+from rlgym_bridge.training.evaluate import Evaluation
 
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.contests.standings import EntryStanding, LeagueMatch, count_different
-from training.evaluate import Evaluation
+from rlgym_bridge.training.contests.standings import EntryStanding, LeagueMatch, count_different
+from rlgym_bridge.training.evaluate import Evaluation
 
 Pairs = Mapping[tuple[str, str], tuple[Evaluation, int]]
 

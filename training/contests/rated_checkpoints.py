@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from training.contests.elo import EloRating, rate_by_scores
-from training.contests.kept_matches import MatchKey
-from training.contests.rating_book import Anchor, RatingBook
-from training.contests.served_match import ServedResult
-from training.contests.standings import count_different, evaluation_of, seen_by_first
-from training.evaluate import Evaluation
+from rlgym_bridge.training.contests.elo import EloRating, rate_by_scores
+from rlgym_bridge.training.contests.kept_matches import MatchKey
+from rlgym_bridge.training.contests.rating_book import Anchor, RatingBook
+from rlgym_bridge.training.contests.served_match import ServedResult
+from rlgym_bridge.training.contests.standings import count_different, evaluation_of, seen_by_first
+from rlgym_bridge.training.evaluate import Evaluation
 
 _LEVEL = 1.0  # points; copies of 400 matches lead each other by 17
 _ONE_SIDED: Final = 0.95  # win rate beyond which an anchor tells little

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from rlgym_bridge.training.contests.elo import EloRating
+from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, all_checkpoints
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.text_files import parse_json, read_text
-from training.contests.elo import EloRating
-from training.contests.entrant import Entrant, read_entrants, split_selection
 
 BOOK: Final = "rated.json"
 _DIGITS: Final = 12  # of a checksum, by which players are told apart

@@ -8,10 +8,9 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-
-from training.contests.elo import EloRating
-from training.contests.rated_checkpoints import RatedCheckpoint
-from training.contests.rating_book import Anchor
+from rlgym_bridge.training.contests.elo import EloRating
+from rlgym_bridge.training.contests.rated_checkpoints import RatedCheckpoint
+from rlgym_bridge.training.contests.rating_book import Anchor
 
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
 

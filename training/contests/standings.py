@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-
-from training.contests.kept_matches import MatchKey
-from training.contests.openskill_rating import Rating, rate_outcomes
-from training.contests.served_match import ServedResult
-from training.evaluate import Evaluation
+from rlgym_bridge.training.contests.kept_matches import MatchKey
+from rlgym_bridge.training.contests.openskill_rating import Rating, rate_outcomes
+from rlgym_bridge.training.contests.served_match import ServedResult
+from rlgym_bridge.training.evaluate import Evaluation
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
-
-from training.contests.stress_causes import CONTROL
-from training.contests.stress_plan import SERVER
-from training.contests.stress_results import Loss
+from rlgym_bridge.training.contests.stress_causes import CONTROL
+from rlgym_bridge.training.contests.stress_plan import SERVER
+from rlgym_bridge.training.contests.stress_results import Loss
 
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-
-from training.contests.kept_matches import MatchKey
-from training.contests.served_match import ServedResult
-from training.contests.standings import count_different, evaluation_of, seen_by_first
-from training.contests.stress_causes import CONTROL
-from training.contests.stress_plan import StressPlan, Trial
+from rlgym_bridge.training.contests.kept_matches import MatchKey
+from rlgym_bridge.training.contests.served_match import ServedResult
+from rlgym_bridge.training.contests.standings import count_different, evaluation_of, seen_by_first
+from rlgym_bridge.training.contests.stress_causes import CONTROL
+from rlgym_bridge.training.contests.stress_plan import StressPlan, Trial
 
 _CONFIDENCE_Z: Final = 1.96  # of a normal distribution, 95 % within
 _MOSTLY_DRAWN: Final = 0.9  # share of matches above which bots are called too weak

@@ -2,8 +2,8 @@
 
     PPOLearner -> RLlib's learner -> env runners play -> episodes -> RLlib's learner -> ... -> PPOLearner
 
-Checkpoints, progress and the older versions of the policy are `training.runs.run`'s, so that either engine
-goes on with a run of the other.
+Checkpoints, progress and the older versions of the policy are those of `training/runs/run.py`, so that either
+engine goes on with a run of the other.
 """
 
 import math
@@ -20,22 +20,22 @@ import torch
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from rlgym_bridge.training.collector import CollectorDied
+from rlgym_bridge.training.learner import Diverged, PPOLearner
+from rlgym_bridge.training.returns import RunningScale
+from rlgym_bridge.training.rllib.cluster import cluster
+from rlgym_bridge.training.rllib.self_play_learner import SelfPlayLearner
+from rlgym_bridge.training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
+from rlgym_bridge.training.runs.run import Iteration, Summary, run
+from rlgym_bridge.training.selfplay.policy_rows import tensors_of
+from rlgym_bridge.training.selfplay.rivals import newest_rivals
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.usable_cores import count_usable_cores
 
 from rlgym_bridge.rllib.env import MatchEnv
 from rlgym_bridge.rllib.match_runner import COUNTS
 from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.user_input.toml_text import toml_value
-from training.collector import CollectorDied
-from training.learner import Diverged, PPOLearner
-from training.returns import RunningScale
-from training.rllib.cluster import cluster
-from training.rllib.self_play_learner import SelfPlayLearner
-from training.rllib.self_play_runner import MAIN, SNAPSHOT, SelfPlayRunner
-from training.runs.run import Iteration, Summary, run
-from training.selfplay.policy_rows import tensors_of
-from training.selfplay.rivals import newest_rivals
-from training.settings import SettingsError, TrainingSettings
-from training.usable_cores import count_usable_cores
 
 _PATIENCE: Final = 60.0  # s without any env runner
 _PAUSE: Final = 1.0  # s
@@ -44,7 +44,7 @@ _PAUSE: Final = 1.0  # s
 def main(
     settings: TrainingSettings, resume: bool = False, quiet: bool = False, address: str | None = None
 ) -> Summary:
-    """Train with RLlib; see `training.runs.run.run`.
+    """Train with RLlib; see `rlgym_bridge.training.runs.run.run`.
 
     Args:
         settings: Of the run; `collectors` are its env runners.

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rlgym_bridge.training.settings import TrainingSettings
+
 from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints
-from training.settings import TrainingSettings
 
 
 def has_checkpoint(settings: TrainingSettings, before: int, after: int) -> bool:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.runs.policy_tensors import FIRST_LAYER, pack_tensors, read_tensors
+from rlgym_bridge.training.runs.restore import STATE_FILE, read_state
+from rlgym_bridge.training.settings import SettingsError
 
 from rlgym_bridge.policy.files import chosen_checkpoint, write_files
 from rlgym_bridge.user_input.text_files import escape_controls
-from training.runs.lock import Locked
-from training.runs.policy_tensors import FIRST_LAYER, pack_tensors, read_tensors
-from training.runs.restore import STATE_FILE, read_state
-from training.settings import SettingsError
 
 
 def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:

@@ -51,7 +51,7 @@ class IterationTimes:
         Args:
             collecting: Seconds, see the class.
             learning: Seconds, see the class.
-            seconds: Of each collector, see `training.collector.Collectors.seconds`.
+            seconds: Of each collector, see `rlgym_bridge.training.collector.Collectors.seconds`.
             overlap: See the class.
         """
         count = len(seconds)

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from training.settings import SettingsError
+from rlgym_bridge.training.settings import SettingsError
 
 
 class Locked:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import TrainingSettings, with_present_names
+from rlgym_bridge.training.team_sizes import as_lists
 
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
-from training.environment import Task
-from training.settings import TrainingSettings
-from training.team_sizes import as_lists
 
 
 def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:
@@ -27,7 +27,8 @@ def describe_changes(before: Mapping[str, Any], settings: TrainingSettings) -> d
         before: As `recorded_settings`; those that did not exist then had their defaults.
         settings: The present ones.
     """
-    then, now = recorded_settings(TrainingSettings()) | dict(before), recorded_settings(settings)
+    then = recorded_settings(TrainingSettings()) | with_present_names(before)
+    now = recorded_settings(settings)
     return {name: f"{then[name]} -> {now[name]}" for name in now if then[name] != now[name]}
 
 

@@ -13,12 +13,12 @@ from typing import Any, Final, Self
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
+from rlgym_bridge.training.runs.progress_table import mend_table
+from rlgym_bridge.training.selfplay.matches import goals_label
+from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.user_input.extras import explain_install
-from training.runs.iteration_times import IterationTimes, mean_times
-from training.runs.progress_table import mend_table
-from training.selfplay.matches import goals_label
-from training.settings import TrainingSettings
 
 try:
     from torch.utils.tensorboard import SummaryWriter
@@ -36,7 +36,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 """Of progress.csv, one line an iteration. Times are wall-clock seconds, minutes are game time; `seconds`
 counts from the start or the resume. `episode_reward` is the mean over the cars that finished an episode, nan
-where none did. Touches are those of all cars, snapshots included. `rating` is `training.selfplay.ladder`'s.
+where none did. Touches are those of all cars, snapshots included. `rating` is that of `selfplay/ladder.py`.
 `uniform_divergence` is KL(uniform || policy) in nats: it grows as unlikely actions are lost, which the
 entropy does not show. Behind these each rival has a column `rival_goal_share/NAME`: the policy's share of
 the goals in matches against it, nan where none fell. In NAME an underscore stands for what a tag of

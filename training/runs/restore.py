@@ -8,6 +8,9 @@ from typing import Any, Final
 
 import safetensors.torch
 import torch
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.team_sizes import as_lists
 from torch import Tensor
 
 from rlgym_bridge.policy.files import policy_path, read_files
@@ -16,9 +19,6 @@ from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.user_input.text_files import check_file
-from training.environment import Task
-from training.settings import SettingsError, TrainingSettings
-from training.team_sizes import as_lists
 
 STATE_FILE: Final = "training.pt"
 STATE: Final = (

@@ -10,16 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
+from rlgym_bridge.training.runs.iteration_times import IterationTimes
+from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
+from rlgym_bridge.training.runs.stopping import StopAsked
+from rlgym_bridge.training.selfplay.rivals import newest_rivals
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+
 from rlgym_bridge.policy.files import MANIFEST_FILE, chosen_checkpoint, newest_checkpoint
 from rlgym_bridge.policy.run_modules import write_run_modules
-from training.learner import PPOLearner
-from training.runs.checkpoints import Checkpoints, has_checkpoint
-from training.runs.iteration_times import IterationTimes
-from training.runs.lock import Locked
-from training.runs.progress import Progress, say_nothing_left
-from training.runs.stopping import StopAsked
-from training.selfplay.rivals import newest_rivals
-from training.settings import SettingsError, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Iteration:
 
     Attributes:
         steps: Agent steps learned from.
-        counts: What was counted in play, see `training.collector.Collectors.collect`.
-        stats: What learning found, by the names of `training.runs.progress.COLUMNS`.
+        counts: What was counted in play, see `rlgym_bridge.training.collector.Collectors.collect`.
+        stats: What learning found, by the names of `rlgym_bridge.training.runs.progress.COLUMNS`.
         times: How long its parts took, where that is known.
     """
 

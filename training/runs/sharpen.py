@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from rlgym_bridge.training.runs.policy_tensors import pack_tensors, read_tensors
 
 from rlgym_bridge.cli.output_files import check_output_folder, folder_name
 from rlgym_bridge.policy.files import policy_path, write_files
 from rlgym_bridge.user_input.text_files import escape_controls
-from training.runs.policy_tensors import pack_tensors, read_tensors
 
 _MOST_FACTOR: Final = 1000.0  # beyond it a policy plays its likeliest actions alone, below 1/1000 all alike
 

@@ -7,9 +7,8 @@ itself. All collectors are alike. Of several team sizes each has its own share o
 from itertools import pairwise
 
 import numpy as np
-
-from training.settings import TrainingSettings
-from training.team_sizes import name_sizes
+from rlgym_bridge.training.settings import TrainingSettings
+from rlgym_bridge.training.team_sizes import name_sizes
 
 
 def snapshot_sides(settings: TrainingSettings) -> np.ndarray:

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from training.selfplay.ladder import Ladder
+from rlgym_bridge.training.selfplay.ladder import Ladder
 
 
 class Snapshots:
@@ -14,7 +13,7 @@ class Snapshots:
 
     Args:
         most: How many are kept.
-        first: The untrained policy, as a row of `training.selfplay.policy_rows`.
+        first: The untrained policy, as a row of `rlgym_bridge.training.selfplay.policy_rows`.
 
     Attributes:
         rows: The policies.
@@ -31,7 +30,7 @@ class Snapshots:
         """Add a version to the opponent pool, perhaps in place of another [reservoir sampling, Vitter 1985].
 
         Args:
-            policy: Its weights as a row, `(numbers,)` float32; see `training.selfplay.policy_rows`.
+            policy: Its weights as a row, `(numbers,)` float32; see `selfplay/policy_rows.py`.
             random: Draws the place.
         """
         self._offered += 1
