@@ -1,11 +1,15 @@
 """Modules of users: imported from folders that are named, behind all that is installed."""
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Final
+
+INSTALLED: Final = ("site-packages", "dist-packages")
+"""Names of the folders that hold installed packages."""
 
 _FOREIGN: Final = ("policy.json", "run.toml")
 """Files of folders that may come from anybody; no module is searched beside them."""
@@ -64,6 +68,25 @@ def explain_not_found(name: str) -> str:
     if own.exists():
         return f"{own} is there, but this program does not search that folder: set PYTHONPATH to it"
     return f"expected it in the current folder or on PYTHONPATH; the current folder is {here}"
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a module belongs to Python or to an installed package; nothing is imported.
+
+    Args:
+        module: Its name, with dots. Where its top-level package is installed to be edited, it is the user's.
+    """
+    first = module.partition(".")[0]
+    if first in sys.stdlib_module_names:
+        return True
+    try:
+        spec = importlib.util.find_spec(first)
+    except (ImportError, ValueError):  # somebody has put None in its place
+        return False
+    if spec is None:
+        return False
+    places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
+    return any(part in INSTALLED for place in places for part in Path(place).parts)
 
 
 def names_no_modules(folder: Path) -> bool:
