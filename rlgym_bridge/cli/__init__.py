@@ -15,9 +15,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
-from rlgym_bridge.cli.commands import COMMANDS, explain_broken, explain_missing, overview
+from rlgym_bridge.cli.commands import COMMANDS, MODULES, explain_broken, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
@@ -55,6 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def serve() -> int:
     """Run `rlgym-server`: `rlgym-bridge server` under a name by which rlbot's `MatchManager` finds it."""
     return run_command("server", program="rlgym-server")
+
+
+def run_module(name: str) -> NoReturn:
+    """Run a command as the module that Python was started with (`python -m training.NAME`), and end.
+
+    Args:
+        name: Of the command.
+
+    Raises:
+        SystemExit: With the exit code, see `run_command`.
+    """
+    started = sys.modules["__main__"].__spec__
+    module = started.name.removesuffix(".__main__") if started else name
+    sys.exit(run_command(name, program=f"python -m {module}"))
 
 
 @contextmanager
@@ -95,7 +109,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks
             stream.reconfigure(errors="backslashreplace")
     try:
-        command: Any = import_module(COMMANDS[name].module)
+        command: Any = import_module(MODULES[name])
         parser = argparse.ArgumentParser(prog=program)
         command.add_to(parser)
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"

@@ -59,7 +59,12 @@ def explain_not_found(name: str) -> str:
         place = next(iter(getattr(parent, "__path__", ())), None) or getattr(parent, "__file__", "")
         return f"{first} is {place}, expected {rest} in it; rename another {first} that you mean"
     if first == "training" and parent is None:
-        return "the project's own is rlgym_bridge.training now: change the import"
+        return f"{_where_expected(here, first)}; this project's own is rlgym_bridge.training"
+    return _where_expected(here, first)
+
+
+def _where_expected(here: Path, first: str) -> str:
+    """Say where a package or module was expected, given the current folder."""
     own = here / first if (here / first).is_dir() else here / f"{first}.py"
     if names_no_modules(here):
         unused = f"{own} is not used: " if own.exists() else ""
