@@ -147,3 +147,28 @@ def test_a_module_that_cannot_be_read_is_not_carried(
     make_module(tmp_path, monkeypatch, "own_broken", "def (")
     assert read_own_sources(["own_broken"]) == {}
     assert "carries no copy of your modules" in caplog.text and "own_broken.py, line 1" in caplog.text
+
+
+def test_a_run_goes_on_with_the_modules_that_it_carries(tmp_path: Path) -> None:
+    bot = (
+        "from rlgym_bridge import ComponentSpec, DefaultObs\nSCALE = 0.5\nclass Scaled(DefaultObs):\n"
+        "    def build_batch(self, *given):\n        return super().build_batch(*given) * SCALE\n"
+        "def obs(settings):\n    return ComponentSpec.of(Scaled, zero_padding=None)\n"
+    )
+    few = "collectors = 1\nmatches = 2\nrollout_steps = 8\nminibatch = 32\nthreads = 1\n"
+    (tmp_path / "own_bot.py").write_text(bot)
+    (tmp_path / "train.toml").write_text(f'components = "own_bot"\nout = "run"\ncheckpoint_every = 32\n{few}')
+
+    def train(*words: str) -> str:
+        command = [sys.executable, "-m", "rlgym_bridge.cli", "train", "-q", *words]
+        return run_to_end(command, cwd=tmp_path, seconds=120).stderr
+
+    assert train("--steps", "32") == ""
+    (tmp_path / "own_bot.py").write_text(bot.replace("0.5", "0.25"))
+    refused = train("--steps", "64", "--resume")
+    assert "does not fit what is to be trained: 92 elements" in refused
+    assert refused.endswith("--allow-modules carried:own_bot\n")
+    assert train("--steps", "64", "--resume", "--allow-modules", "carried:own_bot") == ""
+    assert "SCALE = 0.5" in (tmp_path / "run/checkpoints/64" / CARRIED_FOLDER / "own_bot.py").read_text()
+    assert "expected --resume with it" in train("--allow-modules", "carried:own_bot")
+    assert "carries: carried:own_bot" in train("--resume", "--allow-modules", "own_bot")

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.carried_modules import CARRIED, carried_names, use_carried
+from rlgym_bridge.policy.files import chosen_checkpoint, newest_checkpoint
 from rlgym_bridge.project.this_project import settings_file
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
@@ -46,6 +47,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="continue from the newest checkpoint in the folder of the run"
     )
+    parser.add_argument(
+        "--allow-modules", nargs="+", default=[], metavar="carried:MODULE",
+        help="with --resume: take the copies of these modules that the run carries, in place of your own",
+    )  # fmt: skip
     parser.add_argument(
         "--profile", nargs="?", type=_iterations, const=PROFILED, metavar="N",
         help="only train N iterations, print how long their parts take, and end; nothing is written into the "
@@ -94,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
     elif not options.config:
         into = "" if options.profile else f", into {settings.out}"
         say(f"no train.toml here: the default settings{into}")
+    if options.allow_modules:
+        _take_carried(options, settings)
     if options.profile is not None:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
@@ -108,6 +115,25 @@ def run(options: argparse.Namespace) -> int:
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2
+
+
+def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> None:
+    """Have Python import copies of modules that the run carries.
+
+    Raises:
+        ValueError: The run is not resumed, or carries no such copy.
+    """
+    given = f"--allow-modules is {' '.join(options.allow_modules)}"
+    if not options.resume:
+        raise ValueError(f"{given}, expected --resume with it: a new run takes your own modules")
+    checkpoint = chosen_checkpoint(Path(settings.out))
+    used = () if checkpoint is None else use_carried(checkpoint, options.allow_modules)
+    if [f"{CARRIED}{name}" for name in used] != options.allow_modules:
+        names = [] if checkpoint is None else carried_names(checkpoint)
+        carried = ", ".join(f"{CARRIED}{name}" for name in names) or "none"
+        raise ValueError(
+            f"{given}, expected copies of modules that {checkpoint or settings.out} carries: {carried}"
+        )
 
 
 def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:

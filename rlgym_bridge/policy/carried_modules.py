@@ -57,6 +57,14 @@ def carried_names(policy: Path) -> list[str]:
     return sorted({one.name.removesuffix(".py") for one in found if one.is_dir() or one.suffix == ".py"})
 
 
+def explain_copies(policy: Path, allow_modules: Sequence[str] = ()) -> str:
+    """Say which modules a policy folder carries that the user has not allowed; "" for none."""
+    names = [f"{CARRIED}{name}" for name in carried_names(policy) if f"{CARRIED}{name}" not in allow_modules]
+    if not names:
+        return ""
+    return f"; to use the code that the folder carries, if you trust it: --allow-modules {' '.join(names)}"
+
+
 def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
     """Have Python import the copies that a user allowed by name, here and in processes that this one starts.
 

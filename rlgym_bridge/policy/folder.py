@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
-from rlgym_bridge.policy.carried_modules import CARRIED, carried_names, use_carried, write_carried
+from rlgym_bridge.policy.carried_modules import explain_copies, use_carried, write_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
@@ -215,9 +215,9 @@ def load_policy(
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
     except Exception as error:  # a component's own, too: whatever it makes of the arguments it was given
         failed = "" if is_ours(error) else "the components cannot be made or called: "
-        copies = _explain_copies(folder, allow_modules)
+        copies = explain_copies(folder, allow_modules)
         raise ValueError(f"{source}: {failed}{describe_error(error)}{copies}") from error
-    _check_fits(manifest, built, components, source, _explain_copies(folder, allow_modules))
+    _check_fits(manifest, built, components, source, explain_copies(folder, allow_modules))
     if selection is not None:
         manifest = replace(manifest, selection=selection)
     return LoadedPolicy(folder, manifest, _network(manifest, data, built, str(folder / WEIGHTS_FILE)), make)
@@ -255,14 +255,6 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
             f"the observation was {manifest.obs_size} numbers (obs_size) and is {declared} here: use the "
             "code that the policy was trained with, or train anew into another folder"
         )
-
-
-def _explain_copies(folder: Path, allow_modules: Sequence[str]) -> str:
-    """Say which modules a policy folder carries that the user has not allowed; "" for none."""
-    names = [f"{CARRIED}{name}" for name in carried_names(folder) if f"{CARRIED}{name}" not in allow_modules]
-    if not names:
-        return ""
-    return f"; to use the code that the folder carries, if you trust it: --allow-modules {' '.join(names)}"
 
 
 def _check_fits(
