@@ -5,7 +5,6 @@
 Clients that watch are not looked for, and nothing of this runs in a tick in which nobody asks.
 """
 
-import logging
 import socket
 import time
 from collections import deque
@@ -15,12 +14,13 @@ from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.net.callers import Caller, Ends, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
 from rlgym_bridge.user_input.arguments import shorten_text
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _REST_SECONDS: Final = 0.1  # between two searches among all processes, which take the game's thread's time
 _MOST_REQUESTS: Final = 8  # of a client, while it is not known who it is

@@ -12,6 +12,7 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server.client_log import begin_limits, client_log, end_limits
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.net.connected_client import Client, Handler
 from rlgym_bridge.server.net.farewells import Farewells
@@ -19,7 +20,7 @@ from rlgym_bridge.server.net.socket_events import SocketEvents
 from rlgym_bridge.server.net.time_budget import TimeBudget
 from rlgym_bridge.server.net.wire import ClientLink, WireError
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _MOST_CONNECTIONS: Final = 256  # Windows waits for 512 at most; a process of macOS may open 256 files
 _FAREWELL_STEP: Final = 0.02
@@ -69,6 +70,7 @@ class Clients:
         self._sockets = SocketEvents()
         self._leaving = Farewells(self._sockets)
         self._sockets.watch(listener, EVENT_READ, listener)
+        begin_limits()
 
     @property
     def everyone(self) -> list[Client]:
@@ -160,6 +162,7 @@ class Clients:
             connection.close()
         self.listener.close()
         self._sockets.close()
+        end_limits()
 
     def _accept(self) -> None:
         try:

@@ -3,7 +3,6 @@
 Messages to clients, and the treatment of clients that misbehave, follow RLBot's core.
 """
 
-import logging
 import math
 import socket
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from rlbot import flat
 
 from rlgym_bridge.server.bot_account import BotAccount
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat, Roster
@@ -24,7 +24,7 @@ from rlgym_bridge.server.net.impairments import Lines
 from rlgym_bridge.server.net.match_comms import MatchComms
 from rlgym_bridge.server.net.orders import Orders
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 
 class Lobby:
