@@ -63,7 +63,8 @@ def find_troubles(bot: BotResult, told: BotReport) -> Sequence[str]:
     """
     if told.missed is None:
         return bot.troubles
-    return [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not told.faults else []
+    wrote = [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not told.faults else []
+    return [*bot.intrusions, *wrote]
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:
@@ -124,6 +125,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,
+                "foreign_ids": list(bot.foreign_ids),
             }
             for bot in result.bots
         ],

@@ -1,5 +1,6 @@
 """Start bot processes as RLBot does, watch them, and end them with all their children."""
 
+import itertools
 import logging
 import os
 import re
@@ -32,6 +33,7 @@ _APART: Final[dict[str, Any]] = (
 )
 """A Ctrl-C in the terminal is for the server, which ends the bots in good order."""
 
+_numbers: Final = itertools.count()  # of the bot processes that were started
 _TAIL_LINES: Final = 12
 _TAIL_BYTES: Final = 8192
 _SEARCHED_BYTES: Final = 1 << 24
@@ -52,6 +54,8 @@ class BotProcess:
         early_exit_code: Its exit code, if it has ended before the match did.
         exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.
         was_told_to_end: It did not end by itself, and was made to.
+        mark: Value of `MARK_VARIABLE` that its processes have.
+        foreign_ids: Agent ids other than those of its seats under which its processes have connected.
     """
 
     seats: list[AgentSeat]
@@ -60,6 +64,8 @@ class BotProcess:
     early_exit_code: int | None = None
     exceptions: int = 0
     was_told_to_end: bool = False
+    mark: str = ""
+    foreign_ids: list[str] = field(default_factory=list)
     _family: dict[int, psutil.Process] = field(default_factory=dict)
 
     @property
@@ -192,7 +198,7 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
     scripts = str(Path(sys.executable).parent)
     environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
     environment.update(seat.environment)
-    environment[MARK_VARIABLE] = MARK
+    mark = environment[MARK_VARIABLE] = f"{MARK}/{next(_numbers)}"
     environment["RLBOT_AGENT_ID"] = seat.agent_id
     environment["RLBOT_SERVER_IP"] = _LOCAL.get(host, host)
     environment["RLBOT_SERVER_PORT"] = str(port)
@@ -215,7 +221,7 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
             )
     _log.info("started %s (%s): %s", shorten_text(seat.name), seat.side, shorten_command(seat.run_command))
     _log.debug("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
-    return BotProcess(seats, log_path, popen)
+    return BotProcess(seats, log_path, popen, mark=mark)
 
 
 def shorten_command(command: str) -> str:

@@ -64,6 +64,7 @@ class Lobby:
                 **self.drawings.handlers,
             },
             self._on_gone,
+            self.admission,
         )
         self.accounts: list[BotAccount] = []
         self.awaited, self.has_skippers = 0, False
@@ -246,6 +247,7 @@ class Lobby:
         """Give a client the first free seat with its agent id; a hivemind all of its team."""
         if not client.agent_id:
             return
+        self.admission.note_agent_id(client)
         seat = self._free.first_for(client.agent_id)
         if seat is not None and not self.admission.may_drive(client, seat):
             return

@@ -46,6 +46,7 @@ class MatchProcesses:
         """Begin without a process."""
         self._lobby, self._settings, self._roster, self._address = lobby, settings, roster, address
         self._started: list[BotProcess] = []
+        lobby.admission.processes = self._started
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged
         self.temporary: Path | None = None
         self.has_restarted = False
