@@ -72,25 +72,32 @@ def run_module(name: str) -> NoReturn:
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, with its processes; a second one ends it at once."""
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal end a command as Ctrl-C does, with its processes.
+
+    A second signal ends it at once.
+    """
 
     def end(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_DFL)
         raise KeyboardInterrupt
 
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, end)
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [
+        number for name in names if signal.getsignal(number := getattr(signal, name)) == signal.SIG_DFL
+    ]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    for number in numbers:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
-@_ended_by_sigterm()
+@_ended_by_signals()
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Run one command.
 

@@ -54,6 +54,7 @@ def summarise(result: MatchResult, told: list[BotReport], recording: Path | None
                 "reply_ms": {"p50": _number(bot.reply_p50_ms), "p99": _number(bot.reply_p99_ms)},
                 "crashed": bot.crashed,
                 "exit_code": bot.exit_code,
+                "foreign_ids": list(bot.foreign_ids),
             }
             for bot in result.bots
         ],

@@ -53,7 +53,8 @@ def find_troubles(bot: BotResult, told: BotReport) -> Sequence[str]:
     """
     if told.missed is None:
         return bot.troubles
-    return [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not told.faults else []
+    wrote = [f"wrote {count_of(bot.exceptions, 'traceback')}"] if bot.exceptions and not told.faults else []
+    return [*bot.intrusions, *wrote]
 
 
 def find_refusal(match: flat.MatchConfiguration, reports: Sequence[Path]) -> str | None:

@@ -213,7 +213,10 @@ def load_policy(
         components = make()
         _check_declared(manifest, components)
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
-    except Exception as error:  # a component's own, too: whatever it makes of the arguments it was given
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a component's own, too: whatever it makes of the arguments it was given
         failed = "" if is_ours(error) else "the components cannot be made or called: "
         copies = explain_copies(folder, allow_modules)
         raise ValueError(f"{source}: {failed}{describe_error(error)}{copies}") from error
@@ -248,7 +251,7 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
     try:
         _, declared = components.obs_builder.get_obs_space("blue-0")  # type: ignore[union-attr]
         known = bool(declared >= 0)  # a float, too: RLGym's builder takes its sizes as they are given
-    except Exception:  # one of others may not know before its first match
+    except (Exception, SystemExit):  # one of others may not know before its first match
         return
     if known and declared != manifest.obs_size:
         raise PolicyMismatch(

@@ -162,7 +162,7 @@ def _work(connection: Connection) -> None:
             answer = play_served(match, begin)
         except ValueError as error:
             answer = ValueError(str(error))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answer = RuntimeError(explain_error(error))
         finally:
             over.set()

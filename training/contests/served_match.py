@@ -125,7 +125,10 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
         ServerError: There is no free port.
     """
     configuration = line_up(match)
-    with _logged(match.log_dir), tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
+    with (
+        _logged(match.log_dir),
+        tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
+    ):
         reports = [Path(folder, f"{i}.json") for i, _ in enumerate(configuration.player_configurations)]
         with_environment(
             configuration,
