@@ -164,9 +164,10 @@ def _read_toml(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
 
 
 def _rendering(match: _Reader) -> flat.DebugRendering:
-    value = match.table.get("enable_rendering", False)
+    """Return who may draw; true and false stand for the extremes [RLBot core, `ConfigParser.cs`]."""
+    value = match.table.get("enable_rendering")
     if isinstance(value, bool):
-        return flat.DebugRendering.OnByDefault if value else flat.DebugRendering.OffByDefault
+        return flat.DebugRendering.OnByDefault if value else flat.DebugRendering.AlwaysOff
     return match.enum("enable_rendering", flat.DebugRendering)
 
 
