@@ -156,17 +156,31 @@ WHEELS: Final = (
 against the car's up direction: suspension rest length + wheel radius - 2.5 (measured to 0.01 uu)."""
 
 _BODIES: Final = (  # by hitbox, in the order of `HITBOXES`
-    (23, 21, 25, 26, 402, 404, 523, 597, 607, 625, 1172, 1295, 1300, 1475, 1478, 1533, 1568, 1623, 4284),
-    (403, 29, 600, 1018, 1171, 1286, 1675),
-    (24, 803, 1603, 1691, 1919),
-    (22, 1416, 1932),
-    (28, 31, 1159, 1317, 1624, 1856),
-    (30,),
+    (23, 21, 25, 26, 27, 402, 404, 523, 607, 625, 723, 1172, 1295, 1300, 1475, 1478, 1533, 1568, 1623,
+     2665, 2853, 2919, 2949, 4284, 4318, 4319, 4320, 4782, 4906, 5020, 5039, 5188, 5361, 5547, 5713,
+     5837, 5951, 6939, 7947, 7948, 8383, 8806, 8807, 10896, 10897, 10900, 10901, 11314, 11603, 12104,
+     12105),
+    (403, 29, 597, 600, 1018, 1171, 1286, 1675, 1689, 1883, 2070, 2268, 2666, 2950, 2951, 3155, 3156,
+     3157, 3265, 3426, 3875, 3879, 3880, 4014, 4155, 4367, 4472, 4473, 4745, 4770, 4781, 4861, 4864,
+     5709, 5773, 5823, 5858, 5964, 5979, 6122, 6244, 6247, 6260, 6836, 7211, 7337, 7338, 7341, 7343,
+     7415, 7512, 7532, 7593, 7772, 8454, 9053, 9088, 9089, 9140, 9388, 9894, 10094, 10440, 10441, 10694,
+     10695, 11016, 11095, 11315, 11336, 11534, 11941, 11996, 12106, 12142, 12262, 12286, 12325, 12382,
+     12563, 12669),
+    (24, 803, 1603, 1691, 1919, 3594, 3614, 3622, 4268, 5265, 7052, 8524),
+    (22, 1416, 1894, 1932, 3031, 3311, 6243, 6489, 7651, 7696, 7890, 7901, 8006, 8360, 8361, 8565, 8566,
+     8669, 9357, 10697, 10698, 10817, 10822, 11038, 11394, 11505, 11677, 11800, 11933, 11949, 12173,
+     12315, 12361, 12484),
+    (28, 31, 1159, 1317, 1624, 1856, 2269, 3451, 3582, 3702, 5470, 5488, 5879, 7012, 9084, 9085, 9427,
+     10044, 10805, 11138, 11141, 11379, 11932, 12569, 12652),
+    (30, 4780, 7336, 7477, 7815, 7979, 10689, 11098, 11736, 11905, 11950, 12318, 12335),
 )  # fmt: skip
 
 HITBOX_OF_BODY: Final = {body: number for number, bodies in enumerate(_BODIES) for body in bodies}
-"""Hitbox number of the `car_id`s of a loadout that are known [HitboxPlugin of BakkesMod, `CarManager.cpp`,
-2021; 4284, the Fennec, from item lists]; any other body plays as an Octane here."""
+"""Hitbox number of the `car_id`s of a loadout that are known; any other body plays as an Octane here.
+
+Sources: HitboxPlugin of BakkesMod, `CarManager.cpp`, 2021; subtr-actor 1.2.0, `geometry.rs`, for the ids that
+the game reports and for Epic's list of hitboxes. RLBot's core has no list: it passes the id on to the game.
+"""
 
 BODY_OF_HITBOX: Final = {name: bodies[0] for name, bodies in zip(HITBOX_NAMES, _BODIES, strict=True)}
 """The `car_id` of a body of each hitbox, by the hitbox's name."""

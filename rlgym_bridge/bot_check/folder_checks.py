@@ -37,7 +37,7 @@ def check_folder(bot: BotFile) -> Iterator[BotVerdict]:
 
 def runs_here(bot: BotFile) -> bool:
     """Tell whether it has a command for this system."""
-    command = bot.settings.get("run_command_linux") if sys.platform.startswith("linux") else None
+    command = None if sys.platform == "win32" else bot.settings.get("run_command_linux")
     return bool(command or bot.settings.get("run_command"))
 
 

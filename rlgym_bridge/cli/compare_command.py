@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         with shared.console_of(options, stderr=True).status("beginning ...") as status:
             found = compare_recordings(
                 *recordings, windows=options.windows, rules=options.rules,
-                progress=lambda doing: status.update(f"{escape(doing)} ..."),
+                progress=lambda doing: status.update(f"{doing} ..."),
             )  # fmt: skip
     except ValueError as error:
         _name(error, unread)

@@ -245,7 +245,7 @@ def _print_outcome(console: Console, outcome: PartOutcome) -> None:
 
 
 def _show(status: Status, doing: str) -> None:
-    status.update(f"{escape(doing)} ...")
+    status.update(f"{doing} ...")
 
 
 def _copy_recordings(test: FieldTest, outcomes: list[PartOutcome]) -> dict[str, Path]:

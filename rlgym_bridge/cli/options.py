@@ -1,22 +1,19 @@
 """Define the options that several commands share, and print their results."""
 
 import argparse
-import os
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from rlgym_bridge.dialect import POINTS, Dialect
 from rlgym_bridge.physics import Spread, read_physics, read_rules
 from rlgym_bridge.server import ConfigError, Impairments
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.sim.game_rules import DEFAULT, RULES, parse_rules
-from rlgym_bridge.user_input.text_files import escape_controls, explain_unreadable
+from rlgym_bridge.user_input.plain_console import PlainConsole
+from rlgym_bridge.user_input.text_files import explain_unreadable
 
 
 def port(text: str) -> int:
@@ -247,22 +244,9 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
-class _Console(Console):
-    """A console that keeps the command running when its reader leaves, and that no name can control."""
-
-    def render_str(self, text: str, **how: Any) -> Text:
-        """Return a text to show, with control characters spelt out."""
-        return super().render_str(escape_controls(text), **how)
-
-    def on_broken_pipe(self) -> None:
-        """Print nothing any more."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def console_of(options: argparse.Namespace, stderr: bool = False) -> Console:
     """Return the console that a command with `add_output_options` prints to, or shows its progress on."""
-    return _Console(stderr=stderr, quiet=options.quiet, highlight=False)
+    return PlainConsole(stderr=stderr, quiet=options.quiet)
 
 
 def printer(options: argparse.Namespace) -> Callable[[str], None]:

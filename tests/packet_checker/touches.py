@@ -35,6 +35,8 @@ class Touches:
             for player in packet.players
         ]
         self.new = False
+        if step.phase == Phase.COUNTDOWN and any(time is not None for time in times):
+            findings.add("players.latest_touch", times, "none: a kickoff begins without touches")
         if times != self._times:
             for slot, time in enumerate(times):
                 before = self._times[slot] if slot < len(self._times) else None
@@ -48,7 +50,8 @@ class Touches:
         name = f"players[{slot}].latest_touch"
         touch, now = step.packet.players[slot].latest_touch, step.packet.match_info.seconds_elapsed
         if touch is None:
-            findings.add(name, None, f"the one at {shown(before or 0.0)} s: touches are kept")
+            if step.phase not in (Phase.COUNTDOWN, Phase.KICKOFF):
+                findings.add(name, None, f"the one at {shown(before or 0.0)} s: touches are kept")
             return
         time = touch.game_seconds
         earliest = 0.0 if before is None else before

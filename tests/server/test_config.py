@@ -16,6 +16,7 @@ BOT = """
 agent_id = "test/one"
 name = "One"
 run_command = "python one.py"
+run_command_linux = "python one.py"
 loadout_file = "loadout.toml"
 [settings.environment]
 MODEL = "best"
@@ -222,6 +223,108 @@ def test_a_bot_file_that_is_wrong_is_named(folder, old, new, message):
     (folder / "bots" / "one.bot.toml").write_text(BOT.replace(old, new))
     with pytest.raises(ConfigError, match=message):
         read(folder, TOML)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'car_id = "Fennec"',
+            r"loadout.toml:2: \[blue_loadout\] car_id is 'Fennec', expected a whole number",
+        ),
+        (
+            "car_id = -5",
+            r"loadout.toml:2: \[blue_loadout\] car_id is -5, expected a whole number from 0 to 42949",
+        ),
+        ("hat_id = 4294967296", r"loadout.toml:2: \[blue_loadout\] hat_id is 4294967296, expected a whole"),
+        ("wheels_id = 1.5", r"loadout.toml:2: \[blue_loadout\] wheels_id is 1.5, expected a whole number"),
+        ("boost_id = true", r"loadout.toml:2: \[blue_loadout\] boost_id is True, expected a whole number"),
+        ("paint = 3", r"loadout.toml:2: \[blue_loadout\] paint is 3, expected a table"),
+        (
+            "[blue_loadout.paint]\ncar_paint_id = []",
+            r"loadout.toml:3: \[blue_loadout.paint\] car_paint_id is \[\]",
+        ),
+        ("car_id =", r"loadout.toml: no valid TOML: .*line 2"),
+    ],
+)
+@pytest.mark.parametrize("where", ["the bot's file", "the match", "a Psyonix bot's"])
+def test_a_wrong_loadout_names_its_own_file_with_line_key_and_value(folder, text, message, where):
+    place = folder if where != "the bot's file" else folder / "bots"
+    (place / "loadout.toml").write_text(f"[blue_loadout]\n{text}\n")
+    car = {
+        "the bot's file": "",
+        "the match": 'loadout_file = "loadout.toml"',
+        "a Psyonix bot's": 'loadout_file = "loadout.toml"\ntype = "psyonix"',
+    }[where]
+    (folder / "match.toml").write_text(f'[[cars]]\nconfig_file = "bots/one.bot.toml"\n{car}\n')
+    with pytest.raises(ConfigError, match=message):
+        read_match_file(folder / "match.toml", allow_idle=True)
+
+
+def test_a_loadout_is_refused_for_the_team_that_uses_it_alone(folder):
+    (folder / "bots" / "loadout.toml").write_text('[orange_loadout]\ncar_id = "Fennec"\n')
+    blue = '[[cars]]\nconfig_file = "bots/one.bot.toml"\n'
+    assert seat_players(read(folder, blue)).cars[0].hitbox == 0
+    with pytest.raises(ConfigError, match=r"loadout.toml:2: \[orange_loadout\] car_id is 'Fennec'"):
+        read(folder, blue + "team = 1")
+
+
+def test_an_idle_psyonix_bot_has_the_hitbox_of_its_loadout(folder):
+    text = (
+        '[[cars]]\nconfig_file = "bots/one.bot.toml"\n[[cars]]\ntype = "psyonix"\nteam = 1\nloadout_file = '
+    )
+    (folder / "match.toml").write_text(text + '"bots/loadout.toml"')
+    match = read_match_file(folder / "match.toml", allow_idle=True)
+    assert [car.hitbox for car in seat_players(match, allow_idle=True).cars] == [1, 3]
+
+
+@pytest.mark.protocol("match.run-command")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows takes run_command")
+@pytest.mark.parametrize(
+    ("commands", "wine", "expected"),
+    [
+        ('run_command = "one.exe"\nrun_command_linux = "./one"', True, "./one"),
+        ('run_command = "one.exe"\nrun_command_linux = "./one"', False, "./one"),
+        ('run_command = "one.exe"', True, "wine one.exe"),
+        ('run_command = "one.exe"\nrun_command_linux = ""', True, "wine one.exe"),
+        ('run_command = "one.exe"', False, "one.exe"),
+        ('run_command_linux = "./one"', True, "./one"),
+        ("", True, ""),
+    ],
+)
+def test_a_command_for_windows_alone_is_run_by_wine(folder, commands, wine, expected, monkeypatch, caplog):
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}" if wine else None)
+    settings = f'[settings]\nagent_id = "test/one"\n{commands}\n'
+    (folder / "bots" / "one.bot.toml").write_text(settings)
+    (folder / "script.toml").write_text(settings)
+    cars, scripts = (
+        '[[cars]]\nconfig_file = "bots/one.bot.toml"\n',
+        '[[scripts]]\nconfig_file = "script.toml"\n',
+    )
+    match = read(folder, cars)
+    assert match.player_configurations[0].variety.run_command == expected
+    (folder / "script.toml").write_text(settings.replace("test/one", "test/script"))
+    assert read(folder, cars + scripts).script_configurations[0].run_command == expected
+    unclear = expected == "one.exe"
+    assert ("one.bot.toml: run_command one.exe stands alone, and there is no wine" in caplog.text) is unclear
+    caplog.clear()
+    read(folder, cars + "auto_start = false\n")
+    assert "wine" not in caplog.text
+
+
+@pytest.mark.protocol("drawings.match-file")
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("", "OffByDefault"),
+        ("enable_rendering = true", "OnByDefault"),
+        ("enable_rendering = false", "AlwaysOff"),
+        ('enable_rendering = "offbydefault"', "OffByDefault"),
+    ],
+)
+def test_who_may_draw_is_what_core_reads(folder, line, rule):
+    match = read(folder, TOML.replace("[match]", f"[match]\n{line}"))
+    assert match.enable_rendering == getattr(flat.DebugRendering, rule)
 
 
 def test_a_file_that_is_not_there_or_no_match_file_is_refused(tmp_path):

@@ -100,8 +100,10 @@ def player_without(player: flat.PlayerInfo, name: str) -> flat.PlayerInfo:
         return but(player, air_state=AIR.OnGround)
     if name == "demolished_place" and player.demolished_timeout >= 0.0:
         return but(player, physics=flat.Physics())
-    if name == "idle_frames" and player.latest_touch is not None:
-        return but(player, latest_touch=but(player.latest_touch, game_seconds=0.0))
+    if name == "idle_frames":
+        touch = player.latest_touch
+        touch = None if touch is None else but(touch, game_seconds=0.0)
+        return but(player, latest_touch=touch, accolades=[])  # repeated with the packet
     return player
 
 

@@ -12,6 +12,7 @@ from rlgym_bridge.cli import server_command
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from tests.support.raw_client import RawClient, agent, connect, settle
 from tests.support.short_waits import shorten_farewell
@@ -44,6 +45,24 @@ def test_the_port_is_rlbots_or_the_first_argument():
     parser = argparse.ArgumentParser()
     server_command.add_to(parser)
     assert [parser.parse_args(words).port for words in ([], ["4321"])] == [23234, 4321]
+
+
+@pytest.mark.protocol("handshake.settings-needed")
+def test_without_settings_init_complete_input_and_loadout_do_not_count(lobby, caplog):
+    roster = seat_players(match_of(player(0, "first"), player(1, "second"), enable_state_setting=True))
+    lobby.open_match(roster)
+    taken: list[int] = []
+    lobby.orders.take_input = lambda car, _: not taken.append(car)
+    loadouts = Loadouts(roster, lambda car, _: taken.append(car), lobby.admission, int)
+    lobby.clients.handlers.update(loadouts.handlers)
+    orders = [flat.InitComplete(), flat.PlayerInput(0, flat.ControllerState()), flat.SetLoadout(0)]
+    client = connect(lobby, *orders, *orders)
+    assert heard(lobby, client) == [] and lobby.clients.audience == [] and taken == []
+    for name in ("InitComplete", "PlayerInput", "SetLoadout"):
+        assert caplog.text.count(f"sent {name} before ConnectionSettings: ignored") == 1
+    client.send(OBSERVER, *orders)  # the same orders count from now on
+    settle(lobby)
+    assert len(lobby.clients.audience) == 1 and taken == [0, 0]
 
 
 @pytest.mark.protocol("handshake.first-settings-count", "handshake.agent-id-trimmed")

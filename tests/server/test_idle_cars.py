@@ -60,6 +60,7 @@ def test_a_match_of_idle_cars_is_played_for_a_script(tmp_path):
     assert result.ended_by == "kickoff not touched" and result.ticks == 480 + 36 + 1
 
 
+@pytest.mark.protocol("packet.is-bot")
 @pytest.mark.parametrize("pace", ["lockstep", "realtime"])
 def test_an_idle_car_stands_and_nobody_waits_for_it(pace, tmp_path):
     packets = []
@@ -70,7 +71,7 @@ def test_an_idle_car_stands_and_nobody_waits_for_it(pace, tmp_path):
         result = server.play(match_of(HUMAN, player(0), psyonix))
     first, last = (flat.CorePacket.unpack(data).message for data in (packets[0], packets[-1]))
     assert [(car.name, car.is_bot) for car in last.players] == [
-        ("Human", False), ("Bot", True), ("Sir", True)
+        ("Human", False), ("Bot", True), ("Sir", False)
     ]  # fmt: skip
     places = [[car.physics.location for car in packet.players] for packet in (first, last)]
     moved = [abs(a.x - b.x) + abs(a.y - b.y) for a, b in zip(*places, strict=True)]

@@ -8,12 +8,23 @@ from rlbot import flat
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.roster import Roster, seat_players
-from rlgym_bridge.server.net.loadouts import Loadouts
+from rlgym_bridge.server.game.simulated_match import Match
+from rlgym_bridge.server.net.loadouts import Loadouts, hitbox_of
 from rlgym_bridge.server.net.lobby import Lobby
 from tests.support.raw_client import agent, connect, settle
 from tests.support.stepped_match import kicked_off, match_of, player
 
 DOMINUS, MERC = 403, 30
+
+PSYONIX_BODIES = {  # of the loadouts in core's `PsyonixLoadouts.cs`, the bodies that core itself names
+    21: "octane", 22: "breakout", 23: "octane", 24: "plank", 25: "octane", 26: "octane", 28: "hybrid",
+    29: "dominus", 30: "merc", 31: "hybrid",
+}  # fmt: skip
+NEWER_BODIES = {  # of public bots' loadouts
+    597: "dominus", 2070: "dominus", 2269: "hybrid", 3031: "breakout", 3451: "hybrid", 4268: "plank",
+    4284: "octane", 4906: "octane", 5361: "octane", 5713: "octane", 6247: "dominus", 7336: "merc",
+    9140: "dominus",
+}  # fmt: skip
 
 
 def shown(packet: flat.GamePacket) -> list[str]:
@@ -50,6 +61,29 @@ def test_whose_loadout_may_be_set_when(lobby, ready, in_play, index, taken):
     client.send(flat.SetLoadout(index, flat.PlayerLoadout(car_id=DOMINUS)))
     settle(lobby)
     assert calls == ([(index, 1)] if taken else [])
+
+
+def hitboxes_of(bodies: list[int]) -> list[str]:
+    """Return the hitboxes that the packets of matches with these bodies show, four cars at a time."""
+    names: list[str] = []
+    for first in range(0, len(bodies), 4):
+        four = bodies[first : first + 4]
+        cars = [player(0, loadout=flat.PlayerLoadout(car_id=body)) for body in four]
+        names += shown(Match(seat_players(match_of(*cars)).cars).packet())
+    return names
+
+
+@pytest.mark.parametrize("expected", [PSYONIX_BODIES, NEWER_BODIES])
+def test_bodies_have_the_hitboxes_that_the_game_gives_them(expected):
+    assert dict(zip(expected, hitboxes_of(list(expected)), strict=True)) == expected
+
+
+def test_every_known_body_shows_its_hitbox_without_a_warning(caplog):
+    bodies = list(HITBOX_OF_BODY)
+    assert hitboxes_of(bodies) == [HITBOXES[number].name for number in HITBOX_OF_BODY.values()]
+    for body in bodies:
+        assert hitbox_of(body, "a car") == HITBOX_OF_BODY[body]
+    assert "is not known here" not in caplog.text
 
 
 def test_an_unknown_body_is_named_and_plays_as_an_octane(lobby, caplog):

@@ -144,6 +144,22 @@ def test_touches_after_a_goal_do_not_count():
     assert match.scores.touches == [0, 0]
 
 
+@pytest.mark.protocol("packet.touch-forgotten")
+@pytest.mark.parametrize(
+    "instant", [False, pytest.param(True, marks=pytest.mark.odd_packets("kickoffs without a countdown"))]
+)
+def test_a_kickoff_forgets_the_touches_before_it(instant):
+    match = kicked_off(course=Course(skip_replays=True, instant=instant))
+    (scorer, _) = score(match, last_toucher=0)
+    assert scorer.latest_touch is not None
+    begins = Phase.KICKOFF if instant else Phase.COUNTDOWN
+    assert [car.latest_touch for car in to_phase(match, begins).players] == [None, None]
+    to_phase(match, Phase.KICKOFF)
+    put_car(match, 1, (0, 250, 17.03), velocity=(0, -1500, 0), yaw=-np.pi / 2)
+    blue, orange = to_phase(match, Phase.ACTIVE).players
+    assert blue.latest_touch is None and orange.latest_touch is not None
+
+
 def score(match, last_toucher, earlier=()):
     """Let cars touch the ball in turn, then put it into orange's goal; return the players."""
     for slot in (*earlier, last_toucher):

@@ -20,12 +20,12 @@ def open_match(lobby: Lobby) -> Lobby:
     return lobby
 
 
-def listener(lobby: Lobby, kind: str = "", wants: bool = True) -> RawClient:
+def listener(lobby: Lobby, kind: str = "", wants: bool = True, ready: bool = True) -> RawClient:
     settings = flat.ConnectionSettings(
         agent_id=f"test/{kind}" if kind else "", wants_ball_predictions=False, wants_comms=wants,
         close_between_matches=bool(kind),
     )  # fmt: skip
-    client = connect(lobby, settings, flat.InitComplete())
+    client = connect(lobby, settings, *([flat.InitComplete()] if ready else []))
     for _ in range(3 if kind else 2):  # configuration, seat, field
         client.receive()
     return client
@@ -60,11 +60,37 @@ def test_a_message_goes_to_all_but_its_sender_in_order(open_match):
 @pytest.mark.protocol("comms.team-only")
 def test_a_message_for_the_team_stays_in_it(open_match):
     first, second, third = (listener(open_match, kind) for kind in ("first", "second", "third"))
-    observer, script = listener(open_match), listener(open_match, "script")
+    script = listener(open_match, "script")
     say(open_match, first, "mine", team_only=True)
     assert heard(open_match, second) == [(0, 0, True, "mine")]
-    for other in (third, observer, script):
+    for other in (third, script):
         assert heard(open_match, other) == []
+
+
+@pytest.mark.protocol("comms.managers")
+@pytest.mark.parametrize("ready", [False, True])
+def test_match_managers_get_every_message_ready_or_not(open_match, ready):
+    manager, deaf = listener(open_match, ready=ready), listener(open_match, ready=ready, wants=False)
+    first = listener(open_match, "first")
+    say(open_match, first, "all")
+    say(open_match, first, "mine", team_only=True)
+    assert heard(open_match, manager) == [(0, 0, False, "all"), (0, 0, True, "mine")]
+    assert heard(open_match, deaf) == []
+
+
+@pytest.mark.protocol("comms.to-others")
+def test_a_bot_that_is_not_ready_gets_no_messages(open_match):
+    first, second = listener(open_match, "first"), listener(open_match, "second", ready=False)
+    say(open_match, first, "hello")
+    assert heard(open_match, second) == []
+
+
+@pytest.mark.protocol("handshake.settings-needed")
+def test_a_message_without_settings_goes_to_nobody(open_match, caplog):
+    first, nameless = listener(open_match, "first"), connect(open_match)
+    say(open_match, nameless, "who am I", "again")
+    assert heard(open_match, first) == []
+    assert caplog.text.count("sent MatchComm before ConnectionSettings: ignored") == 1
 
 
 @pytest.mark.protocol("comms.team-filled-in")

@@ -7,6 +7,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
+from rlgym_bridge.server.game.referee import Course
+from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulated_match import Match
 from tests.support.stepped_match import go_on, kicked_off, put_ball, put_car, to_phase
 
@@ -38,6 +40,71 @@ def shoot(match: Match) -> None:
 
 def numbers(info: flat.ScoreInfo) -> tuple[int, ...]:
     return info.score, info.goals, info.own_goals, info.assists, info.saves, info.shots
+
+
+def accolades_until(match: Match, phase: int, most: int = 6000) -> list[tuple[int, int, str]]:
+    """Go on to a phase; return (packets from now, car, name) of each accolade that packets show."""
+    found: list[tuple[int, int, str]] = []
+    for waited in range(1, most):
+        packet = go_on(match)
+        found += [(waited, car, name) for car, one in enumerate(packet.players) for name in one.accolades]
+        if match.referee.phase == phase:
+            return found
+    raise AssertionError(f"phase {phase} did not come in {most} ticks")
+
+
+def named(found: list[tuple[int, int, str]]) -> list[tuple[int, str]]:
+    return [(car, name) for _, car, name in found]
+
+
+@pytest.mark.protocol("packet.accolades")
+def test_a_packet_names_the_events_of_its_tick_alone() -> None:
+    match = two_a_side()
+    put_ball(match, (0, 2000, 93.15))
+    put_car(match, 0, (0, 1700, 17.03), velocity=(0, 1800, 0), yaw=AHEAD)
+    found = accolades_until(match, Phase.GOAL_SCORED)
+    assert sorted(named(found)) == [(0, "BallHit"), (0, "FirstTouch"), (0, "Goal"), (0, "Shot")]
+    assert found[-1][2] == "Goal"  # in the packet that shows it
+    assert named(accolades_until(match, Phase.COUNTDOWN)) == []
+
+
+@pytest.mark.protocol("packet.accolades")
+def test_the_third_goal_is_a_hat_trick_and_the_end_names_winners_and_losers() -> None:
+    match = kicked_off(course=Course(skip_replays=True, max_score=3))
+    for goals in (1, 2, 3):
+        put_car(match, 1, (3500, 2000, 17.03))
+        put_ball(match, (0, 4600, 93.15))
+        put_car(match, 0, (0, 4300, 17.03), velocity=(0, 1800, 0), yaw=AHEAD)
+        names = named(accolades_until(match, Phase.GOAL_SCORED))
+        assert ((0, "HatTrick") in names) is (goals == 3)
+        after = named(accolades_until(match, Phase.ENDED if goals == 3 else Phase.KICKOFF))
+        assert after == ([(0, "Win"), (1, "Loss")] if goals == 3 else [])
+    assert named(accolades_until(match, Phase.ENDED)) == []
+
+
+@pytest.mark.protocol("packet.accolades")
+def test_saves_demolitions_and_own_goals_have_their_names() -> None:
+    scores = Scoreboard([0, 0, 1])
+    scores.touch(2, frame=10)
+    scores.goal(0, frame=20, overtime=True)
+    for _ in range(3):
+        scores.save(1)
+    scores.demolition(1)
+    assert scores.accolades == [
+        [],
+        ["Save", "Save", "Save", "Savior", "Demolish"],
+        ["BallHit", "FirstTouch", "OwnGoal"],
+    ]
+    scores.begin_tick()
+    scores.touch(0, frame=30)
+    scores.goal(0, frame=40, overtime=True)
+    for _ in range(3):
+        scores.assist(1)
+    assert scores.accolades == [
+        ["BallHit", "Goal", "OvertimeGoal"],
+        ["Assist", "Assist", "Assist", "Playmaker"],
+        [],
+    ]
 
 
 @pytest.mark.protocol("packet.score")

@@ -281,6 +281,9 @@ CHANGES: dict[str, tuple[str, Condition, Change]] = {
     "a touch in the future": ("players[0].latest_touch.game_seconds", any_touch, touch_at(1.0)),
     "a touch of long ago": ("players[0].latest_touch.game_seconds", touched, touch_at(-3.0)),
     "a touch is forgotten": ("players[0].latest_touch", any_touch, set_car(latest_touch=None)),
+    "a touch outlives a kickoff": (
+        "players.latest_touch", enters(Phase.COUNTDOWN), set_car(latest_touch=flat.Touch()),
+    ),
     "a normal that is not a unit vector": ("players[0].latest_touch.normal", touched, long_normal),
     "a place is no number": ("players[0].physics.location", active, set_physics("car", "location", x=NAN)),
     "a car outside the arena": ("players[0].physics.location", active, set_physics("car", "location", x=5e3)),

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
@@ -19,6 +18,7 @@ from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.user_input.extras import explain_install
+from rlgym_bridge.user_input.plain_console import PlainConsole
 
 try:
     from torch.utils.tensorboard import SummaryWriter
@@ -75,7 +75,7 @@ class Progress:
         if not path.stat().st_size:
             self._csv.writerow(self._columns)
         self._board = SummaryWriter(str(out / "tensorboard"), purge_step=steps or None)
-        self._console = Console(file=sys.stderr, quiet=quiet, highlight=False, markup=False)
+        self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         self._began = time.perf_counter()
         self._last = self._next_line = self._began
@@ -234,7 +234,7 @@ class Progress:
 
 def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:
     """Say that a run that was to go on has had all its steps."""
-    Console(file=sys.stderr, quiet=quiet, highlight=False, markup=False).print(
+    PlainConsole(file=sys.stderr, quiet=quiet, markup=False).print(
         f"{settings.out} has {steps:,} of {settings.steps:,} steps: nothing is left; --steps N asks for more",
         soft_wrap=True,
     )  # fmt: skip

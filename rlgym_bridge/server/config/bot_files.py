@@ -1,18 +1,31 @@
 """Bots and scripts as RLBot v5 describes them: `bot.toml` and `script.toml`."""
 
-from collections.abc import Iterator
+import logging
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from rlbot import flat
-from rlbot.config import ConfigParsingException, load_player_config, load_script_config
+from rlbot.config import ConfigParsingException, load_player_config, load_player_loadout, load_script_config
 
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.server_errors import ConfigError
+from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import parse_toml
 
+_log = logging.getLogger(__name__)
 
-def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.PlayerConfiguration:
+_MOST_ID: Final = (1 << 32) - 1  # of a loadout: ids are 32 bits, unsigned, in messages
+_LOADOUT_KEYS: Final = tuple(key for key in flat.PlayerLoadout.__match_args__ if key.endswith("_id"))
+_PAINT_KEYS: Final = tuple(key for key in flat.LoadoutPaint.__match_args__ if key.endswith("_id"))
+
+
+def read_bot(
+    path: Path, team: int, name: str, loadout: Path | None, auto_start: bool = True
+) -> flat.PlayerConfiguration:
     """Read a `bot.toml`.
 
     Args:
@@ -20,12 +33,14 @@ def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.Pla
         team: 0 blue, 1 orange.
         name: Name in place of the one in the file, "" to keep that.
         loadout: Loadout file in place of the one in the file.
+        auto_start: Whether the match starts it; otherwise it has no command.
 
     Returns:
         The player, its environment variables included.
 
     Raises:
-        ConfigError: The file or its loadout cannot be read, or it has no agent id.
+        ConfigError: The file or its loadout cannot be read, or it has no agent id. The error names the file,
+            of a loadout also line, key and value.
     """
     source = _bot_source(path)
     settings = _settings(source)
@@ -35,32 +50,90 @@ def read_bot(path: Path, team: int, name: str, loadout: Path | None) -> flat.Pla
         # "" means none; rlbot's reader takes that for the folder, and finds no loadout in the bot's own file
         loadout = path.parent / named if named else path
     if loadout is not None:
-        parsed(Source(loadout))  # its errors, before rlbot reads it
+        _check_loadout(loadout, team)
     with catch_rlbot_errors(path):
         player = load_player_config(path, team, name, loadout)
     if isinstance(player.variety, flat.CustomBot):
         player.variety.environment = environment
+        player.variety.run_command = _command(path, settings) if auto_start else ""
     return player
 
 
-def idle_player(kind: str, team: int, name: str = "") -> flat.PlayerConfiguration:
-    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix"."""
-    variety = flat.Human() if kind == "human" else flat.PsyonixBot(name)
-    return flat.PlayerConfiguration(variety, team)
+def idle_player(
+    kind: str, team: int, name: str = "", loadout: Path | None = None
+) -> flat.PlayerConfiguration:
+    """Return the player of a car that nobody drives here; `kind` is "human" or "psyonix".
+
+    Raises:
+        ConfigError: The loadout of a Psyonix bot cannot be read.
+    """
+    if kind == "human":
+        return flat.PlayerConfiguration(flat.Human(), team)
+    looks = None
+    if loadout is not None:
+        _check_loadout(loadout, team)
+        with catch_rlbot_errors(loadout):
+            looks = load_player_loadout(loadout, team)
+    return flat.PlayerConfiguration(flat.PsyonixBot(name, looks), team)
 
 
-def read_script(path: Path) -> flat.ScriptConfiguration:
-    """Read a script's toml file.
+def read_script(path: Path, auto_start: bool = True) -> flat.ScriptConfiguration:
+    """Read a script's toml file; without `auto_start` it has no command.
 
     Raises:
         ConfigError: The file cannot be read, or it has no agent id.
     """
     source = _bot_source(path)
-    environment = _environment(source, _settings(source))
+    settings = _settings(source)
+    environment = _environment(source, settings)
     with catch_rlbot_errors(path):
         script = load_script_config(path)
     script.environment = environment
+    script.run_command = _command(path, settings) if auto_start else ""
     return script
+
+
+def _command(path: Path, settings: Mapping[str, object]) -> str:
+    """Return the command for this system.
+
+    On other systems than Windows RLBot's core runs a `run_command` that stands alone with wine
+    [`ConfigParser.cs`]. So does this, where there is a wine.
+    """
+    windows, others = (str(settings.get(key) or "") for key in ("run_command", "run_command_linux"))
+    if sys.platform == "win32" or others or not windows:
+        return windows if sys.platform == "win32" else others
+    if shutil.which("wine"):
+        return f"wine {windows}"
+    _log.warning(
+        "%s: run_command %s stands alone, and there is no wine with which RLBot's core runs it on this "
+        "system; it is run as it is: add run_command_linux",
+        path, shorten_text(windows),
+    )  # fmt: skip
+    return windows
+
+
+def _check_loadout(path: Path, team: int) -> None:
+    """Look at the part of a loadout file that a team uses, before rlbot reads it.
+
+    Raises:
+        ConfigError: It cannot be read, or an id is no whole number of 32 bits; the error names the key.
+    """
+    source = Source(path)
+    name = "blue_loadout" if team == 0 else "orange_loadout"
+    loadout = _table(source, "top level", name, parsed(source).get(name, {}))
+    paint = _table(source, name, "paint", loadout.get("paint", {}))
+    for section, table, keys in ((name, loadout, _LOADOUT_KEYS), (f"{name}.paint", paint, _PAINT_KEYS)):
+        for key in keys:
+            value = table.get(key, 0)
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_ID:
+                shown = shorten_text(repr(value))
+                raise source.error(section, key, f"is {shown}, expected a whole number from 0 to {_MOST_ID}")
+
+
+def _table(source: Source, section: str, key: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise source.error(section, key, f"is {shorten_text(repr(value))}, expected a table")
+    return value
 
 
 def _bot_source(path: Path) -> Source:

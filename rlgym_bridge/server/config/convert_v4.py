@@ -153,6 +153,15 @@ def toml_name(kind: str, stem: str) -> str:
     return f"{stem}.toml"
 
 
+def _rendering(of: _Translation, section: str) -> list[str]:
+    """Leave v4's false out: v5's default is off, too, and v5's false is off whatever a client asks for."""
+    lines = of.line(section, "enable_rendering", "enable_rendering", _flag)
+    if lines and not of.translated[-1][1].endswith("true"):
+        of.translated[-1] = ("enable_rendering", "v5's default")
+        return []
+    return lines
+
+
 def _match(of: _Translation) -> str:
     section = "Match Configuration"
     launcher = of.line("RLBot Configuration", "launcher_preference", "launcher", partial(_choice, LAUNCHERS))
@@ -161,10 +170,10 @@ def _match(of: _Translation) -> str:
     lines += of.line(section, "game_map", "game_map_upk", lambda text: GAME_MAP_TO_UPK.get(text, text))
     for key, name in (
         ("skip_replays", "skip_replays"), ("start_without_countdown", "start_without_countdown"),
-        ("enable_rendering", "enable_rendering"), ("enable_state_setting", "enable_state_setting"),
-        ("auto_save_replay", "auto_save_replays"),
+        ("enable_state_setting", "enable_state_setting"), ("auto_save_replay", "auto_save_replays"),
     ):  # fmt: skip
         lines += of.line(section, key, name, _flag)
+    lines += _rendering(of, section)
     # RLBot's core reads the one name, rlbot's Python package the other.
     lines += [
         line.replace("start_without_countdown", "instant_start") for line in lines if "countdown" in line

@@ -164,9 +164,10 @@ def _read_toml(source: Source, allow_idle: bool) -> flat.MatchConfiguration:
 
 
 def _rendering(match: _Reader) -> flat.DebugRendering:
-    value = match.table.get("enable_rendering", False)
+    """Return who may draw; true and false stand for the extremes [RLBot core, `ConfigParser.cs`]."""
+    value = match.table.get("enable_rendering")
     if isinstance(value, bool):
-        return flat.DebugRendering.OnByDefault if value else flat.DebugRendering.OffByDefault
+        return flat.DebugRendering.OnByDefault if value else flat.DebugRendering.AlwaysOff
     return match.enum("enable_rendering", flat.DebugRendering)
 
 
@@ -196,11 +197,10 @@ def _car(source: Source, number: int, table: object, allow_idle: bool) -> flat.P
     if kind != "rlbot" or path is None:
         if not allow_idle:
             raise car.error(key, f"{problem}, {ONLY_BOTS}")
-        return idle_player(kind, car.team(), car.value("name", ""))
-    player = read_bot(path, car.team(), car.value("name", ""), car.file("loadout_file"))
-    if isinstance(player.variety, flat.CustomBot) and not car.value("auto_start", True):
-        player.variety.run_command = ""
-    return player
+        return idle_player(kind, car.team(), car.value("name", ""), car.file("loadout_file"))
+    return read_bot(
+        path, car.team(), car.value("name", ""), car.file("loadout_file"), car.value("auto_start", True)
+    )
 
 
 def _script(source: Source, number: int, table: object) -> flat.ScriptConfiguration:
@@ -208,7 +208,4 @@ def _script(source: Source, number: int, table: object) -> flat.ScriptConfigurat
     path = reader.file("config_file")
     if path is None:
         raise reader.error("config_file", "is missing, expected the path of a script's toml")
-    script = read_script(path)
-    if not reader.value("auto_start", True):
-        script.run_command = ""
-    return script
+    return read_script(path, reader.value("auto_start", True))

@@ -142,9 +142,9 @@ class Packer:
         Returns:
             The packet, every field set.
         """
-        states, infos = self._simulation.states, self._scores.infos
+        states, infos, accolades = self._simulation.states, self._scores.infos, self._scores.accolades
         players = [
-            player.info(states[slot], infos[slot], inputs[slot], frame)
+            player.info(states[slot], infos[slot], accolades[slot], inputs[slot], frame)
             for slot, player in enumerate(self._players)
         ]
         if self._away:

@@ -47,7 +47,6 @@ class Player:
         """
         self._seat = seat
         self.set_hitbox(seat.hitbox)
-        self._touch: flat.Touch | None = None
         self._last_input = _NEUTRAL
         self._dialect = dialect
         # Which formulas to use is decided here, once: packets are built thousands of times a second.
@@ -63,6 +62,7 @@ class Player:
 
     def kickoff(self) -> None:
         """Forget what a kickoff resets: the car is new."""
+        self._touch: flat.Touch | None = None
         self._had_double_jumped = False
         self._double_jump_frame = _NEVER
         self._dodge_direction = flat.Vector2(0.0, 0.0)
@@ -90,13 +90,19 @@ class Player:
         )
 
     def info(
-        self, state: rsim.CarState, score: flat.ScoreInfo, controls: flat.ControllerState, frame: int
+        self,
+        state: rsim.CarState,
+        score: flat.ScoreInfo,
+        accolades: list[str],
+        controls: flat.ControllerState,
+        frame: int,
     ) -> flat.PlayerInfo:
         """Return what the packet of a frame says.
 
         Args:
             state: The car after the latest tick.
             score: Its line on the scoreboard.
+            accolades: Names of its events in the latest tick.
             controls: Input that was in force in the latest tick.
             frame: Frame number of the packet.
         """
@@ -122,12 +128,12 @@ class Player:
             self._dodge_timeout(state),
             state.demo_respawn_timer if demolished else -1.0,
             state.is_supersonic,
-            seat.player != "human",  # is_bot
+            not seat.is_idle,  # is_bot: humans and Psyonix bots are none [RLBot core, `GameStateToFlat.cs`]
             seat.name,
             seat.team,
             state.boost,
             seat.identifier,
-            [],  # accolades
+            accolades,
             self._last_input,
             state.has_jumped,
             double_jumped,

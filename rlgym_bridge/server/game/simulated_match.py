@@ -214,8 +214,9 @@ class Match:
         before = self.referee.phase
         self.tick += 1
         stands_still = self._repeats and before in _IDLE_PHASES
-        if not stands_still:
+        if not stands_still:  # else the packet is the same one again
             self.frame += 1
+            self.scores.begin_tick()
         if before in (Phase.ACTIVE, Phase.KICKOFF):
             self._play()
         else:
@@ -242,7 +243,7 @@ class Match:
         events = simulation.events
         self._note_events(counted=True)
         if events.goal_for is not None:
-            self.scores.goal(events.goal_for, self.frame)
+            self.scores.goal(events.goal_for, self.frame, self.referee.overtime)
         self._note_assists()
         floor = self.referee.waits_for_floor and simulation.ball_on_floor()
         self.referee.advance(bool(events.touches), events.goal_for, floor)
@@ -284,6 +285,8 @@ class Match:
 
     def _phase_changed(self, phase: int) -> None:
         instant = self.referee.course.instant and phase == Phase.KICKOFF
+        if phase == Phase.ENDED:
+            self.scores.end({"blue": BLUE, "orange": ORANGE}.get(self.referee.winner))
         if phase == Phase.COUNTDOWN or instant:
             self.simulation.line_up()
             self.scores.kickoff()

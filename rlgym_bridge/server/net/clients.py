@@ -116,7 +116,7 @@ class Clients:
     def pump(self, timeout: float) -> None:
         """Wait until something comes, `timeout` seconds at most, and take it in."""
         if self._backlog or self._slow:
-            self._watch_for_room([one for one in self.audience if one.link in self._backlog])
+            self._watch_for_room([one for one in self._clients.values() if one.link in self._backlog])
         if self._resting:
             timeout = self._wake(timeout)
         if self._deaf_until is not None and not self._listen_again(timeout):

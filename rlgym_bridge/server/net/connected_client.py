@@ -15,6 +15,9 @@ from rlgym_bridge.user_input.arguments import show_value
 
 _log = client_log(__name__)
 
+NO_TEAM: Final = 3
+"""Team number of clients that have no seat [RLBot core, `Team.cs`]."""
+
 _SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a client that drives cars
 
 
@@ -30,7 +33,7 @@ class Client:
         wants_comms: Whether it gets the messages that bots send each other.
         seats: What it drives; changed by `sit`.
         cars: Indices of the cars among them.
-        ready: It has sent InitComplete, so it gets packets.
+        ready: It has sent InitComplete after its settings, so it gets packets.
         informed: It has been sent the match configuration.
         has_spoken: It has sent a message.
         warned_of: What has been said in the log about it, once and no more.
@@ -61,6 +64,11 @@ class Client:
         self.wants_prediction = settings.wants_ball_predictions
         self.wants_comms = settings.wants_comms
 
+    @property
+    def team(self) -> int:
+        """Return the team of its seats, 2 for scripts; 3 without a seat [RLBot core]."""
+        return self.seats[0].team if self.seats else NO_TEAM
+
     def sit(self, seats: Sequence[AgentSeat]) -> None:
         """Give the client these seats and no others."""
         self.seats = tuple(seats)
@@ -84,3 +92,18 @@ class Client:
 
 Handler = Callable[[Client, Any], None]
 """A function that acts on a message of a client."""
+
+
+def after_settings(handler: Handler) -> Handler:
+    """Return a handler that ignores clients before their `ConnectionSettings`, as RLBot's core does.
+
+    The log says so once for each client and type of message.
+    """
+
+    def act(client: Client, message: Any) -> None:
+        if client.agent_id is None:
+            client.warn_once(f"%s sent {type(message).__name__} before ConnectionSettings: ignored")
+        else:
+            handler(client, message)
+
+    return act

@@ -11,7 +11,7 @@ from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.allowance import Allowance
-from rlgym_bridge.server.net.connected_client import Client, Handler
+from rlgym_bridge.server.net.connected_client import Client, Handler, after_settings
 
 _log = client_log(__name__)
 
@@ -55,7 +55,7 @@ class Loadouts:
     @property
     def handlers(self) -> dict[type, Handler]:
         """Return what to do with each type of message that is a loadout."""
-        return {flat.SetLoadout: self._on_loadout}
+        return {flat.SetLoadout: after_settings(self._on_loadout)}
 
     def _on_loadout(self, client: Client, message: flat.SetLoadout) -> None:
         index = message.index

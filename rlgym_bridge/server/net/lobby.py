@@ -17,7 +17,7 @@ from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat, Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.clients import Clients
-from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.connected_client import Client, after_settings
 from rlgym_bridge.server.net.drawings import Drawings
 from rlgym_bridge.server.net.free_seats import FreeSeats
 from rlgym_bridge.server.net.impairments import Lines
@@ -47,14 +47,14 @@ class Lobby:
         """Serve those who connect to `listener`."""
         self.admission = Admission(lambda connection, heard: self.clients.watch(connection, heard))
         self.orders = Orders(self.admission)
-        self.comms = MatchComms(lambda: self.clients.audience)
+        self.comms = MatchComms(lambda: self.clients.everyone)
         self.drawings = Drawings(lambda: self.clients.everyone)
         self.clients = Clients(
             listener,
             {
                 flat.PlayerInput: self._on_input,
                 flat.ConnectionSettings: self._on_settings,
-                flat.InitComplete: self._on_ready,
+                flat.InitComplete: after_settings(self._on_ready),
                 flat.DisconnectSignal: lambda client, _: self.clients.dismiss(client, "it said goodbye"),
                 flat.PingRequest: lambda client, ping: client.link.send(
                     framed(flat.PingResponse(ping.cookie))
@@ -66,6 +66,7 @@ class Lobby:
             self._on_gone,
             self.admission,
         )
+        self._on_input_for_other = after_settings(self._drive_other)
         self.accounts: list[BotAccount] = []
         self.awaited, self.has_skippers = 0, False
         self.take_input: Callable[[int, flat.ControllerState], bool] | None = None
@@ -198,8 +199,7 @@ class Lobby:
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
         if index not in client.cars:
-            if not self.orders.drive(client, message):
-                client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
+            self._on_input_for_other(client, message)
             return
         account = self.accounts[index]
         if account.ready and not account.answered:
@@ -213,6 +213,11 @@ class Lobby:
             account.invalid += 1
             if account.invalid == 1:
                 _log.warning("%s sent controls that are not finite: the last ones stay", account.seat.label)
+
+    def _drive_other(self, client: Client, message: flat.PlayerInput) -> None:
+        if not self.orders.drive(client, message):
+            index = message.player_index
+            client.warn_once("%s sent an input for car %d, which is not its own: ignored", index)
 
     def _on_settings(self, client: Client, message: flat.ConnectionSettings) -> None:
         if client.agent_id is not None:

@@ -10,7 +10,7 @@ from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.framing import MAX_PAYLOAD, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM
 from rlgym_bridge.server.net.allowance import CLIENTS_TOGETHER, Allowance
-from rlgym_bridge.server.net.connected_client import Client, Handler
+from rlgym_bridge.server.net.connected_client import Client, Handler, after_settings
 from rlgym_bridge.user_input.arguments import shorten_text
 
 _log = client_log(__name__)
@@ -18,7 +18,6 @@ _log = client_log(__name__)
 TICK_BYTES: Final = 1 << 11
 """Bytes that a client may tell the others in each tick; two of the longest messages at once."""
 
-_NO_TEAM: Final = 3  # of a client that has no seat [RLBot core]
 _BESIDE_CONTENT: Final = 80  # bytes of a message, at most
 _TICK_LINES: Final = 1 / 12  # of the log, for all quick chat
 
@@ -26,24 +25,25 @@ _TICK_LINES: Final = 1 / 12  # of the log, for all quick chat
 class MatchComms:
     """The way of a message from one client to the others, in the order in which messages come.
 
-    A message goes to every client that gets packets and wants messages, but not back to its sender. With
-    `team_only` it goes to the sender's team alone; scripts are a team of their own. The sender's team is
-    filled in, its index stays as it was sent. Before the match's first packet messages are dropped
-    [RLBot core]. So are those beyond `TICK_BYTES`, or beyond eight times that of all clients without
-    a seat.
+    A message goes to every agent that gets packets and wants messages, but not back to its sender. With
+    `team_only` it goes to the sender's team alone; scripts are a team of their own. Match managers, which
+    have no agent id, get every message, before their InitComplete too. The sender's team is filled in, its
+    index stays as it was sent. Before the match's first packet messages are dropped [RLBot core,
+    `FlatBuffersSession.cs`, `SendMatchComm.cs`]. So are those beyond `TICK_BYTES`, or beyond eight times that
+    of all clients without a seat.
 
     Args:
-        audience: Returns the clients that get packets.
+        everyone: Returns the connected clients.
     """
 
-    def __init__(self, audience: Callable[[], Sequence[Client]]) -> None:
-        self._audience = audience
+    def __init__(self, everyone: Callable[[], Sequence[Client]]) -> None:
+        self._everyone = everyone
         self.close()
 
     @property
     def handlers(self) -> dict[type, Handler]:
         """Return what to do with each type of message."""
-        return {flat.MatchComm: self._on_comm}
+        return {flat.MatchComm: after_settings(self._on_comm)}
 
     def close(self) -> None:
         """Drop messages until the next match."""
@@ -85,16 +85,13 @@ class MatchComms:
             return
         if not self._may_tell(client, message):
             return
-        index, team, team_only = message.index, _NO_TEAM, False
-        if client.seats:
-            team, team_only = client.seats[0].team, message.team_only
-        else:
-            index = 0
+        index, team, team_only = message.index, client.team, message.team_only
+        if not client.agent_id:
+            index, team_only = 0, False
         data = framed(flat.MatchComm(index, team, team_only, message.display, message.content))
-        for other in self._audience():
-            if other is client or not other.wants_comms:
-                continue
-            if not team_only or (other.seats and other.seats[0].team == team):
+        for other in self._everyone():
+            reached = other.ready and (not team_only or other.team == team) if other.agent_id else True
+            if reached and other.wants_comms and other is not client:
                 other.link.send(data)
         if message.display and self._lines.has(1, self._tick()):
             self._lines.left -= 1

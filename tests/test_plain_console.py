@@ -1,0 +1,118 @@
+"""Names and messages of others are printed as they are: no emoji codes, no markup, no control characters."""
+
+import ast
+import io
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rlgym_bridge.training.runs.progress import say_nothing_left
+from rlgym_bridge.training.settings import TrainingSettings
+
+from rlgym_bridge.cli.options import console_of, printer
+from rlgym_bridge.user_input.plain_console import PlainConsole
+from tests.support.documentation import ROOT
+
+NAME = "Hot :fire: Bot :100:"
+HOME = ROOT / "rlgym_bridge/user_input/plain_console.py"
+SOURCES = [path for room in ("rlgym_bridge", "training") for path in sorted((ROOT / room).rglob("*.py"))]
+
+TAKEN_FROM_RICH = {
+    "rich.console": {"Console"},  # to name the type: `PlainConsole` makes them
+    "rich.live": {"Live"},
+    "rich.markup": {"escape"},
+    "rich.status": {"Status"},  # to name the type: `PlainConsole.status` makes them
+    "rich.table": {"Table"},
+}
+"""What product code takes from rich. Panel, Progress, Prompt and others read emoji codes past the console."""
+
+
+def terminal(markup: bool = True) -> PlainConsole:
+    return PlainConsole(file=io.StringIO(), force_terminal=True, width=100, color_system=None, markup=markup)
+
+
+def table(name: str) -> Table:
+    """Return a table with a name in each of its parts."""
+    made = Table(title=name, caption=name)
+    made.add_column(name, footer=name)
+    made.add_row(name)
+    return made
+
+
+def show_live(console: Console) -> None:
+    with Live(table(NAME), console=console, auto_refresh=False) as live:
+        live.update(table(NAME), refresh=True)
+
+
+def show_status(console: Console) -> None:
+    with console.status(NAME) as status:
+        time.sleep(0.1)
+        status.update(f"{NAME} plays")
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda console: console.print(NAME),
+        lambda console: console.print(f"[bold]{NAME}[/]"),
+        lambda console: console.print(NAME, markup=False, soft_wrap=True),
+        lambda console: console.print(table(NAME)),
+        lambda console: console.rule(NAME),
+        lambda console: console.log(NAME),
+        show_live,
+        show_status,
+    ],
+    ids=["print", "markup", "plain", "table", "rule", "log", "live", "status"],
+)
+@pytest.mark.parametrize("markup", [True, False])
+def test_emoji_codes_stay_letters(show: Callable[[Console], None], markup: bool) -> None:
+    console = terminal(markup)
+    show(console)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert ":fire:" in shown and ":100:" in shown
+    assert "\N{FIRE}" not in shown and "\N{HUNDRED POINTS SYMBOL}" not in shown
+
+
+def test_what_rich_itself_prints_is_a_picture() -> None:
+    """The test above would fail without `PlainConsole`."""
+    console = Console(file=io.StringIO(), width=100)
+    console.print(NAME)
+    assert isinstance(console.file, io.StringIO) and "\N{FIRE}" in console.file.getvalue()
+
+
+def test_a_status_shows_names_with_brackets_and_spells_out_controls() -> None:
+    console = terminal()
+    with console.status("[red]Red[/] \x1b[2J"):
+        time.sleep(0.1)
+    assert isinstance(console.file, io.StringIO)
+    assert "[red]Red[/] \\x1b[2J" in console.file.getvalue()
+
+
+def test_commands_and_training_print_through_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    options = Namespace(quiet=False)
+    assert isinstance(console_of(options), PlainConsole)
+    printer(options)(NAME)
+    say_nothing_left(TrainingSettings(out=str(tmp_path / "a :fire: run"), steps=10), 10, quiet=False)
+    out, err = capsys.readouterr()
+    assert out == f"{NAME}\n" and "a :fire: run has 10 of 10 steps" in err
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_other_console_is_made_and_nothing_of_rich_reads_codes_itself(path: Path) -> None:
+    if path == HOME:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "rich":
+            taken = {name.name for name in node.names}
+            assert taken <= TAKEN_FROM_RICH.get(node.module or "", set()), ast.unparse(node)
+        elif isinstance(node, ast.Import):
+            assert not any(name.name.split(".")[0] == "rich" for name in node.names), ast.unparse(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("Console", "Status"), ast.unparse(node)
