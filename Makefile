@@ -6,20 +6,34 @@ STAMP := $(VENV)/.installed
 TRAIN := $(VENV)/.train
 TESTS := $(VENV)/.training
 DOCS := $(VENV)/.docs
+MADE := $(VENV)/.made
 
 .PHONY: install match train test test-slow fuzz release-check bench parity docs check clean
 
 install: $(STAMP)
 
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+# .venv is made anew where its Python is not supported, or is not the PYTHON that the command names
+SUPPORTED := 3.11|3.12
+VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1 | head -n 1
+NAMED := $(filter command environment,$(origin PYTHON))
 
-$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+$(MADE): FORCE
+	@had=$$($(BIN)/python $(VERSION)); new=$$($(PYTHON) $(VERSION)); \
+	case "$$had" in $(SUPPORTED)) \
+	    if [ -z "$(NAMED)" ] || [ "$$had" = "$$new" ]; then [ -e $@ ] || touch -t 200001010000 $@; exit 0; fi ;; esac; \
+	case "$$new" in $(SUPPORTED)) ;; *) \
+	    echo "PYTHON is $(PYTHON) ($$new), expected Python 3.11 or 3.12, as in: make install PYTHON=python3.12" >&2; \
+	    exit 1 ;; esac; \
+	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) && touch $@ || { rm -rf $(VENV); exit 1; }
+
+FORCE:
+
+$(STAMP): pyproject.toml constraints.txt $(MADE)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 # torch and what else training needs; a torch that is there stays, such as the CPU build
-$(TRAIN): pyproject.toml constraints.txt | $(BIN)/python
+$(TRAIN): pyproject.toml constraints.txt $(MADE)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[train]"
 	touch $@
 

@@ -1,10 +1,19 @@
 """Build step: `training/` is `rlgym_bridge.training`, and the wheel carries the shipped bot and its match."""
 
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
+
+if not (3, 11) <= sys.version_info < (3, 13):  # pip looks at requires-python last, and compiles numpy before
+    found = ".".join(map(str, sys.version_info[:2]))
+    python = "py -3.11" if sys.platform == "win32" else "python3.11"
+    sys.exit(
+        "rlgym-bridge needs Python 3.11 or 3.12, and this is Python " + found + ": "
+        "make the environment anew, as by `" + python + " -m venv --clear .venv`"
+    )
 
 ROOT = Path(__file__).parent
 SHIPPED = [Path("rlbot.cfg"), *sorted(path.relative_to(ROOT) for path in (ROOT / "bot").rglob("*"))]

@@ -4,6 +4,8 @@ A server speaks one `Dialect`; the match server takes it from `--dialect NAME=VA
 each point from the packets themselves or reads it from a file, `dialect.toml`, which `rlgym-bridge probe
 --out` writes: a point that is not settled is not in it.
 
+    server = "other"       # where it was measured: a bot uses the file only with such a server
+
     [dialect]
     pad_timer = "elapsed"
 
@@ -13,6 +15,7 @@ each point from the packets themselves or reads it from a file, `dialect.toml`, 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -88,7 +91,14 @@ POINTS: Final[Mapping[str, Point]] = {
 MOST_LATENCY: Final = 1200
 """Ticks by which an input may act late, 10 s; nobody could play with more than a few."""
 
-_TABLES: Final = ("dialect", "timing")
+OWN_SERVER: Final = "rlgym-bridge"
+"""The name of this project's match server. A file that was measured there has it under `server`. The server's
+PingResponse and MatchConfiguration end with it: readers of flatbuffers pass over what follows one."""
+
+OTHER_SERVER: Final = "other"
+"""What a file that was measured on any other server has under `server`."""
+
+_KEYS: Final = ("server", "dialect", "timing")
 
 
 class _Timing:
@@ -167,19 +177,38 @@ class Dialect(dict[str, str]):
         return tuple(name for name in POINTS if name not in self)
 
 
-def read_input_latency(path: Path) -> int | None:
-    """Return the ticks from the packet that an input answers to the first one it drives, if a file says so.
+@dataclass(frozen=True)
+class DialectFile:
+    """The content of a `dialect.toml`.
 
-    Args:
-        path: A `dialect.toml`.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is not TOML, has something else in it than such a file has, or the latency is no
-            whole number from 0 to `MOST_LATENCY`.
+    Attributes:
+        path: The file.
+        dialect: The points that are settled.
+        input_latency: Ticks from the packet that an input answers to the first one it drives; None where the
+            file does not say it.
+        server: `OWN_SERVER` or `OTHER_SERVER`, where it was measured; None where the file does not say it.
     """
-    latency: int | None = _load(path).get("timing", {}).get("input_latency")
-    return latency
+
+    path: Path
+    dialect: Dialect
+    input_latency: int | None = None
+    server: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> "DialectFile":
+        """Return what a file says.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: See `Dialect.read`, the latency is no whole number from 0 to `MOST_LATENCY`, or the
+                server is neither of the two.
+        """
+        dialect, content = Dialect.read(path), _load(path)
+        return cls(path, dialect, content.get("timing", {}).get("input_latency"), content.get("server"))
+
+    def fits(self, own_server: bool) -> bool:
+        """Tell whether the file is for a server: this project's match server, or any other."""
+        return self.server is None or (self.server == OWN_SERVER) is own_server
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -189,8 +218,10 @@ def _load(path: Path) -> dict[str, Any]:
         for name in content:
             if name in POINTS:
                 raise ValueError(f"{name} stands outside the table [dialect], expected below that line")
-            if name not in _TABLES:
-                raise ValueError(f"{name!r} is unknown, expected {nearest_key(name, _TABLES)}")
+            if name not in _KEYS:
+                raise ValueError(f"{name!r} is unknown, expected {nearest_key(name, _KEYS)}")
+        if content.get("server") not in (None, OWN_SERVER, OTHER_SERVER):
+            raise ValueError(f"server is {content['server']!r}, expected {OWN_SERVER!r} or {OTHER_SERVER!r}")
         timing = content.get("timing", {})
         if not isinstance(timing, dict):
             raise ValueError(f"timing is {timing!r}, expected a table [timing]")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgym_bridge.dialect import POINTS, Dialect, read_input_latency
+from rlgym_bridge.dialect import POINTS, Dialect, DialectFile
 
 
 def test_a_complete_dialect_has_first_values_where_not_given() -> None:
@@ -54,6 +54,8 @@ def test_unknown_points_are_refused_with_those_there_are(words: list[str], messa
         ),
         ("[dialect]\n[timing]\npackets_per_second = 'x'", "packets_per_second is 'x', expected a number"),
         ("[dialect]\n[timing]\npackets_per_second = nan", "packets_per_second is nan, expected a number"),
+        ("server = 'game'\n[dialect]", "server is 'game', expected 'rlgym-bridge' or 'other'"),
+        ("server = 3\n[dialect]", "server is 3, expected 'rlgym-bridge' or 'other'"),
         ("a = " + "[" * 5000, "nested more than 100 levels deep"),
         ("[dialect]\npad_timer = 3", "pad_timer is 3, expected one of"),
     ],
@@ -71,7 +73,7 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, text: str, m
 def test_a_byte_order_mark_is_read_and_utf_16_named(tmp_path: Path) -> None:
     path = tmp_path / "dialect.toml"
     path.write_text("[dialect]\nclock = 'whole'\n[timing]\ninput_latency = 2\n", encoding="utf-8-sig")
-    assert Dialect.read(path) == {"clock": "whole"} and read_input_latency(path) == 2
+    assert Dialect.read(path) == {"clock": "whole"} and DialectFile.read(path).input_latency == 2
     path.write_text("[dialect]\nclock = 'whole'\n", encoding="utf-16")
     with pytest.raises(ValueError, match=r"dialect\.toml cannot be read: it is no UTF-8 text"):
         Dialect.read(path)
@@ -79,10 +81,23 @@ def test_a_byte_order_mark_is_read_and_utf_16_named(tmp_path: Path) -> None:
 
 def test_a_file_may_say_how_late_inputs_act(tmp_path: Path) -> None:
     path = tmp_path / "dialect.toml"
-    path.write_text("[timing]\ninput_latency = 2\n")
-    assert read_input_latency(path) == 2
+    path.write_text("[dialect]\n[timing]\ninput_latency = 2\n")
+    assert DialectFile.read(path).input_latency == 2
     path.write_text("[dialect]\n")
-    assert read_input_latency(path) is None
-    path.write_text("[timing]\ninput_latency = 1.5\n")
+    assert DialectFile.read(path) == DialectFile(path, Dialect())
+    path.write_text("[dialect]\n[timing]\ninput_latency = 1.5\n")
     with pytest.raises(ValueError, match=r"input_latency is 1\.5, expected ticks, a whole number"):
-        read_input_latency(path)
+        DialectFile.read(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "own", "others"),
+    [("server = 'rlgym-bridge'", True, False), ("server = 'other'", False, True), ("", True, True)],
+)
+def test_a_file_is_for_the_servers_that_it_was_measured_on(
+    line: str, own: bool, others: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "dialect.toml"
+    path.write_text(f"{line}\n[dialect]\nclock = 'whole'\n")
+    file = DialectFile.read(path)
+    assert (file.fits(own_server=True), file.fits(own_server=False)) == (own, others)

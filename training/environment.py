@@ -6,7 +6,7 @@ its components are taken but the engine.
 """
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -27,6 +27,38 @@ from rlgym_bridge.user_input.user_modules import import_user_module
 
 FUNCTIONS: Final = ("obs", "parser", "reward", "conditions", "mutator")
 """Functions that a module may have; `make_env(settings, matches)` takes the place of the last three."""
+
+
+_READ_BY: Final = {
+    "reward": (
+        "goal", "touch", "touch_strength", "air_touch", "fly_to_ball", "save", "demolition",
+        "velocity_to_ball", "velocity_ball_to_goal", "speed", "kickoff_speed", "face_ball", "in_air",
+        "boost_kept", "boost_picked_up", "mate_distance", "team_spirit", "zero_sum",
+    ),
+    "conditions": ("no_touch_seconds", "episode_seconds"),
+    "mutator": ("kickoff_share", "beginnings"),
+}  # fmt: skip
+"""Settings that nobody reads but the functions of a module, by the standard one that does."""
+
+
+_DEFAULTS: Final = {field.name: getattr(TrainingSettings(), field.name) for field in fields(TrainingSettings)}
+
+
+def _watched(settings: TrainingSettings) -> tuple[TrainingSettings, set[str]]:
+    """Return a copy of settings, and the names of those that are read from it from now on."""
+    noted: set[str] = set()
+
+    class Watched(TrainingSettings):
+        """Settings that note what is read."""
+
+        def __getattribute__(self, name: str) -> Any:
+            """Note a name, and return its value."""
+            noted.add(name)
+            return super().__getattribute__(name)
+
+    watched = Watched(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+    noted.clear()
+    return watched, noted
 
 
 class Task:
@@ -71,6 +103,33 @@ class Task:
         if self._module is None or self.name == standard.__name__ or hasattr(self._module, "make_env"):
             return ""
         return f"{self.name} has {', '.join(own)}" + (f"; standard: {', '.join(others)}" if others else "")
+
+    def name_unread(self) -> str:
+        """Say which settings have another value than the default, and are read by no component; "" for none.
+
+        Raises:
+            Exception: Whatever the functions of its module raise.
+        """
+        changed = [
+            name
+            for names in _READ_BY.values()
+            for name in names
+            if getattr(self._settings, name) != _DEFAULTS[name]
+        ]
+        if not changed or hasattr(self._module, "make_env"):
+            return ""  # nobody knows what a make_env reads before it makes all matches
+        noted: set[str] = set()
+        if self._module is not None:
+            watched, noted = _watched(self._settings.by_size()[0])
+            for name in FUNCTIONS:
+                getattr(self._module, name)(watched)
+        unread = [name for name in changed if name not in noted]
+        by = ", ".join(name for name, names in _READ_BY.items() if set(unread) & set(names))
+        said = ", ".join(f"{name} = {toml_value(getattr(self._settings, name))}" for name in unread)
+        whose = f"{self.name} does not read {'them' if len(unread) > 1 else 'it'}"
+        if self._module is not None:
+            whose = f"the {by} of {whose}"
+        return f"without effect: {said}: {whose}" if unread else ""
 
     def modules(self) -> list[str]:
         """Return the names of its own module and of those that its policy folders name, without `TRUSTED`."""

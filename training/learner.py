@@ -254,12 +254,12 @@ class PPOLearner:
         settings, begins = self.settings, not self.steps and self.settings.start_from
         batch = collectors * settings.rollout_steps * int(self.learned.sum())
         alone = f"; the critic alone learns up to {settings.critic_alone:,}" if begins else ""
-        parts = self._task.name_standard()
+        parts = [*filter(None, (self._task.name_standard(), self._task.name_unread()))]
         return (
             f"{name_sizes(settings.sizes)} of {self._task.name}: {self.shape.obs_size} numbers, "
             f"{self.shape.distribution} actions {self.shape.sizes}; {count_of(collectors, 'collector')} of "
             f"{settings.matches} matches, {batch:,} agent steps an iteration; learner on {self.device.type}, "
-            f"{self._threads} threads{alone}" + (f"\n{parts}" if parts else "")
+            f"{self._threads} threads{alone}" + "".join(f"\n{line}" for line in parts)
         )
 
     def start(self) -> None:

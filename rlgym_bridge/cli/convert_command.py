@@ -3,12 +3,16 @@
 import argparse
 import re
 from pathlib import Path
+from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.convert_v4 import convert, toml_name
 from rlgym_bridge.server.config.toml_lines import Source
+
+_PATHS: Final = re.compile(r"^(?:(?:config|loadout|logo)_file|run_command) = ", re.MULTILINE)
+"""Lines of a translated file that hold only in the folder of the file that it was translated from."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +35,10 @@ def run(options: argparse.Namespace) -> int:
     source = Source(options.file)
     found = convert(source)
     out = options.out or options.file.with_name(toml_name(found.kind, options.file.stem))
+    if _PATHS.search(found.text) and out.parent.resolve() != options.file.parent.resolve():
+        raise ConfigError(
+            f"--out is {out}, expected a file in the folder of {options.file}: paths in it begin there"
+        )
     output_files.check_outputs(options.json, out, inputs=[options.file])
     if out.exists() or out.is_symlink():  # a link among a stranger's files may lead anywhere
         raise ConfigError(f"{out} is there already, expected a new file: give one with --out")

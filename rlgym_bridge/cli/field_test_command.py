@@ -20,9 +20,10 @@ from rich.status import Status
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.field_test_parts import FieldTest
-from rlgym_bridge.cli.field_test_report import print_field_report
+from rlgym_bridge.cli.field_test_report import SERVERS, print_field_report
 from rlgym_bridge.cli.real_match import running_server
 from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
+from rlgym_bridge.client.agent_connections import is_own_server
 from rlgym_bridge.compare.output.report import report as html_report
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.field_test.field_conclusion import conclude_field_test
@@ -100,7 +101,8 @@ def _read(options: argparse.Namespace) -> int:
         found = read_field_test(pack, progress)
         page = None
         if options.html is not None:
-            page = html_report(compare_pack(pack, found, progress))
+            note = f"This field test was {SERVERS[found.about.server]}."
+            page = html_report(compare_pack(pack, found, progress), note)
     written = output_files.write_json(
         options.json, found.as_json() | {"conclusion": conclude_field_test(found)}
     )
@@ -114,8 +116,9 @@ def _make(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     _check(options)
     dialect = shared.dialect_of(options)
-    if options.server == "rlbot":
-        running_server()  # what is missing is said before anything is played
+    real = options.server == "rlbot" and not is_own_server(
+        running_server()
+    )  # what is missing is said at once
     with (
         TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
         _without_server_news(),
@@ -123,11 +126,13 @@ def _make(options: argparse.Namespace) -> int:
         kinds = options.scenes or _kinds()
         scenes = tuple(scene for scene in all_scenes() if scene.kind in kinds)
         test = FieldTest(options, Path(folder), dialect, scenes)
-        _announce(options, console, test)
+        _announce(options, console, test, real)
         began = time.perf_counter()
         outcomes = _play_all(options, console, test)
         recordings = _copy_recordings(test, outcomes)
-        about = AboutPack(FORMAT, time.strftime("%Y-%m-%d", time.gmtime()), options.server, _versions(), {
+        day = time.strftime("%Y-%m-%d", time.gmtime())
+        server: Literal["rlbot", "sim"] = "rlbot" if real else "sim"
+        about = AboutPack(FORMAT, day, server, _versions(), {
             "pace": options.pace if options.server == "sim" else None, "match_seconds": options.seconds,
             "seconds": round(time.perf_counter() - began, 1),
         }, outcomes)  # fmt: skip
@@ -142,7 +147,7 @@ def _make(options: argparse.Namespace) -> int:
         f"`rlgym-bridge field-test --read {escape(str(options.out))}` shows what is in it",
         soft_wrap=True,
     )
-    if options.server == "rlbot":
+    if real:
         console.print(
             f"please give {escape(str(options.out))} to whoever gave you this project", soft_wrap=True
         )
@@ -198,13 +203,19 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-def _announce(options: argparse.Namespace, console: Console, test: FieldTest) -> None:
+def _announce(options: argparse.Namespace, console: Console, test: FieldTest, real: bool) -> None:
     names = [name for name in PARTS if name in options.parts]
     seconds = sum(map(test.seconds, names))
     how_long = f"{seconds:.0f} seconds of play" if seconds < 60 else f"{seconds / 60:.1f} minutes of play"
-    if options.server == "rlbot":
+    if options.server == "rlbot" and not real:
+        console.print(
+            "[yellow]note:[/] this is the project's own match server in RLBotServer's place: a rehearsal, "
+            "which says nothing about the real game",
+            soft_wrap=True,
+        )
+    if real:
         how_long += f", and the game loads {len(names)} matches"
-    elif options.pace == "lockstep":
+    elif options.server == "sim" and options.pace == "lockstep":
         how_long += ", as fast as this computer simulates it"
     console.print(f"this takes {how_long}; Ctrl-C ends it and keeps what there is", soft_wrap=True)
 

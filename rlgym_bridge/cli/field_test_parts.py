@@ -85,7 +85,7 @@ class FieldTest:
         """Start a match; yield the server's address and the seconds to wait for each step."""
         if self.options.server == "rlbot":
             with real_match(match) as server:
-                yield server, START_SECONDS
+                yield server.address, START_SECONDS
             return
         with (
             MatchServer(

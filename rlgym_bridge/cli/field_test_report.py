@@ -17,10 +17,12 @@ from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.user_input.arguments import count_of
 
 _BODIES = {"other": "struck car"}  # names of bodies that do not speak for themselves
-_SERVERS = {
-    "rlbot": "made on RLBotServer with the real game",
+SERVERS = {
+    "rlbot": "made on RLBotServer with the real game, unless another simulator took its place",
     "sim": "made on this project's own match server: it says nothing about the real game",
 }
+"""What a field test was made on, by `AboutPack.server`."""
+
 _LOOK = {Shown.SHOWN: "green", Shown.ABSENT: "yellow", Shown.UNTOLD: "dim"}
 _WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
 
@@ -29,7 +31,7 @@ def print_field_report(console: Console, found: FieldReport) -> None:
     """Print what the pack is, what was measured, and what is missing."""
     about = found.about
     console.width = max(console.width, _WIDTH)
-    console.print(f"{_SERVERS[about.server]}, {escape(about.made)}", soft_wrap=True)
+    console.print(f"{SERVERS[about.server]}, {escape(about.made)}", soft_wrap=True)
     console.print(f"[bold]{escape(' '.join(conclude_field_test(found)))}[/]\n", soft_wrap=True)
     versions = ", ".join(f"{name} {text}" for name, text in about.versions.items())
     console.print(escape(versions), soft_wrap=True)

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from rlbot import flat
 
-from rlgym_bridge.cli.real_match import START_SECONDS, running_server
-from rlgym_bridge.client.agent_connections import NoServer, start_match
+from rlgym_bridge.cli.real_match import REFUSED, START_SECONDS, running_server
+from rlgym_bridge.client.agent_connections import OWN_SECONDS, NoServer, is_own_server, start_match
 from rlgym_bridge.server import ConfigError, MatchCalledOff, MatchServer, ServerError
 
 
@@ -33,15 +34,29 @@ def sim_match(server: MatchServer, match: flat.MatchConfiguration) -> Iterator[N
         raise errors[0]
 
 
+class RunningServer(NamedTuple):
+    """A server that plays a match.
+
+    Attributes:
+        address: Its address and port.
+        own: Whether it is this project's match server in RLBotServer's place.
+    """
+
+    address: tuple[str, int]
+    own: bool
+
+
 @contextmanager
-def real_match(match: flat.MatchConfiguration) -> Iterator[tuple[str, int]]:
-    """Start a match on RLBotServer; yield its address and port when it has taken the match."""
+def real_match(match: flat.MatchConfiguration) -> Iterator[RunningServer]:
+    """Start a match on RLBotServer, or on what runs in its place; yield it when it has taken the match."""
     server = running_server()
+    own = is_own_server(server)
     try:
-        start_match(server, match, START_SECONDS)
-        yield server
+        start_match(server, match, min(START_SECONDS, OWN_SECONDS) if own else START_SECONDS)
+        yield RunningServer(server, own)
     except NoServer as error:
-        raise ServerError(f"{error}; is Rocket League running? Restart RLBotServer and try again") from error
+        hint = REFUSED if own else "is Rocket League running? Restart RLBotServer and try again"
+        raise ServerError(f"{error}; {hint}") from error
     except OSError as error:
         raise ServerError(
             f"the RLBotServer at {server[0]}:{server[1]} went away: {error}; restart it and try again"

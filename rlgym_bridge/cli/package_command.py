@@ -14,6 +14,7 @@ from rlgym_bridge.project.package_bot import (
     BOT_FILE,
     PROGRAM_FILE,
     PackagePlan,
+    bot_tables,
     make_bot,
     try_bot,
     write_bot,
@@ -37,11 +38,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="policy folder, training run (its newest checkpoint) or checkpoint (default: the bot of the "
         "current folder, its bot.toml and bot.py, with its folder policy or else the run of its train.toml)",
     )  # fmt: skip
+    parser.add_argument("--name", metavar="N", help="name of the bot (default: that of the bot.toml here)")
     parser.add_argument(
-        "--name", metavar="N", help="name of the bot (needed with POLICY; default: the project's)"
-    )
-    parser.add_argument(
-        "--author", metavar="A", help="who made it (needed with POLICY; default: the project's)"
+        "--author", metavar="A", help="who made it (default: the developer of the bot.toml here)"
     )
     parser.add_argument(
         "--hivemind", action="store_true", help="let one process drive all of the bot's cars of a team"
@@ -104,18 +103,25 @@ def _plan(options: argparse.Namespace) -> PackagePlan:
         ValueError: Nothing to package is named, or there is none here.
     """
     given, project = options.policy, None
+    name, author = options.name, options.author
     if given is None:
         given, project = _policy_here(), Path()
-    elif options.name is None or options.author is None:
-        lacking = "--name" if options.name is None else "--author"
-        raise ProjectError(f"{lacking} is missing, expected both with POLICY: --name N --author A")
+    else:
+        settings, details = bot_tables(Path()) if Path(BOT_FILE).is_file() else ({}, {})
+        name = settings.get("name") if name is None else name
+        author = details.get("developer") if author is None else author
+        if not isinstance(name, str) or not isinstance(author, str):
+            lacking = "--author" if isinstance(name, str) else "--name"
+            raise ProjectError(
+                f"{lacking} is missing, and no {BOT_FILE} here says it; expected --name N --author A"
+            )
     policy = Path(policy_path(given))
     if not (policy / MANIFEST_FILE).is_file() and any(
         (policy / one).exists() for one in (RUN_FILE, CHECKPOINTS)
     ):
         raise ProjectError(f"{policy} is a training run without a checkpoint, expected one: train longer")
     return PackagePlan(
-        policy, options.name, options.author, (*options.allow_modules, *run_modules(given)), options.hivemind,
+        policy, name, author, (*options.allow_modules, *run_modules(given)), options.hivemind,
         project, options.include,
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from rlgym_bridge.cli.real_match import START_SECONDS
 from rlgym_bridge.cli.server_options import add_embedded_options, add_server_option
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import agents_of, with_own_ids
+from rlgym_bridge.dialect import OTHER_SERVER, OWN_SERVER
 from rlgym_bridge.probe import Probe, ProbeReport
 from rlgym_bridge.probe.client import Players, match_of_two
 from rlgym_bridge.server import ConfigError, Impairments, MatchServer
@@ -61,11 +62,16 @@ def run(options: argparse.Namespace) -> int:
     console = shared.console_of(options)
     output_files.check_outputs(options.json, options.out, options.log)
     with _log_to(options.log) as log:
-        report, where = _ask(options, log)
-    text = report.toml(where)
+        report, where, own = _ask(options, log)
+    text = report.toml(where, OWN_SERVER if own else OTHER_SERVER)
     kept = output_files.write(options.out, text)
     written = output_files.write_json(options.json, report.as_json()) and kept
     _print(console, report)
+    if own and options.server == "rlbot":
+        console.print(
+            f"[yellow]note:[/] {escape(where)} says nothing about the real game: bots use this only there",
+            soft_wrap=True,
+        )
     if options.out is None:
         console.print(f"\n{escape(text)}\n--out FILE keeps it", soft_wrap=True)
     elif kept:
@@ -100,8 +106,8 @@ class LogError(Exception):
     """The log cannot be written; the message names it."""
 
 
-def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str]:
-    """Return what was found out, and of whom."""
+def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str, bool]:
+    """Return what was found out, of whom, and whether that is this project's own match server."""
     dialect = shared.dialect_of(options)
     try:
         impairments = Impairments(latency=options.latency)
@@ -115,15 +121,16 @@ def _ask(options: argparse.Namespace, log: Log | None) -> tuple[ProbeReport, str
                 "with --server rlbot: the real game cannot be changed"
             )
         with real_match(match) as server:
-            report = _play(server, agents_of(match), START_SECONDS, GAME_SECONDS, log)
-            return report, f"RLBotServer at {server[0]}:{server[1]}"
+            report = _play(server.address, agents_of(match), START_SECONDS, GAME_SECONDS, log)
+            name = "this project's match server" if server.own else "RLBotServer"
+            return report, f"{name} at {server.address[0]}:{server.address[1]}", server.own
     with (
         MatchServer(pace=options.pace, impairments=impairments, dialect=dialect) as match_server,
         sim_match(match_server, match),
     ):
-        server = (match_server.host, match_server.port)
-        report = _play(server, agents_of(match), SIM_PATIENCE, SIM_SECONDS, log)
-        return report, "the embedded server"
+        address = (match_server.host, match_server.port)
+        report = _play(address, agents_of(match), SIM_PATIENCE, SIM_SECONDS, log)
+        return report, "this project's match server", True
 
 
 def _play(

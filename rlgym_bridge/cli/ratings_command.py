@@ -46,8 +46,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--anchors", nargs="+", default=[], metavar="BOT",
-        help="fixed opponents: policy folders or chaser; :sample or :argmax behind a folder chooses how it "
-        f"plays. The first one ever named has {FIRST:g} points (default: those of DIR, else chaser)",
+        help="fixed opponents: policy folders, chaser or random; :sample or :argmax behind a folder chooses "
+        f"how it plays. The first one ever named has {FIRST:g} points (default: those of DIR, else chaser)",
     )  # fmt: skip
     add_options(parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side")
     parser.add_argument(

@@ -18,6 +18,7 @@ from rlbot import flat
 from rlbot.interface import SocketRelay
 from rlbot.managers import MatchManager
 
+from rlgym_bridge.client.agent_connections import OWN_SECONDS, is_own_server
 from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.faults import Faults
@@ -30,6 +31,12 @@ _LOG.setLevel(logging.WARNING)  # the relay tells of every connection
 
 START_SECONDS = 180.0
 """In which the real game has to start, load the map and send something."""
+
+REFUSED = (
+    "it is this project's own match server, whose log says why. It plays no Psyonix bots and humans unless "
+    "it was started with --allow-idle: for them start RLBotServer with the real game"
+)
+"""Why this project's server in RLBotServer's place does not take a match."""
 
 _ASK_SECONDS = 1.0  # between two looks whether a bot will not play
 
@@ -64,9 +71,11 @@ def play_real_match(
     Raises:
         ConfigError: The address in the environment is none.
         MatchCalledOff: A bot will not play; RLBotServer would wait for it for ever.
-        ServerError: No RLBotServer can be found, it sends no packets, or the connection breaks.
+        ServerError: No RLBotServer can be found, it does not take the match, it sends no packets, or the
+            connection breaks.
     """
     ip, port = running_server()
+    own = is_own_server((ip, port))
     relay = SocketRelay("", logger=_LOG)
     began = time.perf_counter()
     try:
@@ -79,13 +88,15 @@ def play_real_match(
         )
         relay.start_match(configuration)
         relay.send_msg(flat.InitComplete())
-        watch = _Watch(console, refusal, seconds)
+        watch = _Watch(console, refusal, seconds, OWN_SECONDS if own else math.inf)
         try:
             watch.follow(relay)
         except (MatchCalledOff, KeyboardInterrupt):
             _stop(relay)
             raise
         _stop(relay)
+    except _NotTaken as error:
+        raise ServerError(f"the server at {ip}:{port} did not take the match: {REFUSED}") from error
     except TimeoutError as error:
         raise ServerError(
             f"the RLBotServer at {ip}:{port} sent no packet for {START_SECONDS:g} s: is Rocket League "
@@ -135,12 +146,20 @@ def running_server() -> tuple[str, int]:
     return ip, int(manager.rlbot_server_port)
 
 
+class _NotTaken(Exception):
+    """The server has not sent the match's configuration in time."""
+
+
 class _Watch:
     """Follows a match packet by packet."""
 
-    def __init__(self, console: Console, refusal: Callable[[], str | None], seconds: float | None) -> None:
+    def __init__(
+        self, console: Console, refusal: Callable[[], str | None], seconds: float | None, patience: float
+    ) -> None:
         self._console = console
         self._refusal = refusal
+        self._patience = patience  # s until the configuration has to be there
+        self._taken = False
         self._most_ticks = math.inf if seconds is None else seconds * TICKS_PER_SECOND
         self._packet: flat.GamePacket | None = None
         self._cars: dict[int, _Watched] = {}
@@ -156,21 +175,25 @@ class _Watch:
             EOFError: The server closed the connection, or said goodbye.
             MatchCalledOff: A bot will not play, and play has not begun.
             TimeoutError: No packet came for `START_SECONDS`, whatever else did.
+            _NotTaken: The server did not take the match.
         """
         assert relay.socket is not None  # connected
         relay.socket.settimeout(START_SECONDS)
-        heard = asked = time.monotonic()
+        began = heard = asked = time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(relay.socket, selectors.EVENT_READ)
             while True:
                 now = time.monotonic()
                 if now - heard > START_SECONDS:
                     raise TimeoutError
+                if not self._taken and now - began > self._patience:
+                    raise _NotTaken
                 if now - asked >= _ASK_SECONDS and not self._was_active:
                     asked = now
                     if (refused := self._refusal()) is not None:
                         raise MatchCalledOff(refused)
                 message = self._receive(relay.socket) if selector.select(_ASK_SECONDS) else None
+                self._taken |= isinstance(message, flat.MatchConfiguration)
                 if isinstance(message, flat.GamePacket):
                     heard = time.monotonic()
                     if self._take(message):

@@ -63,7 +63,7 @@ def _measure(options: argparse.Namespace) -> TimingReport:
     match = with_own_ids(match_of(1, 1))
     if options.server == "rlbot":
         with real_match(match) as server:
-            return measure_timing(server, match, START_SECONDS, options.seconds)
+            return measure_timing(server.address, match, START_SECONDS, options.seconds)
     with (
         MatchServer(pace=options.pace, impairments=shared.impairments_of(options)) as match_server,
         sim_match(match_server, match),

@@ -3,7 +3,8 @@
 import argparse
 import dataclasses
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,10 +13,11 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.policy.carried_modules import CARRIED, carried_names, use_carried
 from rlgym_bridge.policy.files import chosen_checkpoint, newest_checkpoint
-from rlgym_bridge.project.this_project import settings_file
+from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
 from rlgym_bridge.training.settings_tables import DEFAULTS
+from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 STATUS: Final = "0 trained, or stopped by Ctrl-C, 1 something broke, 2 bad usage or input"
@@ -96,9 +98,13 @@ def run(options: argparse.Namespace) -> int:
     if files != [DEFAULTS]:  # the user's settings may name modules
         add_module_folders(Path.cwd(), *(file.parent for file in files))
         say(f"settings: {', '.join(map(str, files))}")
+        if other := _components_left_out(files, settings):
+            say(other)
     elif not options.config:
         into = "" if options.profile else f", into {settings.out}"
         say(f"no train.toml here: the default settings{into}")
+        if options.steps is None and not options.profile and not options.resume:
+            _confirm_defaults(settings)
     if options.allow_modules:
         _take_carried(options, settings)
     if options.profile is not None:
@@ -115,6 +121,43 @@ def run(options: argparse.Namespace) -> int:
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2
+
+
+def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> str:
+    """Say that the own components of this folder's train.toml are not trained; "" where they are."""
+    here = settings_file()
+    standard = settings.components == TrainingSettings.components and not settings.env
+    if here is None or not standard or any(file.resolve() == here.resolve() for file in files):
+        return ""
+    try:
+        values = read_toml(here)
+    except (OSError, ValueError):
+        return ""  # nobody asked for that file
+    named = values.get("env") or values.get("components")
+    if not named or named == TrainingSettings.components:
+        return ""
+    given = shlex.join(map(str, files))
+    return f"standard components, not {named} of {here}: rlgym-bridge train {here} {given} trains those"
+
+
+def _confirm_defaults(settings: TrainingSettings) -> None:
+    """Ask a person at a terminal before hours of the default training; not in the project's own clone.
+
+    Raises:
+        ValueError: The answer is not yes.
+    """
+    if not sys.stdin.isatty() or DEFAULTS.resolve().parents[1] == Path.cwd().resolve():
+        return
+    near = sorted(Path().glob(f"*/{SETTINGS_FILE}"))
+    hint = f" (cd {near[0].parent}, where a train.toml is?)" if near else ""
+    try:
+        answer = input(f"train {settings.steps:,} steps of them, which takes hours{hint}? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        raise ValueError(
+            "nothing is trained: go to the folder of your train.toml, name its file, or give --steps"
+        )
 
 
 def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> None:

@@ -4,22 +4,42 @@ import logging
 import selectors
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 from rlbot import flat
 
 from rlgym_bridge.client.connection import Connection, framed
+from rlgym_bridge.dialect import OWN_SERVER
 from rlgym_bridge.user_input.message_limits import check_from_server
 
 _LOG = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 0.2
 _GOODBYE_SECONDS: Final = 2.0
+_PING_SECONDS: Final = 1.0  # in which this project's server answers a ping
+
+OWN_SECONDS: Final = 10.0
+"""In which this project's server takes a match, if it takes it at all; it has no game to start."""
 
 
 class NoServer(Exception):
     """There is no server, or it does not let an agent play; the message says what was missing."""
+
+
+def is_own_server(server: tuple[str, int]) -> bool:
+    """Ping a server; return whether it is this project's match server, whose answer ends with its name."""
+    deadline = time.monotonic() + _PING_SECONDS
+    try:
+        with closing(Connection(server)) as connection:
+            connection.send(flat.PingRequest(0))
+            while (left := deadline - time.monotonic()) > 0.0:
+                payload = connection.receive(left)
+                if payload is not None and payload.endswith(OWN_SERVER.encode()):
+                    return True
+    except (EOFError, OSError):
+        pass  # whoever uses it next says what is wrong with it
+    return False
 
 
 def start_match(server: tuple[str, int], match: flat.MatchConfiguration, patience: float) -> None:

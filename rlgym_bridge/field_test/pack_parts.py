@@ -39,7 +39,7 @@ class AboutPack(Struct, frozen=True):
     Attributes:
         format: `FORMAT`.
         made: Day on which it was made, in UTC.
-        server: rlbot for RLBotServer with the real game; sim for the match server of this project.
+        server: sim for the match server of this project, also in RLBotServer's place; rlbot for any other.
         versions: Of packages and Python, and the operating system's name.
         settings: Of the field test.
         parts: What became of each part.

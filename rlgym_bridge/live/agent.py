@@ -12,7 +12,7 @@ from pathlib import Path
 from rlbot.interface import RLBOT_SERVER_IP, RLBOT_SERVER_PORT
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent_recorder import begin_recording
 from rlgym_bridge.live.agent_report import AgentReport
 from rlgym_bridge.live.faults import Faults
@@ -38,7 +38,7 @@ class Agent:
         agent_id: Used where `RLBOT_AGENT_ID` is not set.
         override: See `overrides.Override`.
         seed: Seed of the first episode; `RLGYM_BRIDGE_SEED` takes precedence.
-        dialect: What is known of the server's dialect.
+        measured: See `BotSession`.
         policy: Policy folder or name, as `play` takes it; stored in a recording.
         record: File or folder to record to, if any; `RLGYM_BRIDGE_RECORD` takes precedence.
         followed: A run whose newest checkpoint is played in place of `spec`, if any.
@@ -57,7 +57,7 @@ class Agent:
         agent_id: str | None = None,
         override: Override | None = None,
         seed: int | None = None,
-        dialect: Dialect | None = None,
+        measured: DialectFile | None = None,
         policy: str | Path = "",
         record: str | Path | None = None,
         followed: FollowedRun | None = None,
@@ -74,16 +74,10 @@ class Agent:
         if followed is not None:
             self.report.checkpoints = followed.taken
         self._override = override
-        self._dialect = dialect
+        self._measured = measured
         self._recorder = begin_recording(name, policy, record)
         set_seed = _whole_number(SEED_VARIABLE)
         self._seed = seed if set_seed is None else set_seed
-        timing = spec.timing
-        if timing.unreachable_ticks:
-            _LOG.warning(
-                "actions act %d ticks later than in training: input latency %d, action delay %d",
-                timing.unreachable_ticks, timing.input_latency, timing.action_delay,
-            )  # fmt: skip
 
     def run(self) -> int:
         """Play until the server says goodbye.
@@ -108,7 +102,7 @@ class Agent:
             packets = report.packets
             session = BotSession(
                 self.server, self._spec if self._followed is None else self._followed.spec, report,
-                self._override, self._seed, self._dialect, self._recorder, self._followed,
+                self._override, self._seed, self._measured, self._recorder, self._followed,
             )  # fmt: skip
             try:
                 session.connect(wait)

@@ -11,7 +11,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.dialect import Dialect, read_input_latency
+from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.live.overrides import Override
@@ -45,8 +45,9 @@ def play(
     """Play a match; returns when the server says goodbye.
 
     A `dialect.toml` in the bot's folder gives the server's dialect and its input latency in ticks. The bot
-    sends its inputs earlier by the latency, as far as the policy's action delay allows.
-    `RLGYM_BRIDGE_DIALECT` names another file.
+    sends its inputs earlier by the latency, as far as the policy's action delay allows. A file that was
+    measured on this project's match server counts there only, and one of another server does not count
+    there. `RLGYM_BRIDGE_DIALECT` names another file.
 
     Args:
         policy: A policy folder, `"chaser"`, `"charger"` or `"random"`; or a player of your own making, with
@@ -73,22 +74,18 @@ def play(
     )
     _limit_threads()
     try:
-        dialect = latency = None
         file = _dialect_file(folder)
-        if file is not None:
-            dialect, latency = Dialect.read(file), read_input_latency(file)
-            _log_dialect(file, dialect, latency)
-        load = partial(_load, allow_modules, latency, override is not None)
+        measured = None if file is None else DialectFile.read(file)
+        load = partial(_load, allow_modules, override is not None)
         followed = _followed(policy, load) if follow else None
         spec = load(policy) if followed is None else followed.spec
         named = "" if isinstance(policy, PlayerSpec) else policy_path(str(policy)) if follow else policy
         agent = Agent(
-            spec, agent_id, override, dialect=dialect, policy=named, record=record, followed=followed
+            spec, agent_id, override, measured=measured, policy=named, record=record, followed=followed
         )
     except (OSError, ValueError) as error:
         _LOG.error("%s", error)
         return 2
-    agent.report.dialect_file = None if file is None else str(file)
     return agent.run()
 
 
@@ -100,10 +97,8 @@ def _followed(run: str | Path | PlayerSpec, load: Callable[[Path], PlayerSpec]) 
     return FollowedRun(run, load)
 
 
-def _load(
-    allow_modules: Sequence[str], latency: int | None, overridden: bool, policy: str | Path | PlayerSpec
-) -> PlayerSpec:
-    """Load a player for a server of this input latency, None for the policy's own."""
+def _load(allow_modules: Sequence[str], overridden: bool, policy: str | Path | PlayerSpec) -> PlayerSpec:
+    """Load a player."""
     spec = policy
     if not isinstance(spec, str | Path | PlayerSpec):
         raise ValueError(
@@ -113,8 +108,6 @@ def _load(
         spec = load_player(spec, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
     if overridden:
         spec = replace(spec, shadow=None)  # the override may read fields that Chaser does not need
-    if latency is not None:
-        spec = replace(spec, timing=replace(spec.timing, input_latency=latency))
     return spec
 
 
@@ -133,11 +126,3 @@ def _dialect_file(folder: str | Path | None) -> Path | None:
         return Path(path).absolute()
     file = None if folder is None else Path(folder, DIALECT_FILE).absolute()
     return file if file is not None and file.is_file() else None
-
-
-def _log_dialect(file: Path, dialect: Dialect, latency: int | None) -> None:
-    """Log the values that a dialect file sets."""
-    values = [f"{name}={value}" for name, value in dialect.items()]
-    if latency is not None:
-        values.append(f"input_latency={latency}")
-    _LOG.info("%s sets %s", file, ", ".join(values) or "nothing")

@@ -1,6 +1,7 @@
 """Turn packets into control rows, with the decoder, clock and components of one connection."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from rlbot import flat
@@ -32,6 +33,7 @@ class LivePlayer:
         override: Rows to play instead of the policy's; see `Override`.
         seed: Seed of the first episode, increased by 1 at every reset; None leaves it to the policy.
         dialect: What is known of the server's dialect.
+        input_latency: Ticks by which the server applies inputs late; None to trust the spec's.
         on_decision: Called with frame, cars and episode of every decision, and whether actions were chosen:
             they are not where a goal has ended the episode.
 
@@ -53,13 +55,15 @@ class LivePlayer:
         override: Override | None = None,
         seed: int | None = None,
         dialect: Dialect | None = None,
+        input_latency: int | None = None,
         on_decision: Callable[[int, Sequence[int], Episode, bool], None] | None = None,
     ) -> None:
         self.decisions = 0
         self._on_decision = on_decision
         self.resets = 0
         self.episode = Episode(spec)
-        self.clock = Clock(spec.timing, len(player_ids))
+        self._input_latency = input_latency
+        self.clock = self._make_clock(spec, len(player_ids))
         self.decoder = Decoder(field, config, spec.shadow, dialect)
         self._tick_skip = spec.tick_skip or TICK_SKIP
         self._ids = list(player_ids)
@@ -130,9 +134,14 @@ class LivePlayer:
         episode = Episode(spec)
         self.close()
         self.episode = episode
-        self.clock = Clock(spec.timing, len(self._ids))
+        self.clock = self._make_clock(spec, len(self._ids))
         self._tick_skip = spec.tick_skip or TICK_SKIP
         self._open = False
+
+    def _make_clock(self, spec: PlayerSpec, cars: int) -> Clock:
+        """Return a clock for a spec, with the server's input latency where it is known."""
+        latency = self._input_latency
+        return Clock(spec.timing if latency is None else replace(spec.timing, input_latency=latency), cars)
 
     def close(self) -> None:
         """Close what the components have opened. Never raises."""

@@ -12,7 +12,7 @@ from rlbot import flat
 from rlbot.interface import SocketRelay
 
 from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.dialect import Dialect
+from rlgym_bridge.dialect import OWN_SERVER, DialectFile
 from rlgym_bridge.game import PLAYING_PHASES
 from rlgym_bridge.live import overlay
 from rlgym_bridge.live.agent_recorder import AgentRecorder
@@ -41,7 +41,7 @@ class BotSession:
         report: Counts packets, answers and faults.
         override: See `overrides.Override`.
         seed: See `LivePlayer`.
-        dialect: See `LivePlayer`.
+        measured: What was measured of a server before; it counts where this server is such a one.
         recorder: Records messages and decisions; None to record nothing.
         followed: The run whose newest checkpoint is taken at every countdown; None keeps the spec.
     """
@@ -53,13 +53,14 @@ class BotSession:
         report: AgentReport,
         override: Override | None = None,
         seed: int | None = None,
-        dialect: Dialect | None = None,
+        measured: DialectFile | None = None,
         recorder: AgentRecorder | None = None,
         followed: FollowedRun | None = None,
     ) -> None:
         self._server = server
         self._recorder = recorder
-        self._dialect = dialect
+        self._measured = measured
+        self._own_server = False  # the server is this project's own
         self._spec = spec
         self._followed = followed
         self._report = report
@@ -181,6 +182,8 @@ class BotSession:
             return
         handler = self._handlers.get(type(content))
         if handler is not None:
+            if isinstance(content, flat.MatchConfiguration):
+                self._own_server = message.endswith(OWN_SERVER.encode())
             handler(content)
             if self._recorder is not None:
                 self._recorder.record_message(content, message)
@@ -224,11 +227,19 @@ class BotSession:
         if (problem := misfit(self._spec, self._config)) is not None:
             raise Refused(problem)
         ids = [controllable.identifier for controllable in self._team.controllables]
+        measured = self._use_measured()
         self._player = LivePlayer(
-            self._spec, self._field, self._config, ids,
-            self._report.faults, self._override, self._seed, self._dialect,
+            self._spec, self._field, self._config, ids, self._report.faults, self._override, self._seed,
+            None if measured is None else measured.dialect,
+            None if measured is None else measured.input_latency,
             None if self._recorder is None else self._recorder.record_decision,
         )  # fmt: skip
+        timing = self._player.clock.timing
+        if timing.unreachable_ticks:
+            _LOG.warning(
+                "actions act %d ticks later than in training: input latency %d, action delay %d",
+                timing.unreachable_ticks, timing.input_latency, timing.action_delay,
+            )  # fmt: skip
         estimates = self._player.decoder.estimates
         if estimates and self._spec.shadow is not False:
             _LOG.warning(
@@ -238,6 +249,24 @@ class BotSession:
         if (sizes := team_sizes(self._config)) is not None:
             self._player.decoder.prepare(*sizes)
         self._relay.send_msg(flat.InitComplete())
+
+    def _use_measured(self) -> DialectFile | None:
+        """Return the dialect file where it is for such a server as this one, and log what it sets."""
+        measured = self._measured
+        if measured is None:
+            return None
+        if not measured.fits(self._own_server):
+            other = "another server" if self._own_server else "this project's match server"
+            here = "this project's match server" if self._own_server else "another server"
+            _LOG.warning("%s is not used: it was measured on %s, and this is %s", measured.path, other, here)
+            self._report.dialect_file = None
+            return None
+        values = [f"{name}={value}" for name, value in measured.dialect.items()]
+        if measured.input_latency is not None:
+            values.append(f"input_latency={measured.input_latency}")
+        _LOG.info("%s sets %s", measured.path, ", ".join(values) or "nothing")
+        self._report.dialect_file = str(measured.path)
+        return measured
 
     def _answer(self) -> None:
         """Send one input for each of our cars, for the newest packet."""

@@ -82,13 +82,15 @@ class ProbeReport:
         """Tell whether every finding has a value."""
         return all(one.value is not None for one in self.rows)
 
-    def toml(self, server: str) -> str:
+    def toml(self, where: str, server: str) -> str:
         """Return the text of `dialect.toml`: what is settled.
 
         Args:
-            server: Which server was asked, for the first line.
+            where: Which server was asked, for the first line.
+            server: `dialect.OWN_SERVER` or `dialect.OTHER_SERVER`.
         """
-        lines = [f"# Measured by `rlgym-bridge probe` on {server}.", "", "[dialect]"]
+        lines = [f"# Measured by `rlgym-bridge probe` on {where}; bots use it only with such a server."]
+        lines += [toml_line("server", server), "", "[dialect]"]
         for one in self.rows[:-2]:
             if one.value is None:
                 lines.append(f"# {one.point}: not settled: {one.evidence}")

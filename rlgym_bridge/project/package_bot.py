@@ -95,7 +95,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     """
     manifest, weights = read_files(plan.policy)
     modules = use_carried(plan.policy, plan.modules)
-    settings, details = _described(plan.project)
+    settings, details = ({}, {}) if plan.project is None else bot_tables(plan.project)
     name = str(settings.get("name", "") if plan.name is None else plan.name)
     author = str(details.get("developer", "") if plan.author is None else plan.author)
     check_name(name, "the bot's name")
@@ -152,18 +152,34 @@ def try_bot(bot: PackagedBot) -> float:
 def write_bot(bot: PackagedBot, folder: Path) -> None:
     """Write a bot's files into a folder; other files in it stay.
 
+    All are written before the first is put in place, so that a full disk leaves the folder as it was.
+
     Raises:
         OSError: The folder cannot be written.
     """
-    for path, content in bot.files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = folder if folder.is_dir() else folder.parent
+    with tempfile.TemporaryDirectory(prefix=".package-", dir=beside) as room:
+        for path, content in bot.files.items():
+            file = Path(room, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                file.write_bytes(content)
+            except OSError as error:  # of a full disk it lacks the name
+                raise OSError(error.errno, error.strerror, str(folder / path)) from error
+        for path in bot.files:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            Path(room, path).replace(folder / path)
 
 
-def _described(project: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings and details of a project's `bot.toml`; none without a project."""
-    found = {} if project is None else read_toml(project / BOT_FILE)
+def bot_tables(project: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings and details of a project's `bot.toml`.
+
+    Raises:
+        ValueError: It cannot be read, or has something else in place of these tables.
+        OSError: It cannot be read.
+    """
+    found = read_toml(project / BOT_FILE)
     tables = [found.get(name, {}) for name in ("settings", "details")]
     if not all(isinstance(table, dict) for table in tables):
         raise ProjectError(f"{BOT_FILE} has no tables [settings] and [details], expected those of RLBot v5")

@@ -4,6 +4,7 @@ from typing import Final
 
 from rlbot import flat
 
+from rlgym_bridge.dialect import OWN_SERVER
 from rlgym_bridge.server.client_log import client_log
 
 MAX_PAYLOAD: Final = 65535
@@ -12,16 +13,19 @@ MAX_PAYLOAD: Final = 65535
 _log = client_log(__name__)
 
 
-def framed(message: object) -> bytes:
+def framed(message: object, *, named: bool = False) -> bytes:
     """Pack a message for a client, length first.
 
     Args:
         message: Any of the messages that a `flat.CorePacket` carries.
+        named: Append `OWN_SERVER`, by which clients of this project know its server.
 
     Returns:
         The bytes to send; empty, with an error in the log, when the message is too long.
     """
     payload = flat.CorePacket(message).pack()  # type: ignore[arg-type]
+    if named:
+        payload += OWN_SERVER.encode()
     if len(payload) > MAX_PAYLOAD:
         _log.error(
             "not sent: a %s of %d bytes, the protocol allows %d",

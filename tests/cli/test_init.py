@@ -7,6 +7,7 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -180,3 +181,71 @@ def test_defaults_are_named_where_nothing_is_said(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").touch()
     said = run_command(tmp_path, f"match {SHORT}")
     assert "no match.toml here: the shipped bot against Chaser; --blue bot.toml --orange chaser plays" in said
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            ["other.toml"],
+            "standard components, not my_parts of train.toml: rlgym-bridge train train.toml other.toml",
+        ),
+        (["train.toml", "other.toml"], ""),
+        (["own.toml"], ""),
+    ],
+)
+def test_settings_without_the_projects_components_say_so(
+    files: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.toml").write_text('components = "my_parts"\n')
+    Path("other.toml").write_text("steps = 100\n")
+    Path("own.toml").write_text('components = "my_parts"\n')
+    assert (
+        main(["train", *files, "--resume", "--out", "none"]) == 2
+    )  # there is no such run: nothing is trained
+    out = capsys.readouterr().out
+    assert said in out and ("standard components" in out) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("words", "terminal", "answer", "asked"),
+    [
+        ([], True, "", True),
+        ([], True, "n", True),
+        ([], True, None, True),  # Ctrl-D
+        (["--steps", "8"], True, "n", False),
+        ([], False, "n", False),
+    ],
+)
+def test_train_without_settings_asks_before_a_hundred_million_steps(
+    words: list[str], terminal: bool, answer: str | None, asked: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    questions: list[str] = []
+
+    def reply(question: str) -> str:
+        questions.append(question)
+        if answer is None:
+            raise EOFError
+        return answer
+
+    def train(*_: object) -> None:
+        raise RuntimeError("it trains")
+
+    (tmp_path / "mybot").mkdir()
+    (tmp_path / "mybot" / "train.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setattr("builtins.input", reply)
+    monkeypatch.setattr("rlgym_bridge.training.__main__._engine", lambda _: train)
+    assert main(["train", *words]) == (2 if asked else 1)
+    told = capsys.readouterr().err
+    assert bool(questions) is asked and ("it trains" in told) is not asked
+    if asked:
+        assert questions[0].startswith("train 100,000,000 steps") and "cd mybot" in questions[0]
+        assert "nothing is trained" in told

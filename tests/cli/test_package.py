@@ -1,6 +1,7 @@
 """A packaged bot has all that RLBot and its botpack want, is true of its policy, and starts without torch."""
 
 import ast
+import errno
 import json
 import shlex
 import struct
@@ -173,6 +174,46 @@ def test_a_projects_own_program_logo_and_details_are_kept(here: Path, monkeypatc
 PLAIN = ["trained", "--name", "ace", "--author", "me"]
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "author"),
+    [([], "mine", "me"), (["--name", "other"], "other", "me"), (["--author", "you"], "mine", "you")],
+)
+def test_in_a_project_any_policy_has_its_name_and_author(
+    words: list[str], name: str, author: str, here: Path
+) -> None:
+    (here / "bot.toml").write_text('[settings]\nname = "mine"\n[details]\ndeveloper = "me"\n')
+    assert package("trained", *words) == 0
+    bot = tomllib.loads((here / "dist" / name / "bot.toml").read_text("utf-8"))
+    assert (bot["settings"]["name"], bot["details"]["developer"]) == (name, author)
+    assert bot["settings"]["agent_id"].startswith(f"{author}/{name}/")
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("most", [0, 1, 5, 11])
+def test_a_full_disk_leaves_the_folder_as_it_was(
+    most: int, there: bool, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot, folder = made(here / "trained"), here / "dist" / "ace"
+    if there:
+        write_bot(made(here / "trained", author="before"), folder)
+    before = {name: (folder / name).read_bytes() for name in files_in(folder)}
+    write, written = Path.write_bytes, []
+
+    def run_full(path: Path, content: bytes) -> int:
+        if len(written) == most:
+            write(path, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", run_full)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        write_bot(bot, folder)
+    assert str(error.value.filename).startswith(str(folder))  # the file that could not be written
+    assert {name: (folder / name).read_bytes() for name in files_in(folder)} == before
+    assert sorted(here.rglob(".package-*")) == [] and folder.exists() is there
+
+
 def test_own_modules_come_along_with_what_they_import(own_parts: Path) -> None:
     assert package(*PLAIN, "--allow-modules", "parts") == 0  # torch is imported in a function alone
     folder = own_parts / "dist" / "ace"
@@ -202,7 +243,8 @@ def other_things(here: Path) -> None:
         (empty_run, ["run", *PLAIN[1:]], "run is a training run without a checkpoint"),
         (file_for_folder, PLAIN, "is a file, expected a folder"),
         (other_things, [*PLAIN, "--replace"], "holds something else than a packaged bot"),
-        (None, ["trained", "--name", "ace"], "--author is missing"),
+        (None, ["trained", "--name", "ace"], "--author is missing, and no bot.toml here says it"),
+        (None, ["trained", "--author", "me"], "--name is missing, and no bot.toml here says it"),
         (None, ["trained", "--name", "new\nline", "--author", "me"], "characters that can be shown"),
         (None, ["trained", "--name", "", "--author", "me"], "characters that can be shown"),
         (None, ["nowhere", *PLAIN[1:]], "nowhere is no folder"),

@@ -9,6 +9,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.client.agent_connections import is_own_server
+from tests.support.servers import match_server
 
 Serve = Callable[[socket.socket], None]
 
@@ -136,3 +138,37 @@ def test_a_port_that_is_none_is_refused_by_name(
     bots = ["--blue", "chaser", "--orange", "chaser"] if command == "match" else []
     assert main([command, "--server", "rlbot", *bots]) == 2
     assert f"RLBOT_SERVER_PORT is {port}, expected" in capsys.readouterr().err.replace("'", "")
+
+
+def answers_pings(connection: socket.socket) -> None:
+    """As RLBotServer does: without the name of this project's server."""
+    connection.recv(1 << 16)
+    connection.sendall(framed(flat.CorePacket(flat.PingResponse(0)).pack()))
+
+
+@pytest.mark.parametrize(
+    "serve", [lambda _: None, lambda connection: connection.close(), floods, answers_pings]
+)
+def test_another_server_is_not_taken_for_this_projects_own(
+    serve: Serve, played: Callable[[Serve], str]
+) -> None:
+    ip, port = played(serve).split(":")
+    assert not is_own_server((ip, int(port)))
+
+
+def test_the_own_server_in_rlbotservers_place_is_known_and_says_at_once_what_it_does_not_play(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in ("real_match", "measuring_match"):
+        monkeypatch.setattr(f"rlgym_bridge.cli.{module}.OWN_SECONDS", 0.5)
+    with match_server() as port:
+        assert is_own_server(("127.0.0.1", port))
+        monkeypatch.setenv("RLBOT_SERVER_PORT", str(port))
+        words = ["match", "--server", "rlbot", "--blue", "chaser", "--orange", "psyonix:allstar"]
+        assert main(words) == 2
+    said = capsys.readouterr().err
+    assert (
+        f"the server at 127.0.0.1:{port} did not take the match: it is this project's own match server"
+        in said
+    )
+    assert "plays no Psyonix bots" in said

@@ -1,9 +1,21 @@
 """The commands that a newcomer enters first name what is there."""
 
+import os
 import re
+import runpy
+import shutil
+import subprocess
+import sys
 import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from tests.support.documentation import ROOT, blocks, command_lines
+from tests.support.processes import run_to_end
+
+Make = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_three_windows_commands_install_and_play() -> None:
@@ -15,3 +27,91 @@ def test_three_windows_commands_install_and_play() -> None:
     assert version and supported.startswith(f">={version[1]},")
     assert "-c constraints.txt -e ." in install and (ROOT / "constraints.txt").is_file()
     assert (ROOT / play.split()[2]).is_file()
+
+
+@pytest.mark.parametrize("version", [(3, 8), (3, 10), (3, 13), (3, 14)])
+def test_pip_says_which_python_is_needed_before_it_fetches_anything(
+    version: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pip runs setup.py first of all, and reads requires-python after it has fetched and built numpy
+    monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
+    with pytest.raises(
+        SystemExit, match=rf"needs Python 3\.11 or 3\.12, and this is Python 3\.{version[1]}: "
+    ):
+        runpy.run_path(str(ROOT / "setup.py"))
+
+
+def test_the_pythons_of_setup_and_make_are_those_of_the_project() -> None:
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert required == ">=3.11,<3.13"
+    assert "if not (3, 11) <= sys.version_info < (3, 13):" in (ROOT / "setup.py").read_text()
+    assert re.search(r"^SUPPORTED := 3\.11\|3\.12$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Return what runs make in a copy, where each python3.N is a script and pip does nothing."""
+    if os.name == "nt" or shutil.which("make") is None:
+        pytest.skip("needs make")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    pythons = tmp_path / "pythons"
+    pythons.mkdir()
+    for minor in (10, 11, 12, 13):
+        script = pythons / f"python3.{minor}"
+        script.write_text(_PYTHON.format(minor=minor))
+        script.chmod(0o755)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        path = f"{pythons}{os.pathsep}{os.environ['PATH']}"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        environment.pop("PYTHON", None)
+        return run_to_end(["make", *words], cwd=tmp_path, env=environment | {"PATH": path})
+
+    return run
+
+
+_PYTHON = """#!/bin/sh
+if [ "$1" = -c ]; then echo 3.{minor}; fi
+if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+"""
+
+
+@pytest.mark.parametrize("python", ["python3.10", "python3.13", "no-such-python"])
+def test_make_refuses_a_wrong_python_in_one_line_and_leaves_nothing(
+    make: Make, python: str, tmp_path: Path
+) -> None:
+    refused = make("install", f"PYTHON={python}")
+    assert refused.returncode and not refused.stdout
+    line, _ = refused.stderr.splitlines()  # make's own says that it ends
+    assert line.startswith(f"PYTHON is {python} (") and "expected Python 3.11 or 3.12" in line
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_make_makes_the_environment_anew_for_another_python(make: Make, tmp_path: Path) -> None:
+    venv = tmp_path / ".venv"
+
+    def made() -> str:
+        assert (venv / ".installed").is_file()
+        return re.findall(r"echo (3\.\d+)", (venv / "bin" / "python").read_text())[0]
+
+    (venv / "bin").mkdir(parents=True)
+    shutil.copy(tmp_path / "pythons" / "python3.13", venv / "bin" / "python")  # by hand, or by an older make
+    (venv / "of-3.13").touch()
+    assert not make("install").returncode and made() == "3.11"
+    assert not (venv / "of-3.13").exists()
+    assert "pip install" in make("install", "PYTHON=python3.12").stdout and made() == "3.12"
+    for words in (
+        ("install",),
+        ("install", "PYTHON=python3.12"),
+    ):  # whoever names no other keeps what is there
+        assert "pip install" not in make(*words).stdout and made() == "3.12"
+
+
+def test_make_keeps_an_environment_that_was_made_by_hand(make: Make, tmp_path: Path) -> None:
+    bin_folder = tmp_path / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    shutil.copy(tmp_path / "pythons" / "python3.12", bin_folder / "python")
+    (tmp_path / ".venv" / ".installed").touch()
+    assert "pip install" not in make("install").stdout
+    assert (bin_folder / "python").read_text() == (tmp_path / "pythons" / "python3.12").read_text()

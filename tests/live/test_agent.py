@@ -14,10 +14,13 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.components.actions import LookupTableAction
+from rlgym_bridge.dialect import Dialect, DialectFile
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live import agent as live_agent
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.play import play
+from rlgym_bridge.live.player import LivePlayer
+from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.state import MatchState
 from tests.support.made_packets import at, player
@@ -336,3 +339,38 @@ def test_a_dialect_file_beside_the_bot_is_read_or_refused(
     monkeypatch.setenv("RLGYM_BRIDGE_DIALECT", "elsewhere.toml")
     assert play("chaser", agent_id="tests/agent") == 2
     assert "elsewhere.toml" in caplog.text
+
+
+@pytest.mark.parametrize("own_server", [True, False])
+@pytest.mark.parametrize("measured_on", ["rlgym-bridge", "other", None])
+def test_a_dialect_file_counts_on_such_a_server_as_it_was_measured_on(
+    measured_on: str | None,
+    own_server: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    server = FakeServer()
+    monkeypatch.setenv("RLBOT_SERVER_PORT", str(server.port))
+    made: list[LivePlayer] = []
+    monkeypatch.setattr(
+        "rlgym_bridge.live.session.LivePlayer", lambda *given: made.append(LivePlayer(*given)) or made[-1]
+    )
+    file = DialectFile(Path("dialect.toml"), Dialect({"pad_timer": "remaining"}), 3, measured_on)
+    agent = Agent(brain(Always()), agent_id="tests/agent", measured=file)
+    with ThreadPoolExecutor(1) as pool, server.listener:
+        running = pool.submit(agent.run)
+        server.accept()
+        server.send_raw(framed(CONFIG, named=own_server)[2:])
+        server.send(flat.ControllableTeamInfo(0, [flat.ControllableInfo(0, 7)]), field_info())
+        with server.peer:
+            assert isinstance(server.read(), flat.InitComplete)
+            server.send(flat.DisconnectSignal())
+            assert running.result(10) == 0
+    used = measured_on is None or (measured_on == "rlgym-bridge") is own_server
+    (player,) = made
+    assert player.clock.timing.input_latency == (3 if used else brain(Always()).timing.input_latency)
+    assert player.decoder.detector.dialect.get("pad_timer") == ("remaining" if used else None)
+    assert agent.report.dialect_file == ("dialect.toml" if used else None)
+    assert ("dialect.toml is not used: it was measured on" in caplog.text) is not used
+    assert ("dialect.toml sets pad_timer=remaining, input_latency=3" in caplog.text) is used

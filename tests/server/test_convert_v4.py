@@ -244,3 +244,23 @@ def test_no_section_repeats_the_keys_of_another(tmp_path: Path) -> None:
     keys = "".join(f"{key:x} = \n" for key in range(500))
     sections = "".join(f"[{name:x}]\n" for name in range(450))
     assert len(converted(tmp_path, f"{FIRST}[DEFAULT]\n{keys}{sections}").left_out) == 500
+
+
+@pytest.mark.parametrize("text", [MATCH, BOT])
+def test_a_file_with_paths_is_written_where_they_hold(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "v4").mkdir()
+    (tmp_path / "v4" / "old.cfg").write_text(text)
+    assert main(["convert", str(tmp_path / "v4" / "old.cfg"), "--out", str(tmp_path / "new.toml")]) == 2
+    assert "new.toml, expected a file in the folder of" in capsys.readouterr().err
+    assert not (tmp_path / "new.toml").exists()
+    monkeypatch.chdir(tmp_path / "v4")  # the same folder by another name
+    assert main(["convert", str(tmp_path / "v4" / "old.cfg"), "--out", "new.toml", "-q"]) == 0
+
+
+def test_a_loadout_has_no_paths_and_may_be_written_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "v4").mkdir()
+    (tmp_path / "v4" / "looks.cfg").write_text(LOOKS)
+    words = [str(tmp_path / "v4" / "looks.cfg"), "--out", str(tmp_path / "looks.toml"), "-q"]
+    assert main(["convert", *words]) == 0 and (tmp_path / "looks.toml").is_file()

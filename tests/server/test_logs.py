@@ -68,13 +68,13 @@ def test_a_log_folder_that_takes_no_logs_is_replaced_and_said(
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        ("/home/me/.venv/bin/python bot.py", "python bot.py"),
-        (r"..\.venv\Scripts\python.exe -m my_bot", "python.exe -m my_bot"),
-        ("/usr/bin/python -m live /home/me/runs/mine/checkpoints/80", "python -m live checkpoints/80"),
-        ("run " + "x" * 500, "run " + "x" * 76 + "..."),
+        ("/home/me/.venv/bin/python bot.py", "/home/me/.venv/bin/python bot.py"),
+        (r"..\.venv\Scripts\python.exe -m my_bot", r"..\.venv\Scripts\python.exe -m my_bot"),
+        ("python -m live '/home/me/my runs/8'", "python -m live '/home/me/my runs/8'"),
+        ("run " + "x" * 1000, "run " + "x" * 496 + "..."),
     ],
 )
-def test_a_bots_start_is_one_line_that_a_human_reads(
+def test_a_bots_start_is_one_line_with_the_command_as_it_was_given(
     command: str, shown: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

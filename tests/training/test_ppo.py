@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rlgym_bridge.training import environment
 from rlgym_bridge.training.collector import CollectorDied, Collectors
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import Diverged, PPOLearner
@@ -296,6 +297,37 @@ def test_standard_parts_beside_those_of_ones_own_are_told(
     told = Task(check_settings({"components": "mistyped_parts"})).name_standard()
     assert told == "mistyped_parts has obs; standard: parser, reward, conditions, mutator"
     assert Task(check_settings({})).name_standard() == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "unread"),
+    [
+        ({"goal": 3.0, "touch": 1.0}, ""),
+        ({"save": 3.0}, "without effect: save = 3.0: the reward of few_weights does not read it"),
+        (
+            {"save": 3.0, "goal": 3.0, "team_spirit": 0.5, "episode_seconds": 60.0},
+            "without effect: save = 3.0, team_spirit = 0.5: the reward of few_weights does not read them",
+        ),
+        ({"save": 0.0}, ""),  # the default says nothing
+    ],
+)
+def test_weights_that_the_own_reward_does_not_read_are_named(
+    given: dict[str, float], unread: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "few_weights.py").write_text(
+        "from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum\n"
+        "def reward(settings):\n"
+        "    return WeightedSum([(GoalReward(), settings.goal), (TouchReward(), settings.touch)])\n"
+    )
+    assert Task(check_settings({"components": "few_weights"} | given)).name_unread() == unread
+
+
+def test_the_standard_components_read_all_settings_of_theirs() -> None:
+    changed = {name: 0.5 for names in environment._READ_BY.values() for name in names if name != "beginnings"}
+    assert Task(check_settings(changed | {"zero_sum": True})).name_unread() == ""
+    both = check_settings({"kickoff_share": 0.3, "beginnings": {"kickoff": 1.0}})
+    assert "kickoff_share = 0.3: the mutator of" in Task(both).name_unread()
 
 
 def test_an_error_in_a_collector_shows_the_users_calls_alone(

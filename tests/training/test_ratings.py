@@ -90,9 +90,40 @@ def test_too_weak_anchors_and_repeated_matches_are_told() -> None:
     same = {("x", "chaser", number): ServedResult((1, 0)) for number in range(0, 40, 2)}
     rated = rate_checkpoints(book, same)
     lines = describe_ratings(rated, book.anchors)
-    assert "all anchors are too weak for 900" in lines[-2]
+    assert "all anchors are too weak for 900" in lines[-3]
+    assert lines[-2].endswith("more matches against these anchors hardly help")
     assert lines[-1].startswith("1 of 20 matches against anchors differ")
     assert rated[0].elo.rating < rate_checkpoints(book, won_by("x", "chaser", 20, 20))[0].elo.rating
+
+
+def test_a_beginners_first_rating_says_that_it_tells_little_and_what_would() -> None:
+    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
+    lost = describe_ratings(rate_checkpoints(book, won_by("x", "chaser", 0, 40)), book.anchors)
+    assert any("too strong for 900" in line and "--anchors chaser random" in line for line in lost)
+    assert any("may be off by 484 points, so it tells little; more matches" in line for line in lost)
+
+
+def test_few_even_matches_say_how_many_would_do() -> None:
+    book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
+
+    def said(matches: int) -> list[str]:
+        results = won_by("x", "chaser", matches // 2, matches)
+        lines = describe_ratings(rate_checkpoints(book, results), book.anchors)
+        return [line for line in lines if "may be off" in line]
+
+    (line,) = said(20)
+    assert line == (
+        "the rating of 900 may be off by 149 points, so it tells little: about 50 matches with each anchor "
+        "(--matches 50) bring that to 100"
+    )
+    assert said(50) == []  # what was promised
+
+
+def test_a_bot_of_random_buttons_can_be_an_anchor(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "run", 100)
+    found = rate(tmp_path / "run", "--anchors", "chaser", "random")
+    assert [one["player"] for one in found["anchors"]] == ["chaser", "random"]
+    assert len(found["checkpoints"][0]["against"]) == 2
 
 
 def test_level_copies_are_not_told_as_no_chance() -> None:
@@ -127,7 +158,7 @@ def test_later_only_newer_checkpoints_play_and_ratings_stay(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("anchors", "message"),
     [
-        (["run"], "'run', expected policy folders or chaser: an anchor stays as it is"),
+        (["run"], "'run', expected policy folders, chaser, charger or random: an anchor stays as it is"),
         (["other"], "--anchors names none of those that have a rating (chaser)"),
         (["nowhere"], "nowhere"),
     ],

@@ -1,6 +1,7 @@
 """Rate a run's checkpoints by their matches against anchors, and describe them in words and as JSON."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,7 +13,10 @@ from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.training.contests.standings import count_different, evaluation_of, seen_by_first
 from rlgym_bridge.training.evaluate import Evaluation
 
+from rlgym_bridge.policy.load_player import RANDOM
+
 _LEVEL = 1.0  # points; copies of 400 matches lead each other by 17
+_VAGUE: Final = 100.0  # points that a rating may be off (95 %) from which on it tells little
 _ONE_SIDED: Final = 0.95  # win rate beyond which an anchor tells little
 
 
@@ -124,7 +128,7 @@ def describe_ratings(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]
             f"noise: copies of a version lead each other by {noise_points:.0f} points (root mean square): "
             "less than twice that may be chance"
         )
-    return lines + _caveats(rated)
+    return lines + _caveats(rated, anchors)
 
 
 def _points(elo: EloRating, sign: str = "") -> str:
@@ -132,23 +136,43 @@ def _points(elo: EloRating, sign: str = "") -> str:
     return f"{round(elo.rating):{sign}} ({low:.0f} to {high:.0f})"
 
 
-def _caveats(rated: Sequence[RatedCheckpoint]) -> list[str]:
-    """Return what keeps ratings from saying much: anchors that are too weak or strong, repeated matches."""
+def _caveats(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]) -> list[str]:
+    """Return what keeps ratings from saying much: one-sided anchors, too few matches, repeated matches."""
     lines = []
     if rated:
         newest = rated[-1]
         rates = [pair.evaluation.win_rate for pair in newest.pairs.values()]
         for beyond, word in ((min(rates) > _ONE_SIDED, "weak"), (max(rates) < 1 - _ONE_SIDED, "strong")):
             if beyond:
+                names = " ".join(shlex.quote(one.given) for one in anchors)
+                nearer = "a copy of a checkpoint"
+                if word == "strong" and all(one.given != RANDOM for one in anchors):
+                    nearer = f"cars that press buttons at random (--anchors {names} {RANDOM})"
                 lines.append(
                     f"all anchors are too {word} for {newest.name}: name one nearer to it beside them, such "
-                    "as a copy of a checkpoint"
+                    f"as {nearer}"
                 )
+        lines += _uncertainty(newest, one_sided=bool(lines))
     pairs = [pair for one in rated for pair in one.pairs.values()]
     played, different = sum(pair.evaluation.matches for pair in pairs), sum(pair.different for pair in pairs)
     if different < played:
         lines.append(f"{different:,} of {played:,} matches against anchors differ, and only as many count")
     return lines
+
+
+def _uncertainty(one: RatedCheckpoint, one_sided: bool) -> list[str]:
+    """Say that a rating is by too few matches, and how many would do; nothing where it is not."""
+    reach = one.elo.interval[1] - one.elo.rating
+    if reach <= _VAGUE:
+        return []
+    said = f"the rating of {one.name} may be off by {reach:.0f} points, so it tells little"
+    if one_sided:
+        return [f"{said}; more matches against these anchors hardly help"]
+    played = sum(pair.different for pair in one.pairs.values()) / len(one.pairs)
+    enough = math.ceil(max(played, 1) * (reach / _VAGUE) ** 2 / 10) * 10
+    return [
+        f"{said}: about {enough:,} matches with each anchor (--matches {enough}) bring that to {_VAGUE:.0f}"
+    ]
 
 
 def summarise_ratings(rated: Sequence[RatedCheckpoint], anchors: Sequence[Anchor]) -> dict[str, Any]:

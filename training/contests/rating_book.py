@@ -14,7 +14,7 @@ from rlgym_bridge.training.contests.elo import EloRating
 from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, all_checkpoints
-from rlgym_bridge.policy.load_player import CHASER
+from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.text_files import parse_json, read_text
 
@@ -128,8 +128,8 @@ def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list
     """Return the anchors that a command names, in the order given.
 
     Args:
-        given: Policy folders or `chaser`; `:sample` or `:argmax` behind a folder chooses how it plays. Where
-            none is named, those of the book, or Chaser.
+        given: Policy folders, or names in `BUILT_IN`; `:sample` or `:argmax` behind a folder chooses how it
+            plays. Where none is named, those of the book, or Chaser.
         book: Of the run.
         team_size: Cars a team.
 
@@ -140,10 +140,11 @@ def read_anchors(given: Sequence[str], book: RatingBook, team_size: int) -> list
     known: Mapping[str, str] = {one.given: one.player for one in book.anchors}
     for named in given:
         folder = split_selection(named)[0]
-        if folder != CHASER and not (Path(folder) / MANIFEST_FILE).is_file():
+        if folder not in BUILT_IN and not (Path(folder) / MANIFEST_FILE).is_file():
             raise ConfigError(
-                f"--anchors has {named!r}, expected policy folders or chaser: an anchor stays as it is. To "
-                "use a checkpoint of a run, copy its folder and name the copy"
+                f"--anchors has {named!r}, expected policy folders, {', '.join(BUILT_IN[:-1])} or "
+                f"{BUILT_IN[-1]}: an anchor stays as it is. To use a checkpoint of a run, copy its folder "
+                "and name the copy"
             )
     for entrant in entrants:
         if known.get(given_as(entrant), player_of(entrant)) != player_of(entrant):

@@ -42,13 +42,19 @@ _KEY: Final = "".join(
 )
 
 
-def report(found: Comparison) -> str:
-    """Return the page: what was fitted and found, tables, plots, worst windows, and all of it as JSON."""
+def report(found: Comparison, note: str = "") -> str:
+    """Return the page: what was fitted and found, tables, plots, worst windows, and all of it as JSON.
+
+    Args:
+        found: The comparison.
+        note: Where the recordings come from, a sentence to stand below the heading; empty for none.
+    """
     first, *others = begin_with(found)
     situations = [row for row in found.situations if row.name not in ("ball", "car")]
     overall = [row for row in found.situations if row.name in ("ball", "car")]
     sections = [
         f"<h1>{escape(first)}</h1>",
+        f"<p><strong>{escape(note)}</strong></p>" if note else "",
         f"<p>{escape(' '.join(others))}</p>" if others else "",
         f"<p>Recorded: {escape(listed([fit.source for fit in found.fits]))}</p>",
         *_refused(found.refused),

@@ -43,7 +43,7 @@ _SEARCHED_BYTES: Final = 1 << 24
 _LONGEST_LOG: Final = 64 << 20  # bytes; a match of an hour writes some kilobytes
 _KEPT_LOG: Final = 1 << 20  # bytes of the beginning that a longer one keeps
 _LONGEST_NAME: Final = 80  # bytes of a bot's name in that of its log; file systems take 255 in all
-_SHOWN_COMMAND: Final = 80  # letters
+_SHOWN_COMMAND: Final = 500  # letters; a shorter one is shown whole, so that it can be entered
 _PR_SET_CHILD_SUBREAPER: Final = 36  # of Linux's prctl
 _EXTENDED_LIMITS: Final = 9  # JobObjectExtendedLimitInformation
 _KILL_ON_JOB_CLOSE: Final = 0x2000
@@ -255,7 +255,12 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
             popen = subprocess.Popen(
                 [sys.executable, "-c", "raise SystemExit(127)"], stdin=subprocess.DEVNULL
             )
-    _log.info("started %s (%s): %s", shorten_text(seat.name), seat.side, shorten_command(seat.run_command))
+    _log.info(
+        "started %s (%s): %s",
+        shorten_text(seat.name),
+        seat.side,
+        shorten_text(seat.run_command, _SHOWN_COMMAND),
+    )
     _log.debug("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
     return BotProcess(seats, log_path, popen, mark=mark)
 
@@ -278,13 +283,6 @@ def _make_empty(path: Path) -> Path:
         path.unlink()
     path.open("wb").close()
     return path
-
-
-def shorten_command(command: str) -> str:
-    """Return a command to read: the program without its folder, of other paths the last two parts."""
-    words = [re.split(r"[\\/]", word) for word in command.split()]
-    short = [word[-1:] if not number else word[-2:] for number, word in enumerate(words)]
-    return shorten_text(" ".join("/".join(word) for word in short), _SHOWN_COMMAND)
 
 
 def launch_again(process: BotProcess, host: str, port: int) -> BotProcess:

@@ -57,7 +57,7 @@ class Lobby:
                 flat.InitComplete: after_settings(self._on_ready),
                 flat.DisconnectSignal: lambda client, _: self.clients.dismiss(client, "it said goodbye"),
                 flat.PingRequest: lambda client, ping: client.link.send(
-                    framed(flat.PingResponse(ping.cookie))
+                    framed(flat.PingResponse(ping.cookie), named=True)
                 ),
                 **self.orders.handlers,
                 **self.comms.handlers,
@@ -241,7 +241,7 @@ class Lobby:
         if client.agent_id and not self.admission.knows(client, lambda: self._welcome(client)):
             return
         if not client.informed:
-            client.link.send(framed(roster.configuration))
+            client.link.send(framed(roster.configuration, named=True))
         self._reserve(client, roster)
         if not client.informed:
             client.link.send(framed(field_info()))
