@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from rlgym_bridge.training.environment import fit_to_environment
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main as train
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from torch import nn
 
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.policy.files import read_files
@@ -70,9 +73,56 @@ def short():
 """
 
 
+SEEN = 172
+"""Numbers of RLGym's `DefaultObs` that is padded to three cars a team."""
+
+MATCHES = """
+import random
+from rlgym.api import RLGym, StateMutator
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.done_conditions import GoalCondition
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import TouchReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+from rlgym_bridge import SimEngine
+
+
+class KickoffsOnGoal(RocketSimEngine):
+    pass
+
+
+class Hitbox(StateMutator):
+    def __init__(self, *boxes): self.boxes = boxes
+    def apply(self, state, shared_info):
+        for number, car in enumerate(state.cars.values()):
+            car.hitbox_type = self.boxes[number % len(self.boxes)]
+
+
+class AnySize(StateMutator):
+    def apply(self, state, shared_info):
+        FixedTeamSizeMutator(*random.choice([(1, 1), (2, 2)])).apply(state, shared_info)
+
+
+def build(cars=FixedTeamSizeMutator(1, 1), hitbox=Hitbox(0), repeats=8, engine=RocketSimEngine()):
+    return RLGym(
+        MutatorSequence(cars, hitbox, KickoffMutator()), DefaultObs(zero_padding=3),
+        RepeatAction(LookupTableAction(), repeats), TouchReward(), engine, GoalCondition(),
+    )
+
+
+def of_two(): return build(FixedTeamSizeMutator(2, 2), Hitbox(1), 4, KickoffsOnGoal(rlbot_delay=False))
+def usual_engine(): return build()
+def our_engine(): return build(engine=SimEngine())
+def mixed(): return build(AnySize(), Hitbox(0, 1))
+def uneven(): return build(FixedTeamSizeMutator(1, 2))
+"""
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_module(tmp_path, monkeypatch, "tools_env", ENV)
+    make_module(tmp_path, monkeypatch, "other_env", MATCHES)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -135,3 +185,93 @@ def test_its_bot_plays_with_the_delay_of_its_engine(here: Path) -> None:
 def test_an_environment_of_other_team_sizes_is_refused(here: Path) -> None:
     with pytest.raises(SettingsError, match=r"2 blue and 2 orange cars.*team_sizes"):
         train(settings(here, env="tools_env:of_two"), quiet=True)
+
+
+def fitted(env: str, **given: Any) -> tuple[TrainingSettings, list[str]]:
+    return fit_to_environment(check_settings({"env": env, **given}), {"env", *given})
+
+
+def test_what_the_settings_leave_open_is_taken_from_the_environment(here: Path) -> None:
+    found, lines = fitted("other_env:of_two", matches=3)
+    assert found.team_sizes == (2, 2) and found.tick_skip == 4
+    assert found.action_delay == (0, 0) and found.hitbox == "dominus"
+    assert found.matches == 3
+    assert lines[0] == (
+        'taken from other_env:of_two: team_sizes = [2, 2], hitbox = "dominus", action_delay = [0, 0], '
+        "tick_skip = 4"
+    )
+    assert fitted("tools_env:build")[1] == []  # its matches are those of the defaults
+
+
+def test_settings_that_allow_the_environments_values_stay_as_they_are(here: Path) -> None:
+    found, _ = fitted("other_env:of_two", action_delay=[0, 9], team_sizes=[2, 2], hitbox="dominus")
+    assert found.action_delay == (0, 9) and found.tick_skip == 4
+    assert fitted("other_env:usual_engine", hitbox="plank")[0].hitbox == "plank"  # the mutator names none
+
+
+def test_all_settings_that_contradict_an_environment_are_told_at_once(here: Path) -> None:
+    given = {"tick_skip": 8, "action_delay": [1, 1], "team_sizes": [1, 1], "hitbox": "octane"}
+    with pytest.raises(SettingsError) as refused:
+        fitted("other_env:of_two", **given)
+    assert str(refused.value) == (
+        "the matches of other_env:of_two do not fit: team_sizes is [1, 1], expected [2, 2] or no such key; "
+        'hitbox is "octane", expected "dominus" or no such key; '
+        "action_delay is [1, 1], expected [0, 0] or no such key; tick_skip is 8, expected 4 or no such key"
+    )
+
+
+def test_an_environment_of_several_matches_says_which_setting_it_leaves_open(here: Path) -> None:
+    with pytest.raises(SettingsError, match=r"it plays 1v1 and 2v2, .* one of these; .*octane, dominus"):
+        fitted("other_env:mixed", tick_skip=8)
+
+
+@pytest.mark.parametrize("env", ["usual_engine", "our_engine", "uneven"])
+def test_of_rlgyms_engine_and_ours_nothing_is_said(env: str, here: Path) -> None:
+    assert not any("engine" in line for line in fitted(f"other_env:{env}")[1])
+
+
+@pytest.mark.parametrize("command", ["parity", "import", "train"])
+def test_an_engine_of_ones_own_is_said_to_be_left_out(
+    command: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "mine.toml").write_text('env = "other_env:of_two"\nactivation = "relu"\nmirror = true\n')
+    torch.jit.script(nn.Sequential(nn.Linear(SEEN, 8), nn.ReLU(), nn.Linear(8, 90))).save("script.pt")
+    words = {
+        "parity": ["--env", "other_env:of_two", "--ticks", "100"],
+        "import": ["script.pt", "--env", "other_env:of_two", "--out", "bot"],
+        "train": ["mine.toml"],  # mirror does not go with foreign components: it ends before it trains
+    }
+    bridge([command, *words[command]])
+    said = capsys.readouterr().out
+    assert (
+        said.count("other_env:of_two has an engine of its own, other_env.KickoffsOnGoal, which is left out")
+        == 1
+    )
+
+
+@pytest.mark.parametrize("env", ["of_two", "uneven"])
+def test_the_command_that_import_prints_plays_the_bot(
+    env: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.jit.script(nn.Sequential(nn.Linear(SEEN, 8), nn.ReLU(), nn.Linear(8, 90))).save("script.pt")
+    assert bridge(["import", "script.pt", "--env", f"other_env:{env}", "--out", "bot"]) == 0
+    printed = capsys.readouterr().out.splitlines()[-1].split()
+    assert printed[:2] == ["rlgym-bridge", "match"]
+    short = ["--pace", "lockstep", "--seconds", "1", "--max-overtime", "0", "-q", "--json", "match.json"]
+    assert bridge([*printed[1:], *short]) == 0
+    teams = [bot["team"] for bot in json.loads(Path("match.json").read_text())["bots"]]
+    assert teams == {"of_two": [0, 0, 1, 1], "uneven": [0, 1, 1]}[env]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", ["of_two", "usual_engine"])
+def test_the_command_that_training_prints_plays_the_bot(
+    env: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "mine.toml").write_text(
+        f'env = "other_env:{env}"\nout = "run"\ncollectors = 1\nmatches = 2\nrollout_steps = 4\nsteps = 8\n'
+    )
+    assert bridge(["train", "mine.toml"]) == 0
+    printed = capsys.readouterr().out.splitlines()[-1].removeprefix("next: ").split()
+    short = ["--pace", "lockstep", "--max-overtime", "0"] if printed[1] == "match" else ["--matches", "2"]
+    assert bridge([*printed[1:], *short, "--seconds", "1"]) == 0

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from rlgym_bridge.training import components as standard
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.team_sizes import name_sizes
 
 from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import blank_state
@@ -20,6 +21,8 @@ from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, com
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import parse_physics, rules_in
+from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
+from rlgym_bridge.policy.fingerprint import fingerprint
 from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.user_input.toml_text import toml_value
@@ -221,6 +224,84 @@ class Task:
             rules=rules_in(settings.physics),
             also_reads=reads,
         )
+
+
+def fit_to_environment(
+    settings: TrainingSettings, given: Collection[str]
+) -> tuple[TrainingSettings, list[str]]:
+    """Return the settings as their environment has them.
+
+    Args:
+        settings: Of a run with `env`.
+        given: Names of the settings that the user gave; all others are taken from the environment.
+
+    Returns:
+        The settings, and lines that say what was taken and what of the environment is left out.
+
+    Raises:
+        SettingsError: The environment cannot be made, or given settings contradict it: all of them.
+    """
+    name = settings.env
+    try:
+        facts = read_environment(name)
+        told = _read_settings(facts)
+    except (Exception, SystemExit) as error:  # whatever an environment may raise
+        raise SettingsError(f'env is "{name}": {describe_error(error)}') from error
+    wrong = [
+        f"{key} is {toml_value(getattr(settings, key))}, expected {toml_value(value)} or no such key"
+        for key, value in told.items()
+        if key in given and not _agrees(settings, key, value)
+    ]
+    wrong += _name_mixtures(facts, given)
+    if wrong:
+        raise SettingsError(f"the matches of {name} do not fit: {'; '.join(wrong)}")
+    taken = {key: value for key, value in told.items() if key not in given}
+    fitted = replace(settings, **taken)
+    changed = [key for key in taken if getattr(settings, key) != taken[key]]
+    lines = [f"taken from {name}: {', '.join(f'{key} = {toml_value(taken[key])}' for key in changed)}"]
+    engine = facts.explain_engine()
+    return fitted, [*(lines if changed else []), *([engine] if engine else [])]
+
+
+def _read_settings(facts: EnvironmentFacts) -> dict[str, Any]:
+    """Return the settings that an environment determines, by name."""
+    make = component_factory(None, None, facts.name, allow=None)
+    parts = make()
+    told: dict[str, Any] = {}
+    if len(facts.team_sizes) == 1:
+        told["team_sizes"] = facts.team_sizes[0]
+    if len(facts.hitboxes) == 1:
+        told["hitbox"] = facts.hitboxes[0]
+    if parts.action_delay is not None:
+        told["action_delay"] = (parts.action_delay, parts.action_delay)
+    box = HITBOX_NAMES.index(facts.hitboxes[0])
+    ticks = fingerprint(parts, facts.team_sizes[:1], box).ticks or parts.tick_skip
+    if ticks is not None:
+        told["tick_skip"] = ticks
+    return told
+
+
+def _name_mixtures(facts: EnvironmentFacts, given: Collection[str]) -> list[str]:
+    """Say which settings an environment whose matches differ leaves open."""
+    wrong = []
+    if len(facts.team_sizes) > 1:
+        wrong.append(f"it plays {name_sizes(facts.team_sizes)}, and a run with env plays one of these")
+    if len(facts.hitboxes) > 1 and not {"hitbox", "hitboxes"} & set(given):
+        wrong.append(
+            f"its cars have the hitboxes {', '.join(facts.hitboxes)}: expected hitboxes = "
+            f"{toml_value(list(facts.hitboxes))}, and hitbox = the one that the bot has in matches"
+        )
+    return wrong
+
+
+def _agrees(settings: TrainingSettings, key: str, value: Any) -> bool:
+    """Tell whether a given setting allows the environment's value."""
+    has = getattr(settings, key)
+    if key == "action_delay":
+        return bool(has[0] <= value[0] <= has[1])
+    if key == "hitbox":  # a mutator that leaves the hitbox as it is makes an Octane
+        return value in ("octane", has, *settings.hitboxes)
+    return bool(has == value)
 
 
 def _check_components(parts: Components, settings: TrainingSettings) -> None:

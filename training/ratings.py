@@ -15,7 +15,7 @@ from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys
 
 from rlgym_bridge.server import ConfigError
 
-FIRST: Final = 1000.0
+FIRST_RATING: Final = 1000.0
 """Elo points of the first anchor."""
 
 Pair = tuple[Entrant, Entrant]
@@ -77,7 +77,7 @@ def fix_anchors(book: RatingBook, anchors: Sequence[Entrant], kept: KeptMatches)
         if player in fixed:
             continue
         elo, _ = rate_player(player, fixed, kept.results)
-        rated = elo or EloRating(FIRST, 0.0)
+        rated = elo or EloRating(FIRST_RATING, 0.0)
         book.anchors.append(Anchor(player, entrant.name, given_as(entrant), rated.rating, rated.deviation))
 
 

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -37,6 +38,15 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
     Raises:
         SettingsError: A file is unreadable; a key is unknown; a value is of the wrong type or out of range.
     """
+    return make_settings(read_settings(*paths), paths, changes)
+
+
+def read_settings(*paths: Path) -> dict[str, Any]:
+    """Return the values of TOML files by name, unchecked; what stands in a later file counts.
+
+    Raises:
+        SettingsError: A file is unreadable.
+    """
     values: dict[str, Any] = {}
     for path in paths:
         try:
@@ -46,13 +56,29 @@ def load_settings(*paths: Path, **changes: Any) -> TrainingSettings:
         for name, value in read.items():
             tables = isinstance(value, dict) and isinstance(values.get(name), dict)
             values[name] = values[name] | value if tables else value
+    return values
+
+
+def make_settings(
+    values: Mapping[str, Any], paths: Sequence[Path], changes: Mapping[str, Any]
+) -> TrainingSettings:
+    """Return settings from the values of files.
+
+    Args:
+        values: As `read_settings` returns them.
+        paths: The files, for messages.
+        changes: Settings in place of the files'.
+
+    Raises:
+        SettingsError: As `load_settings`.
+    """
     files = ", ".join(map(str, paths))
     try:
         settings = check_settings({name: value for name, value in values.items() if name not in changes})
     except SettingsError as error:
         raise SettingsError(f"{files}: {error}") from error
     try:
-        return check_settings(values | changes) if changes else settings
+        return check_settings({**values, **changes}) if changes else settings
     except SettingsError as error:
         raise SettingsError(f"{error} (given in place of what {files} says)") from error
 

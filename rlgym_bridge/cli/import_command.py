@@ -8,9 +8,10 @@ from typing import Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.cli.named_components import add_component_options, named_components
-from rlgym_bridge.components.spec import Components, component_factory, environment
-from rlgym_bridge.game import HITBOXES
+from rlgym_bridge.components.spec import Components, component_factory
+from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.activations import ACTIVATIONS
+from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import ForeignNetwork, find_checkpoint, read_checkpoint
@@ -23,8 +24,6 @@ _ENDS: Final = {
     "gaussian": ("tanh",),
 }
 """Ends of scripts that fit each kind of actions: logits, or tanh of means and deviations."""
-
-_RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +76,10 @@ def run(options: argparse.Namespace) -> int:
     named = named_components(options)
     network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
     components = component_factory(named.obs, named.parser, named.env, allow=None)()
-    teams, hitbox = (set(named.team_sizes), "octane") if named.env is None else _cars(named.env)
+    teams, hitbox, engine = list(named.team_sizes), "octane", None
+    if named.env is not None:
+        facts = read_environment(named.env)
+        teams, hitbox, engine = list(facts.team_sizes), _hitbox_of(facts), facts.explain_engine()
     scale = None if network.scale is None else _normalisation(network)
     manifest = save_policy(
         options.out,
@@ -117,10 +119,10 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         for name, value in found.items():
             print(f"{name.replace('_', ' '):14}{_in_words(value)}")
-        print(
-            f"written to {options.out}; to play it:\n"
-            f"rlgym-bridge match --blue {options.out} --orange chaser{named.allow_option}"
-        )
+        if engine is not None:
+            print(engine)
+        play = show_match_command(str(options.out), manifest.team_sizes, named.allow_option)
+        print(f"written to {options.out}" + (f"; to play it:\n{play}" if play else ""))
     return 0 if output_files.write_json(options.json, found) else 2
 
 
@@ -130,24 +132,13 @@ def _in_words(value: object) -> object:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
-def _cars(name: str) -> tuple[set[tuple[int, int]], str]:
-    """Return the team sizes that an environment plays, and its hitbox."""
-    env = environment(name)
-    teams: set[tuple[int, int]] = set()
-    boxes: set[int] = set()
-    for _ in range(_RESETS):
-        env.reset()
-        cars = env.state.cars.values()
-        blue = sum(car.is_blue for car in cars)
-        teams.add((blue, len(cars) - blue))
-        boxes |= {int(car.hitbox_type) for car in cars}
-    env.close()
-    if len(boxes) != 1:
-        names = ", ".join(HITBOXES[box].name for box in sorted(boxes))
-        if not names:
-            raise ValueError(f"{name} has no cars after reset, expected some: does a mutator make them?")
-        raise ValueError(f"{name} plays cars with hitboxes {names}, expected one for all")
-    return teams, HITBOXES[boxes.pop()].name
+def _hitbox_of(facts: EnvironmentFacts) -> str:
+    """Return the hitbox of an environment's cars."""
+    if len(facts.hitboxes) != 1:
+        raise ValueError(
+            f"{facts.name} plays cars with hitboxes {', '.join(facts.hitboxes)}, expected one for all"
+        )
+    return facts.hitboxes[0]
 
 
 def _distribution(network: ForeignNetwork, components: Components, teams: tuple[int, int]) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.project.bot_description import ProjectError, show_team_sizes, size_tags
@@ -87,7 +88,9 @@ def run(options: argparse.Namespace) -> int:
     say("next:")
     say("  rlgym_bridge is not at PyPI yet: put its wheel into the folder, by this command in its checkout")
     say(f"  pip wheel --no-deps -w {shlex.quote(str(out.absolute()))} .")
-    say(f"  rlgym-bridge match --blue {shlex.quote(str(out / BOT_FILE))} --orange chaser --pace lockstep")
+    play = show_match_command(str(out / BOT_FILE), bot.manifest.team_sizes, " --pace lockstep")
+    if play is not None:
+        say(f"  {play}")
     result = {
         "folder": str(out), "name": bot.name, "agent_id": bot.agent_id, "policy": str(plan.policy),
         "tags": size_tags(bot.manifest.team_sizes), "modules": list(bot.modules), "files": sorted(bot.files),

@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +16,7 @@ from rlgym_bridge.components.spec import Components, ComponentSpec, component_fa
 from rlgym_bridge.game import HITBOX_NAMES, TICKS_PER_SECOND
 from rlgym_bridge.parity.check import compare
 from rlgym_bridge.parity.mismatches import Parity
+from rlgym_bridge.policy.environment_facts import read_environment
 from rlgym_bridge.policy.files import policy_path
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.run_modules import run_modules
@@ -61,10 +62,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="your own Python modules that the policy may import",
     )
     parser.add_argument(
-        "--team-size", type=int, default=1, choices=(1, 2, 3, 4), help="cars in a team (default: %(default)s)"
-    )
+        "--team-size", type=int, choices=(1, 2, 3, 4),
+        help="cars in a team (default: all team sizes of the policy or the environment, else 1)",
+    )  # fmt: skip
     parser.add_argument(
-        "--ticks", type=int, default=6000, metavar="N", help="ticks of play to compare (default: %(default)s)"
+        "--ticks",
+        type=int,
+        default=6000,
+        metavar="N",
+        help="ticks of play to compare, in each team size (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the match (default: %(default)s)")
     parser.add_argument(
@@ -88,40 +94,71 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--seed is {options.seed}, expected 0 or more")
     if options.tick_skip is not None and not 1 <= options.tick_skip <= options.ticks:
         raise ConfigError(f"--tick-skip is {options.tick_skip}, expected 1 to {options.ticks} (--ticks)")
-    components, tick_skip, hitbox = _components(options)
-    found = compare(
-        components, options.team_size, options.ticks, options.seed, tick_skip=tick_skip, hitbox=hitbox
-    )
-    _print(console, found)
-    if not found.compared:
+    bot = _bot_of(options)
+    if bot.engine is not None:
+        console.print(bot.engine, markup=False, soft_wrap=True)
+    found: dict[tuple[int, int], Parity] = {}
+    for size in bot.team_sizes:
+        found[size] = compare(
+            bot.components, size, options.ticks, options.seed, tick_skip=bot.tick_skip, hitbox=bot.hitbox
+        )
+        _print(console, found[size], size)
+    if not all(one.compared for one in found.values()):
         print(
             "error: nothing was compared: the packets of so few ticks do not tell all; expected more --ticks",
             file=sys.stderr,
         )
         return 2
-    if not output_files.write_json(options.json, found.as_json()):
+    if not output_files.write_json(options.json, _as_json(found)):
         return 2
-    return 1 if found.mismatches else 0
+    return 1 if any(one.mismatches for one in found.values()) else 0
 
 
-def _components(options: argparse.Namespace) -> tuple[Callable[[], Components], int | None, int]:
+class _Checked(NamedTuple):
+    """The components to check, in matches of some team sizes; a line on the engine, if one is left out."""
+
+    components: Callable[[], Components]
+    team_sizes: Sequence[tuple[int, int]]
+    tick_skip: int | None
+    hitbox: int = 0
+    engine: str | None = None
+
+
+def _bot_of(options: argparse.Namespace) -> _Checked:
+    """Return what the options name.
+
+    Raises:
+        ValueError: They contradict each other, or name something that cannot be made.
+    """
     if options.parser is not None and (options.env or options.policy):
         raise ConfigError("--parser goes with --obs; an environment or a policy has a parser of its own")
     if not any((options.policy, options.env, options.obs, options.parser)):
         options.policy = run_folder()
+    chosen = None if options.team_size is None else [(options.team_size, options.team_size)]
     if options.policy is not None:
         allowed = (*options.allow_modules, *run_modules(options.policy))
         loaded = load_policy(policy_path(options.policy), allow_modules=allowed)
         manifest = loaded.manifest
         box = HITBOX_NAMES.index(manifest.hitbox)
-        return loaded.components, options.tick_skip or manifest.tick_skip, box
+        tick_skip = options.tick_skip or manifest.tick_skip
+        return _Checked(loaded.components, chosen or manifest.team_sizes, tick_skip, box)
     if options.env is not None:
-        return component_factory(None, None, options.env, allow=None), options.tick_skip, 0
+        make, facts = component_factory(None, None, options.env, allow=None), read_environment(options.env)
+        sizes, box = chosen or facts.team_sizes, HITBOX_NAMES.index(facts.hitboxes[0])
+        return _Checked(make, sizes, options.tick_skip, box, facts.explain_engine())
     obs, parser = (ComponentSpec(path) for path in (options.obs or _OBS, options.parser or _PARSER))
-    return component_factory(obs, parser, None, allow=None), options.tick_skip, 0
+    return _Checked(component_factory(obs, parser, None, allow=None), chosen or [(1, 1)], options.tick_skip)
 
 
-def _print(console: Console, found: Parity) -> None:
+def _as_json(found: Mapping[tuple[int, int], Parity]) -> dict[str, Any]:
+    """Return the results of all team sizes for programs: sums, and each mismatch with its match."""
+    every = [(f"{blue}v{orange}", one.as_json()) for (blue, orange), one in found.items()]
+    sums = {name: sum(one[name] for _, one in every) for name in ("samples", "numbers", "unknown")}
+    mismatches = [{"match": match, **item} for match, one in every for item in one["mismatches"]]
+    return {"matches": [match for match, _ in every], **sums, "mismatches": mismatches}
+
+
+def _print(console: Console, found: Parity, size: tuple[int, int]) -> None:
     if found.mismatches:
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("number that differs", overflow="fold")
@@ -140,7 +177,7 @@ def _print(console: Console, found: Parity) -> None:
     differ = f"{kinds} of numbers differ" if found.mismatches else "all equal"
     console.print(
         f"{count_of(found.compared, 'decision')} compared, {found.numbers:,} numbers of observations and "
-        f"controls: {differ}",
+        f"controls: {differ} in {size[0]}v{size[1]}",
         soft_wrap=True,
     )
     if found.unknown:

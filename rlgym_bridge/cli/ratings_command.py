@@ -26,7 +26,7 @@ from rlgym_bridge.training.contests.rating_picture import draw_ratings
 from rlgym_bridge.training.contests.simulated_jobs import play_jobs
 from rlgym_bridge.training.evaluate import check_numbers
 from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.ratings import FIRST, fix_anchors, jobs_of, pairs_of
+from rlgym_bridge.training.ratings import FIRST_RATING, fix_anchors, jobs_of, pairs_of
 from rlgym_bridge.training.runs.lock import Locked
 
 _WORK: Final = "ratings"
@@ -47,7 +47,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anchors", nargs="+", default=[], metavar="BOT",
         help="fixed opponents: policy folders, chaser or random; :sample or :argmax behind a folder chooses "
-        f"how it plays. The first one ever named has {FIRST:g} points (default: those of DIR, else chaser)",
+        f"how it plays. The first one ever named has {FIRST_RATING:g} points (default: those of DIR, else "
+        "chaser)",
     )  # fmt: skip
     add_options(parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side")
     parser.add_argument(

@@ -11,11 +11,14 @@ from typing import Any, Final
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.game import TICK_SKIP
+from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, carried_names, use_carried
 from rlgym_bridge.policy.files import chosen_checkpoint, newest_checkpoint
 from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
+from rlgym_bridge.training.environment import fit_to_environment
 from rlgym_bridge.training.settings import TrainingSettings
-from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
+from rlgym_bridge.training.settings_file import make_settings, read_settings, settings_as_toml
 from rlgym_bridge.training.settings_tables import DEFAULTS
 from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.user_modules import add_module_folders
@@ -90,7 +93,8 @@ def run(options: argparse.Namespace) -> int:
                 raise ValueError(f"--profile and {name} are given, expected one of them")
     if options.settings and options.json is not None:
         raise ValueError(f"--json is {options.json}, expected none with --settings, which trains nothing")
-    settings = load_settings(*files, **changes)
+    values = read_settings(*files)
+    settings = make_settings(values, files, changes)
     if options.settings:
         print(settings_as_toml(settings), end="")
         return 0
@@ -107,6 +111,10 @@ def run(options: argparse.Namespace) -> int:
             _confirm_defaults(settings)
     if options.allow_modules:
         _take_carried(options, settings)
+    if settings.env:
+        settings, lines = fit_to_environment(settings, {*values, *changes})
+        for line in lines:
+            say(line)
     if options.profile is not None:
         return _profile(options, settings)
     train = _engine(options)  # imported late, so that --help and a mistyped key take no time
@@ -117,7 +125,9 @@ def run(options: argparse.Namespace) -> int:
         raise
     except (OSError, RuntimeError) as error:  # a full disk, a dead collector, a policy that diverged
         raise RuntimeError(f"{error}\n{_what_is_left(settings)}") from error
-    say(f"next: rlgym-bridge evaluate {shlex.quote(settings.out)}")
+    following = _next_command(settings)
+    if following is not None:
+        say(f"next: {following}")
     result: dict[str, Any] = dataclasses.asdict(summary) | {"checkpoint": str(summary.checkpoint)}
     result["last"] = {name: value if value == value else None for name, value in summary.last.items()}
     return 0 if output_files.write_json(options.json, result) else 2
@@ -177,6 +187,16 @@ def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> No
         raise ValueError(
             f"{given}, expected copies of modules that {checkpoint or settings.out} carries: {carried}"
         )
+
+
+def _next_command(settings: TrainingSettings) -> str | None:
+    """Return a command that plays what was trained; None where it was trained without opponents.
+
+    `evaluate` plays Chaser, who decides every 8 ticks, in equal teams; `match` plays anybody.
+    """
+    if settings.tick_skip == TICK_SKIP and any(blue == orange for blue, orange in settings.sizes):
+        return f"rlgym-bridge evaluate {shlex.quote(settings.out)}"
+    return show_match_command(settings.out, settings.sizes)
 
 
 def _profile(options: argparse.Namespace, settings: TrainingSettings) -> int:

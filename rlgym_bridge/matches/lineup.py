@@ -86,6 +86,25 @@ def with_line_up(
     return match
 
 
+def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: str = "") -> str | None:
+    """Return the command line that plays a bot against Chaser, in the smallest match that it was trained for.
+
+    Args:
+        bot: Its policy folder or `bot.toml`.
+        team_sizes: (blue, orange) of the matches that it was trained for.
+        more: Further options, after a space.
+
+    Returns:
+        The line; None for a bot that was trained without opponents.
+    """
+    played = [size for size in team_sizes if all(size)]
+    if not played:
+        return None
+    blue, orange = min(played, key=sum)
+    cars = [*[shlex.quote(bot)] * blue, "--orange", *["chaser"] * orange]
+    return f"rlgym-bridge match --blue {' '.join(cars)}{more}"
+
+
 def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping[str, str]]) -> None:
     """Give each bot's process further environment variables, player by player."""
     for player, its in zip(match.player_configurations, variables, strict=True):

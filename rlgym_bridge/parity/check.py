@@ -32,14 +32,14 @@ from rlgym_bridge.parity.observation_check import (
 )  # fmt: skip
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.arena_reader import control_of
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.state import MatchState, layout_of
 
 _KICK_EVERY: Final = 400  # ticks between two shots of the ball: who acts at random hardly touches it
 
 
 def compare(
     components: Callable[[], Components],
-    team_size: int = 1,
+    team_sizes: tuple[int, int] = (1, 1),
     ticks: int = 6000,
     seed: int = 0,
     *,
@@ -50,7 +50,7 @@ def compare(
 
     Args:
         components: Makes builder, parser and shared info; called for each side.
-        team_size: Cars a team.
+        team_sizes: Cars of blue and orange.
         ticks: Of play.
         seed: Of match and actions.
         tick_skip: Ticks that an action has to last; None: as many as the parser says.
@@ -59,16 +59,16 @@ def compare(
     Raises:
         ValueError: There is no builder, or it refuses the match.
     """
-    match = random_match.begin(team_size, seed, hitbox)
+    match = random_match.begin(team_sizes, seed, hitbox)
     parity = Parity()
     sim, live = WorldSide(components()), WorldSide(components())
     decoder = Decoder(field_info(), flat.MatchConfiguration(mutators=flat.MutatorSettings()))
-    actions = random_match.draw(sim.parts, seed, 2 * team_size)
+    actions = random_match.draw(sim.parts, seed, layout_of(*team_sizes).agents)
     names = NumberNames(components)
     symmetry = SymmetryCheck(parity, components, names)
     random = np.random.default_rng((seed, 1))
     plan: list[np.ndarray] = []
-    touches = np.zeros(2 * team_size)  # since the last decision
+    touches = np.zeros(sum(team_sizes))  # since the last decision
     last_phase, played, due, first = -1, 0, 0, 0
     while played < ticks:
         packet = flat.CorePacket.unpack(flat.CorePacket(match.packet()).pack()).message

@@ -133,9 +133,9 @@ class SymmetryCheck:
         self._states = 0
 
     def look(self, state: MatchState) -> None:
-        """Check one state in 25; builders, which may remember, are fresh ones each time."""
+        """Check one state in 25 of equal teams; builders, which may remember, are fresh ones each time."""
         self._states += 1
-        if self._states % _SYMMETRY_EVERY != 1:
+        if state.layout.blue != state.layout.orange or self._states % _SYMMETRY_EVERY != 1:
             return
         blue = state.layout.blue
         as_is, turned = (WorldSide(self._make()).observe(one, True) for one in (state, turn(state)))

@@ -1,6 +1,6 @@
 """Play a match of random actions, in which the ball is shot about, for both worlds to see."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,17 +20,17 @@ from rlgym_bridge.state import MatchState
 _ENDLESS: Final = 1e6  # s
 
 
-def begin(team_size: int, seed: int, hitbox: int) -> Match:
-    """Return an endless match of equal teams without replays."""
+def begin(team_sizes: tuple[int, int], seed: int, hitbox: int) -> Match:
+    """Return an endless match without replays; `team_sizes` are cars of blue and orange."""
     bodies = {box: body for body, box in HITBOX_OF_BODY.items()}
     players = [
         flat.PlayerConfiguration(
             flat.CustomBot(
                 f"{car}", agent_id=f"parity/{car}", loadout=flat.PlayerLoadout(car_id=bodies[hitbox])
             ),
-            car // team_size,
+            int(car >= team_sizes[0]),
         )
-        for car in range(2 * team_size)
+        for car in range(sum(team_sizes))
     ]
     cars = seat_players(flat.MatchConfiguration(player_configurations=players)).cars
     course = Course(regulation=_ENDLESS, skip_replays=True)
@@ -57,13 +57,14 @@ def read(match: Match, hitbox: int) -> MatchState:
     return state
 
 
-def draw(parts: Components, seed: int, cars: int) -> Iterator[np.ndarray]:
+def draw(parts: Components, seed: int, agents: Sequence[str]) -> Iterator[np.ndarray]:
     """Yield random actions `(1, cars)` or `(1, cars, k)`, each held for up to 11 decisions.
 
     Whole numbers for a choice, float32 in -1..1 for controls.
     """
     random = np.random.default_rng(seed)
-    distribution, sizes = action_space(parts.parser.get_action_space("blue-0"))
+    distribution, sizes = action_space(parts.parser.get_action_space(agents[0]))
+    cars = len(agents)
     while True:
         if distribution == "categorical":
             drawn = random.integers(sizes[0], size=(1, cars))

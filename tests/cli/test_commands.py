@@ -16,8 +16,8 @@ from tests.support.processes import run_to_end
 TRAINING = {"train": "training", "sim-vs-server": "training.sim_vs_server"} | {
     name: f"training.{name}"
     for name in ("evaluate", "ratings", "average", "curves", "imitate", "league", "stress")
-}
-"""Commands that `python -m` runs in a clone, too."""
+} | {"sharpen": "training.runs.sharpen", "forget-inputs": "training.runs.forget_inputs"}  # fmt: skip
+"""Commands that `python -m` runs in a clone, too; the last two have no other name."""
 
 MISSING = {
     "match": ["nowhere.toml"], "view": ["nowhere.mcap"], "train": ["nowhere.toml"],

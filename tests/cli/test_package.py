@@ -123,6 +123,15 @@ def test_tags_are_the_team_sizes_that_the_policy_plays(sizes: list, tags: list[s
     assert tomllib.loads(text_of(made(here / "team"), "bot.toml"))["details"]["tags"] == tags
 
 
+def test_the_match_to_play_next_has_the_cars_of_training(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(here / "team", team_sizes=[(2, 2)], weights=random_weights(132, 32, 90))
+    assert main(["package", "team", "--name", "Pair", "--author", "A", "--out", "out"]) == 0
+    played = "match --blue out/bot.toml out/bot.toml --orange chaser chaser --pace lockstep\n"
+    assert played in capsys.readouterr().out
+
+
 def test_the_car_has_the_hitbox_of_training(here: Path) -> None:
     save(here / "flat", hitbox="dominus")
     write_bot(made(here / "flat"), here / "bot")

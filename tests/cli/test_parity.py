@@ -12,10 +12,12 @@ from rlbot import flat
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.components.default_obs import DefaultObs
+from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.parity import check as parity
 from rlgym_bridge.state import MatchState
-from tests.support.policy_folders import make_module, save
+from tests.support.foreign_env import ENV
+from tests.support.policy_folders import make_module, random_weights, save
 
 RLGYM_OBS = "rlgym.rocket_league.obs_builders:DefaultObs"
 RLGYM_PARSER = "rlgym.rocket_league.action_parsers:LookupTableAction"
@@ -45,6 +47,49 @@ def test_a_clean_run_finds_nothing(words: tuple[str, ...], tmp_path: Path) -> No
 def test_a_policy_folder_is_compared_with_its_own_components(tmp_path: Path) -> None:
     save(tmp_path / "policy")
     assert names_of(tmp_path, "--policy", str(tmp_path / "policy")) == []
+
+
+class UnmirroredInTeams(DefaultObs):
+    """Shows the last car of 2v2 what blue sees: wrong in one team size alone."""
+
+    def build_batch(self, state: MatchState, seats: Any = None) -> np.ndarray:
+        seen = super().build_batch(state, seats)
+        if state.layout.cars > 2:
+            seen[:, -1, :3] = state.ball_position * self.pos_coef
+        return seen
+
+
+def save_for(sizes: list[tuple[int, int]], obs: type[DefaultObs], folder: Path) -> str:
+    """Save a policy for team sizes of two cars at most."""
+    weights = random_weights(132, 32, 90)
+    save(folder, team_sizes=sizes, obs=ComponentSpec.of(obs, zero_padding=2), weights=weights)
+    return str(folder)
+
+
+def test_every_team_size_of_a_policy_is_compared(tmp_path: Path) -> None:
+    policy = save_for([(1, 1), (2, 1), (2, 2)], DefaultObs, tmp_path / "policy")
+    file = tmp_path / "found.json"
+    assert main(["parity", *FEW, "--policy", policy, "--json", str(file)]) == 0
+    assert json.loads(file.read_text())["matches"] == ["1v1", "2v1", "2v2"]
+
+
+def test_what_differs_in_one_team_size_alone_is_found_and_named(tmp_path: Path) -> None:
+    policy = save_for([(1, 1), (2, 2)], UnmirroredInTeams, tmp_path / "policy")
+    file = tmp_path / "found.json"
+    words = ["parity", *FEW, "--policy", policy, "--allow-modules", "tests", "--json", str(file)]
+    assert main([*words, "--team-size", "1"]) == 0
+    assert main(words) == 1
+    assert {one["match"] for one in json.loads(file.read_text())["mismatches"]} == {"2v2"}
+
+
+def test_an_environment_is_compared_in_the_matches_that_it_plays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_module(
+        tmp_path, monkeypatch, "my_env", ENV + "\ndef threes(): return make(LookupTableAction(), 3)\n"
+    )
+    assert main(["parity", "--env", "my_env:threes", "--ticks", "200"]) == 0
+    assert "controls: all equal in 3v3\n" in capsys.readouterr().out
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[MatchState], None]) -> None:

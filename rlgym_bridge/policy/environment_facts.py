@@ -1,0 +1,69 @@
+"""Read off an RLGym environment which matches its bot plays."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rlgym_bridge.components.spec import environment
+from rlgym_bridge.game import HITBOXES
+
+_RESETS: Final = 16  # mutators may draw team sizes and hitboxes
+
+
+@dataclass(frozen=True)
+class EnvironmentFacts:
+    """The matches that an environment plays.
+
+    Attributes:
+        name: `"module:function"` that makes it.
+        team_sizes: (blue, orange) of the matches that it began, the smallest first.
+        hitboxes: Names of its cars' hitboxes, in the order of `game.HITBOXES`.
+        own_engine: Name of a transition engine of the user's own; None with RLGym's or this project's.
+    """
+
+    name: str
+    team_sizes: tuple[tuple[int, int], ...]
+    hitboxes: tuple[str, ...]
+    own_engine: str | None
+
+    def explain_engine(self) -> str | None:
+        """Say that another engine takes the place of the user's own; None where he has none."""
+        if self.own_engine is None:
+            return None
+        return (
+            f"{self.name} has an engine of its own, {self.own_engine}, which is left out: matches here run "
+            "in this project's engine, without what that one adds"
+        )
+
+
+def read_environment(name: str) -> EnvironmentFacts:
+    """Make an environment, and begin some episodes in it.
+
+    Args:
+        name: `"module:function"`.
+
+    Raises:
+        ValueError: There is no such function, it returns no RLGym, or its episodes have no cars.
+    """
+    env = environment(name)
+    teams: set[tuple[int, int]] = set()
+    boxes: set[int] = set()
+    for _ in range(_RESETS):
+        env.reset()
+        cars = env.state.cars.values()
+        blue = sum(car.is_blue for car in cars)
+        teams.add((blue, len(cars) - blue))
+        boxes |= {int(car.hitbox_type) for car in cars}
+    engine = _name_engine(env.transition_engine)
+    env.close()
+    if not boxes:
+        raise ValueError(f"{name} has no cars after reset, expected some: does a mutator make them?")
+    return EnvironmentFacts(
+        name, tuple(sorted(teams)), tuple(HITBOXES[box].name for box in sorted(boxes)), engine
+    )
+
+
+def _name_engine(engine: Any) -> str | None:
+    """Return the class of an engine that is neither RLGym's nor this project's."""
+    kind = type(engine)
+    known = kind.__module__.partition(".")[0] in ("rlgym", "rlgym_bridge")
+    return None if known else f"{kind.__module__}.{kind.__qualname__}"
