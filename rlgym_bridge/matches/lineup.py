@@ -26,6 +26,7 @@ from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot
+from rlgym_bridge.server.game.roster import move_human_last
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
 
 
@@ -50,6 +51,9 @@ def with_line_up(
 ) -> flat.MatchConfiguration:
     """Return the match with the cars of one or both teams replaced.
 
+    Where a team is replaced, blue's cars come first; else all keep their order. A human comes last, as in
+    RLBot's core.
+
     Args:
         match: The match.
         blue: BOT arguments, each a policy folder, a `bot.toml`, `chaser`, or with `humans` `human` or
@@ -61,7 +65,7 @@ def with_line_up(
         follow: Whether blue's are training runs, whose newer checkpoints are taken at kickoffs.
 
     Raises:
-        ConfigError: A BOT is nothing that can be played.
+        ConfigError: A BOT is nothing that can be played, or there are two humans.
     """
     players = list(match.player_configurations)
     named: list[str] = []
@@ -76,7 +80,9 @@ def with_line_up(
             else:
                 players += [_player(bot, team, humans, its) for bot, its in pairs]
             named += bots
-    match.player_configurations = sorted(players, key=lambda player: player.team)
+    if named:
+        players.sort(key=lambda player: player.team)
+    match.player_configurations = move_human_last(players)
     blue_cars, orange_cars = (sum(player.team == team for player in players) for team in (BLUE, ORANGE))
     for bot in named:  # a bot.toml's process does so itself, when it hears of the match
         if (Path(bot) / MANIFEST_FILE).is_file():

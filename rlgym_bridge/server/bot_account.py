@@ -1,5 +1,6 @@
-"""Count what a car's bot answers in a match, and how quickly."""
+"""Count what a car's bot or a script answers in a match, and how quickly."""
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Final
@@ -10,6 +11,8 @@ from rlgym_bridge.game import TICK_SECONDS
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.repeatability import Deviation
 
+_log = logging.getLogger(__name__)
+
 _KEPT_TIMES: Final = 1024  # latest reply times; earlier ones are only counted
 _TIME_STEP: Final = 1e-5  # s: width of the counts of earlier reply times
 _LONGEST_TIME: Final = 100_000  # of these steps, 1 s: longer reply times count as this
@@ -19,6 +22,10 @@ _MISSES_FORGIVEN: Final = 3  # packets in a row without an answer until nobody w
 _SKIPS_FORGIVEN: Final = 10  # packets without an answer, and
 _SHARE_FORGIVEN: Final = 0.01  # of all packets, above both of which lockstep hardly waits for a bot
 _SKIPPER_REPLIES: Final = 10.0  # of its median reply times: what it is waited for then, but a tick at least
+_FIRST_WORD_SECONDS: Final = 0.1  # for a script that has sent nothing yet: most never do
+_LOOK_SECONDS: Final = 0.0001  # between two looks whether a script has read its packet
+_DECODE_SECONDS: Final = 0.001
+"""From reading to working: rlbot's `Script` drops a packet if a newer one has come meanwhile."""
 
 
 class BotAccount:
@@ -77,9 +84,13 @@ class BotAccount:
         if self.seat.is_engine:
             return math.inf
         if self.skips:
-            usual = self.reply_ms(50.0, latest=_KEPT_TIMES)[0] / 1000.0
-            return min(max(TICK_SECONDS, _SKIPPER_REPLIES * usual), ANSWER_SECONDS)
+            return self._usual_patience()
         return ANSWER_SECONDS if self.replies or self.misses else FIRST_ANSWER_SECONDS
+
+    def _usual_patience(self) -> float:
+        """Return ten times the median reply time, a tick at least and a second at most [s]."""
+        usual = self.reply_ms(50.0, latest=_KEPT_TIMES)[0] / 1000.0
+        return min(max(TICK_SECONDS, _SKIPPER_REPLIES * usual), ANSWER_SECONDS)
 
     def sent(self, now: float) -> None:
         """Note that a packet goes out to it, if it is ready."""
@@ -151,6 +162,88 @@ class BotAccount:
             ranks = np.array(percentiles) / 100.0 * self.replies
             values = (np.searchsorted(counts, np.maximum(ranks, 1.0)) + 0.5) * _TIME_STEP
         return tuple(float(value) * 1000.0 for value in values)
+
+
+class ScriptAccount(BotAccount):
+    """Counts for a script, which may answer a packet with any message, with several, or with none.
+
+    Lockstep waits until the script has read the packet, if the system tells, for a second at most. A script's
+    loop takes in the next packet when it is done with the last one, so it then sees every packet.
+
+    Lockstep also waits for the first message after a packet: for a second at most. For a script that leaves
+    more than one packet in a hundred unanswered it is ten times the median reply time, and 0.1 s for one that
+    has sent nothing yet. Three packets in a row that it misses end either wait, until the script reads or
+    speaks again.
+
+    Args:
+        seat: The script.
+        is_read: Tells whether the script has read all that it was sent; None if the system does not tell.
+    """
+
+    __slots__ = ("_gave_up", "_is_read", "_is_told", "_reads_late", "_unread")
+
+    def __init__(self, seat: AgentSeat, is_read: Callable[[], bool | None]) -> None:
+        """Start at zero."""
+        super().__init__(seat)
+        self._is_read = is_read
+        self._unread = 0  # packets in a row that lockstep went on without, since they were not read
+        self._gave_up = False  # on the present packet
+        self._reads_late = False  # the present packet was unread at the last look
+        self._is_told = False  # the log says that nobody waits for it
+
+    @property
+    def patience(self) -> float:
+        """Return how long lockstep waits for its message, s."""
+        if not self.replies:
+            return _FIRST_WORD_SECONDS
+        return ANSWER_SECONDS if self.late <= _SHARE_FORGIVEN * self.replies else self._usual_patience()
+
+    def sent(self, now: float) -> None:
+        """Note that a packet goes out to it now, if it is ready."""
+        super().sent(now)
+        self._gave_up = self._reads_late = False
+        if self._unread >= _MISSES_FORGIVEN and self._is_read():
+            self._unread = 0
+
+    def wait(self, now: float) -> float:
+        """Return how long to wait for its message, or until to look again whether it has read, s; 0 to go on.
+
+        Args:
+            now: The time, on `time.perf_counter`'s clock.
+        """
+        if not self.ready or self._gave_up:
+            return 0.0
+        waited = now - self.sent_at
+        if self.waited_for:
+            shortest = TICK_SECONDS if waited < TICK_SECONDS else self.patience
+            if waited < shortest:
+                return shortest - waited
+        read = self._is_read()
+        if read is None and self.misses >= _MISSES_FORGIVEN:
+            self._tell_once(
+                "lockstep does not wait for script %r: it sends nothing after packets, and this system does "
+                "not tell whether it has read them. It may miss packets; --pace realtime gives it its time"
+            )
+        if read is not False:
+            self._unread = 0
+            reads_late, self._reads_late = self._reads_late, False
+            return _DECODE_SECONDS if reads_late else 0.0
+        if self._unread < _MISSES_FORGIVEN:
+            if waited < ANSWER_SECONDS:
+                self._reads_late = True
+                return _LOOK_SECONDS
+            self._unread += 1
+        if self._unread == _MISSES_FORGIVEN:
+            self._tell_once(
+                "lockstep goes on without script %r until it reads: three packets took it too long"
+            )
+        self._gave_up = True
+        return 0.0
+
+    def _tell_once(self, warning: str) -> None:
+        if not self._is_told:
+            self._is_told = True
+            _log.warning(warning, self.seat.name)
 
 
 def _percentiles_ms(times: np.ndarray, percentiles: tuple[float, ...]) -> list[float]:

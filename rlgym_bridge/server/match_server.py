@@ -45,7 +45,8 @@ class MatchServer:
         host: Address to listen on; only this machine can connect by default.
         port: TCP port, 0 for any free one. RLBotServer's is 23234.
         pace: "realtime" for 120 ticks a second, "lockstep" to go on when every bot has
-            answered, 1 s at most, or 10 s for its first answer.
+            answered, 1 s at most, or 10 s for its first answer, and every script has read or answered its
+            packet (`ScriptAccount`).
         seed: Decides kickoff and respawn spots, and what is random in `impairments`.
         seconds: Regulation time in place of the match's own, a day at most; None to keep that.
         max_overtime: Seconds of overtime after which the match is a draw.

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from rlbot import flat
+from rlgym_bridge.cli.lineup import with_line_up
 
 from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
@@ -369,6 +370,69 @@ def test_names_and_ids_are_unique_and_ids_lasting():
     ids = [car.identifier for car in cars]
     assert len({0, *ids}) == 4
     assert ids == [car.identifier for car in seat_players(match_of(player(0), player(0), player(1))).cars]
+
+
+ORANGE, BLUE = (f'[[cars]]\nteam = {team}\nconfig_file = "bots/one.bot.toml"\n' for team in (1, 0))
+HUMAN = '[[cars]]\nteam = {}\ntype = "human"\n'
+PSYONIX = '[[cars]]\nteam = "orange"\ntype = "psyonix"\nname = "One"\n'
+
+
+@pytest.mark.parametrize(
+    ("cars", "expected"),
+    [
+        ((ORANGE, BLUE, ORANGE), [("One", 1), ("One (2)", 0), ("One (3)", 1)]),
+        ((ORANGE, HUMAN.format(0)), [("One", 1), ("Human", 0)]),
+        ((HUMAN.format(0), ORANGE), [("One", 1), ("Human", 0)]),
+        ((HUMAN.format(1), BLUE, ORANGE), [("One", 1), ("One (2)", 0), ("Human", 1)]),  # 0 and 2 change
+        ((BLUE, HUMAN.format(0), ORANGE, BLUE), [("One", 0), ("One (2)", 0), ("One (3)", 1), ("Human", 0)]),
+        (
+            (BLUE, ORANGE, PSYONIX, HUMAN.format(0)),
+            [("One", 0), ("One (2)", 1), ("One (3)", 1), ("Human", 0)],
+        ),
+    ],
+)
+@pytest.mark.protocol("match.order", "handshake.names-unique")
+def test_players_have_the_order_and_names_that_rlbots_core_gives_them(folder, cars, expected):
+    (folder / "match.toml").write_text("".join(cars))
+    read_from_file = read_match_file(folder / "match.toml", allow_idle=True)
+    roster = seat_players(with_line_up(read_from_file, None, None, humans=True), allow_idle=True)
+    assert [(car.name, car.team) for car in roster.cars] == expected
+    assert [car.identifier == 0 for car in roster.cars] == [car.player == "human" for car in roster.cars]
+    sent = flat.MatchConfiguration.unpack(roster.configuration.pack()).player_configurations
+    assert [(getattr(one.variety, "name", "Human"), one.team) for one in sent] == expected
+    assert [one.player_id for one in sent] == [car.identifier for car in roster.cars]
+
+
+@pytest.mark.protocol("match.order")
+def test_a_second_human_is_refused_and_both_are_named():
+    human = flat.PlayerConfiguration(flat.Human(), 1)
+    for refuse in (lambda match: seat_players(match, True), lambda match: with_line_up(match, None, None)):
+        with pytest.raises(ConfigError, match="players 0 and 2 are humans, expected one at most"):
+            refuse(match_of(human, player(0), flat.PlayerConfiguration(flat.Human(), 0)))
+
+
+def test_a_car_without_a_seat_is_named_by_its_place_in_the_file():
+    human = flat.PlayerConfiguration(flat.Human(), 1)
+    with pytest.raises(ConfigError, match="player 2 has team 3"):
+        seat_players(match_of(human, player(0), player(3)), allow_idle=True)
+
+
+@pytest.mark.protocol("handshake.names-unique")
+def test_a_bot_finds_itself_by_name_whatever_the_names_are():
+    given = ["Twin", "Twin (2)", "Twin", ""]
+    roster = seat_players(match_of(*(player(index % 2, name=name) for index, name in enumerate(given))))
+    names = [car.name for car in roster.cars]
+    assert names == ["Twin", "Twin (2)", "Twin (3)", "test/ball"]
+    assert [one.variety.name for one in roster.configuration.player_configurations] == names
+    assert [car.name for car in seat_players(roster.configuration).cars] == names  # seated once more
+
+
+@pytest.mark.protocol("handshake.names-unique")
+def test_a_script_is_told_the_name_that_the_match_gives_it():
+    scripts = [flat.ScriptConfiguration("Watch", agent_id=f"test/{number}") for number in range(2)]
+    roster = seat_players(match_of(player(0), script_configurations=scripts))
+    assert [script.name for script in roster.scripts] == ["Watch", "Watch (2)"]
+    assert [one.name for one in roster.configuration.script_configurations] == ["Watch", "Watch (2)"]
 
 
 @pytest.mark.protocol("handshake.identifier", "handshake.ids-assigned")

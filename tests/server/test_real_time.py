@@ -67,7 +67,9 @@ def scripted_lobby(answers_after: int) -> tuple[SimpleNamespace, list[str]]:
             happened.append("waits")
             time.sleep(timeout)
 
-    lobby = SimpleNamespace(awaited=1, awaits_engine=False, has_skippers=False, send_due=lambda: float("inf"))
+    lobby = SimpleNamespace(
+        awaited=1, has_skippers=False, send_due=lambda: float("inf"), wait_for_scripts=lambda: 0.0
+    )
     lobby.clients, lobby.orders = SimpleNamespace(pump=pump), SimpleNamespace(latest=None)
     return lobby, happened
 

@@ -90,7 +90,7 @@ def test_clients_call_every_method_of_theirs_but_one(played: Played) -> None:
         assert calls.pop("set_game_state") == "TypeError"  # rlbot 2.0.0b56's own
         assert calls.pop("is_rendering") == "True" and calls.pop("ball_prediction") == "720"
         assert calls.pop("initialize") == {
-            "bot": "Bot 0 0 34", "hive": "['Hive', 'Hive'] 1 [1, 2] 34", "script": "Script 0 34"
+            "bot": "Bot 0 0 34", "hive": "['Hive', 'Hive (2)'] 1 [1, 2] 34", "script": "Script 0 34"
         }[kind]  # fmt: skip
         assert set(calls.values()) == {"done"} and len(calls) > 15
     drawn = {name for name in methods(Renderer) if not name.startswith("create") and name != "context"}

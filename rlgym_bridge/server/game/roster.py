@@ -15,6 +15,7 @@ from rlgym_bridge.server.server_errors import ConfigError
 _log = client_log(__name__)
 
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
+_HUMAN_ID: Final = 0  # `player_id` of a human [RLBot core]
 
 ONLY_BOTS: Final = (
     "expected a bot of type rlbot: humans and Psyonix bots need the real game; take it out of the match, let "
@@ -94,11 +95,35 @@ class Roster:
         return [*(car for car in self.cars if not car.is_idle), *self.scripts]
 
 
+def move_human_last(players: Sequence[flat.PlayerConfiguration]) -> list[flat.PlayerConfiguration]:
+    """Return the players of a match in RLBot's order: a human changes places with the last player.
+
+    Raises:
+        ConfigError: There are two humans.
+    """
+    return [players[place] for place in _places(players)]
+
+
+def _places(players: Sequence[flat.PlayerConfiguration]) -> list[int]:
+    """Return the place of each player in the match configuration, in the order of packets."""
+    places = list(range(len(players)))
+    humans = [place for place in places if isinstance(players[place].variety, flat.Human)]
+    if len(humans) > 1:
+        raise ConfigError(
+            f"players {humans[0]} and {humans[1]} are humans, expected one at most, as RLBot's core does: "
+            f"take the others out of the match"
+        )
+    for human in humans:  # [RLBot core, `ConfigValidator.ValidatePlayers`]
+        places[human], places[-1] = places[-1], places[human]
+    return places
+
+
 def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = False) -> Roster:
     """Give every bot and script of a match its seat, name and id.
 
     Args:
-        configuration: A match; ids in it are overwritten, as RLBot's core does.
+        configuration: A match. Its order of players, their ids and names, and the ids and names of its
+            scripts are overwritten, as RLBot's core does: clients are sent what packets have.
         allow_idle: Whether humans and Psyonix bots have cars that stand idle.
 
     Returns:
@@ -106,28 +131,35 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
 
     Raises:
         ConfigError: A player has no seat here: a human or a Psyonix bot without `allow_idle`, a team that is
-            not 0 or 1, an empty agent id, more than 4 cars in a team, no cars, neither bots nor scripts, a
-            script id twice.
+            not 0 or 1, a second human, an empty agent id, more than 4 cars in a team, no cars, neither bots
+            nor scripts, a script id twice.
     """
     cars = []
-    taken: set[int] = {0}  # 0 is a human's player id [RLBot core]
-    names: dict[str, int] = {}
+    taken: set[int] = {_HUMAN_ID}
+    names: set[str] = set()
     sizes = [0, 0]
-    for index, player in enumerate(configuration.player_configurations):
+    given = list(configuration.player_configurations)
+    places = _places(given)
+    for index, place in enumerate(places):
+        player = given[place]
         if player.team not in (0, 1):
-            raise ConfigError(f"player {index} has team {player.team}, expected 0 (blue) or 1 (orange)")
+            raise ConfigError(f"player {place} has team {player.team}, expected 0 (blue) or 1 (orange)")
         slot = sizes[player.team]
         sizes[player.team] += 1
         if not isinstance(player.variety, flat.CustomBot):
-            cars.append(_idle_seat(index, player, slot, names, taken, allow_idle))
+            if not allow_idle:
+                human = isinstance(player.variety, flat.Human)
+                raise ConfigError(f"player {place} is a {'human' if human else 'Psyonix bot'}, {ONLY_BOTS}")
+            cars.append(_idle_seat(index, player, slot, names, taken))
             continue
-        bot = _checked_bot(index, player.variety)
+        bot = _checked_bot(place, player.variety)
         player.player_id = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
+        bot.name = _unique(bot.name or bot.agent_id, names)
         body = 0 if bot.loadout is None else bot.loadout.car_id
         cars.append(
             AgentSeat(
-                index, _unique(bot.name or bot.agent_id, names), player.team, bot.agent_id.strip(),
-                player.player_id, HITBOX_OF_BODY.get(body, 0), bot.hivemind, bot.run_command,
+                index, bot.name, player.team, bot.agent_id.strip(), player.player_id,
+                HITBOX_OF_BODY.get(body, 0), bot.hivemind, bot.run_command,
                 bot.root_dir, _environment(bot.environment),
             )
         )  # fmt: skip
@@ -138,6 +170,7 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
         raise ConfigError(
             f"the match has no {'bots' if cars else 'cars'}, expected at least one bot of type rlbot"
         )
+    configuration.player_configurations = [given[place] for place in places]
     return Roster(cars, _seat_scripts(configuration, taken, cars), configuration)
 
 
@@ -154,33 +187,27 @@ def warn_of_shared_ids(roster: Roster) -> None:
 
 
 def _idle_seat(
-    index: int,
-    player: flat.PlayerConfiguration,
-    slot: int,
-    names: dict[str, int],
-    taken: set[int],
-    allow_idle: bool,
+    index: int, player: flat.PlayerConfiguration, slot: int, names: set[str], taken: set[int]
 ) -> AgentSeat:
     """Return the car of a human or a Psyonix bot, which nobody drives here."""
-    human = isinstance(player.variety, flat.Human)
-    if not allow_idle:
-        raise ConfigError(f"player {index} is a {'human' if human else 'Psyonix bot'}, {ONLY_BOTS}")
-    body = 0
-    if isinstance(player.variety, flat.PsyonixBot):
-        body = 0 if player.variety.loadout is None else player.variety.loadout.car_id
-    kind = "human" if human else "psyonix"
-    name = _unique(getattr(player.variety, "name", "") or kind.capitalize(), names)
-    player.player_id = _identifier(f"{kind}/{player.team}/{slot}", taken)
+    bot, body = player.variety, 0
+    if isinstance(bot, flat.PsyonixBot):
+        kind, name = "psyonix", _unique(bot.name or "Psyonix", names)
+        bot.name = name
+        body = 0 if bot.loadout is None else bot.loadout.car_id
+        player.player_id = _identifier(f"{kind}/{player.team}/{slot}", taken)
+    else:
+        kind, name, player.player_id = "human", _unique("Human", names), _HUMAN_ID
     return AgentSeat(
         index, name, player.team, "", player.player_id, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
     )
 
 
-def _checked_bot(index: int, bot: flat.CustomBot) -> flat.CustomBot:
+def _checked_bot(place: int, bot: flat.CustomBot) -> flat.CustomBot:
     """Return a bot, or say why it cannot play here."""
     if not bot.agent_id.strip():
         raise ConfigError(
-            f"player {index} ({bot.name!r}) has no agent_id, expected something like "
+            f"player {place} ({bot.name!r}) has no agent_id, expected something like "
             f"'developer/bot': set agent_id under [settings] in its bot.toml"
         )
     return bot
@@ -190,6 +217,7 @@ def _seat_scripts(
     configuration: flat.MatchConfiguration, taken: set[int], cars: list[AgentSeat]
 ) -> list[AgentSeat]:
     seats: list[AgentSeat] = []
+    names: set[str] = set()
     ids = {car.agent_id for car in cars if car.run_command}
     for index, script in enumerate(configuration.script_configurations):
         agent_id = script.agent_id.strip()
@@ -202,9 +230,10 @@ def _seat_scripts(
             )
         ids.add(agent_id)
         script.script_id = _identifier(f"{agent_id}/{SCRIPT_TEAM}/{index}", taken)
+        script.name = _unique(script.name or agent_id, names)
         seats.append(
             AgentSeat(
-                index, script.name or agent_id, SCRIPT_TEAM, agent_id, script.script_id, 0, False,
+                index, script.name, SCRIPT_TEAM, agent_id, script.script_id, 0, False,
                 script.run_command, script.root_dir, _environment(script.environment),
             )
         )  # fmt: skip
@@ -226,7 +255,11 @@ def _identifier(text: str, taken: set[int]) -> int:
     return number
 
 
-def _unique(name: str, names: dict[str, int]) -> str:
-    """Return the name, or "name (2)", "name (3)" ... where it is taken."""
-    names[name] = names.get(name, 0) + 1
-    return name if names[name] == 1 else f"{name} ({names[name]})"
+def _unique(name: str, names: set[str]) -> str:
+    """Return the name, or "name (2)", "name (3)" ... where it is taken, and take it."""
+    unique, number = name, 1
+    while unique in names:
+        number += 1
+        unique = f"{name} ({number})"
+    names.add(unique)
+    return unique

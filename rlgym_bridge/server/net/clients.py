@@ -331,9 +331,12 @@ class Clients:
         try:
             message = client.link.take_message()
             client.has_spoken = True
+            script = client.script if client.ready else None
             handler = self.handlers.get(type(message))
             if handler is not None:
                 handler(client, message)
+            if script is not None and not script.answered:
+                script.reply(time.perf_counter())
         except WireError as error:
             _log.error("%s; disconnected", error)
             self._lose(client, "it sent something undecodable")

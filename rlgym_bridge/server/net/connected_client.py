@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rlbot import flat
 
+from rlgym_bridge.server.bot_account import ScriptAccount
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
 from rlgym_bridge.server.net.socket_events import SocketEvents
@@ -33,6 +34,7 @@ class Client:
         wants_comms: Whether it gets the messages that bots send each other.
         seats: What it drives; changed by `sit`.
         cars: Indices of the cars among them.
+        script: What it answers, where it is a script of the match.
         ready: It has sent InitComplete after its settings, so it gets packets.
         informed: It has been sent the match configuration.
         has_spoken: It has sent a message.
@@ -48,6 +50,7 @@ class Client:
     wants_comms: bool = False
     seats: tuple[AgentSeat, ...] = ()
     cars: frozenset[int] = frozenset()
+    script: ScriptAccount | None = None
     ready: bool = False
     informed: bool = False
     has_spoken: bool = False
@@ -73,6 +76,8 @@ class Client:
         """Give the client these seats and no others."""
         self.seats = tuple(seats)
         self.cars = frozenset(seat.index for seat in seats if seat.team != SCRIPT_TEAM)
+        scripts = [seat for seat in seats if seat.team == SCRIPT_TEAM]
+        self.script = ScriptAccount(scripts[0], self.link.is_read) if scripts else None
 
     def warn_once(self, warning: str, *values: object) -> None:
         """Write a warning about the client to the log, the first time only.

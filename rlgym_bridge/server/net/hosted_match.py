@@ -193,7 +193,9 @@ class HostedMatch:
         return car < len(self._roster.cars) and hold(car, controls)
 
     def _note_state(self, client: Client) -> None:
-        awaited = any(self._lobby.accounts[car].pending for car in client.cars)
+        script = client.script
+        answers_all = script is not None and script.waited_for and not script.late
+        awaited = answers_all or any(self._lobby.accounts[car].pending for car in client.cars)
         self._repeatability.note_state(client.link.name, awaited)
 
     def _report(self) -> None:

@@ -6,11 +6,11 @@ Messages to clients, and the treatment of clients that misbehave, follow RLBot's
 import math
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rlbot import flat
 
-from rlgym_bridge.server.bot_account import BotAccount
+from rlgym_bridge.server.bot_account import BotAccount, ScriptAccount
 from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
@@ -73,8 +73,9 @@ class Lobby:
         self.release: Callable[[int], None] | None = None
         self._roster: Roster | None = None
         self._free = FreeSeats()
+        self._scripts: list[ScriptAccount] = []  # of the clients that are scripts
         self._lines: Lines | None = None
-        self._missed = False  # a car may owe an answer to an earlier packet
+        self._missed = False  # a car or script may owe an answer to an earlier packet
 
     # --- the match ---------------------------------------------------------------------------
 
@@ -103,7 +104,7 @@ class Lobby:
         self.comms.close()
         self.drawings.close()
         for client in self.clients.everyone:
-            client.sit(())
+            self._seat(client, ())
             if client.agent_id is not None and client.closes_between_matches:
                 self.clients.dismiss(client, "the match is over")
         self.clients.see_off()
@@ -135,7 +136,8 @@ class Lobby:
             When it had been sent, on `time.perf_counter`'s clock.
         """
         if self._missed:
-            self._missed = any(account.misses and account.ready for account in self.accounts)
+            everyone = (*self.accounts, *self._scripts)
+            self._missed = any(account.misses and account.ready for account in everyone)
             if self._missed:
                 self.clients.pump(0.0)  # an answer to an earlier packet does not count for this one
         self.awaited, now = 0, self.clients.begin_tick()
@@ -148,6 +150,8 @@ class Lobby:
             account.sent(now)
             if account.waited_for:
                 self.awaited += 1
+        for script in self._scripts:
+            script.sent(now)
         self.clients.broadcast(data, prediction)
         return time.perf_counter()
 
@@ -169,6 +173,8 @@ class Lobby:
                 self.awaited -= account.waited_for
                 account.sent(now)
                 self.awaited += account.waited_for
+            if client.script is not None:
+                client.script.sent(now)
             client.link.send_together(packets)
             broken |= client.link.broken
         left = lines.next_at(audience) - now
@@ -180,6 +186,11 @@ class Lobby:
     def nothing_sent(self) -> bool:
         """Tell whether nobody is waited for only because this tick had no packet for the bots."""
         return self._lines is not None and any(one.is_awaited for one in self.accounts)
+
+    def wait_for_scripts(self) -> float:
+        """Return how long lockstep waits before it asks again, s; 0 where it need not wait for scripts."""
+        now = time.perf_counter()
+        return max((script.wait(now) for script in self._scripts), default=0.0)
 
     @property
     def patience(self) -> float:
@@ -195,6 +206,10 @@ class Lobby:
                 account.missed(in_play)
                 self._missed = True
                 self.has_skippers |= account.skips
+        for script in self._scripts:
+            if script.pending:
+                script.missed(in_play)
+                self._missed = True
 
     def _on_input(self, client: Client, message: flat.PlayerInput) -> None:
         index = message.player_index
@@ -261,7 +276,7 @@ class Lobby:
             known = sorted({seat.agent_id for seat in roster.agents})
             _log.error("no free seat for agent_id %r; the match has %s", client.agent_id, known)
             return
-        client.sit(seats)
+        self._seat(client, seats)
         client.link.name = f"agent {seats[0].label}"
         driven = [flat.ControllableInfo(seat.index, seat.identifier) for seat in seats]
         client.link.send(framed(flat.ControllableTeamInfo(seats[0].team, driven)))
@@ -271,7 +286,13 @@ class Lobby:
         self.clients.refresh()
         self._note_ready(client)
 
+    def _seat(self, client: Client, seats: Sequence[AgentSeat]) -> None:
+        client.sit(seats)
+        self._scripts = [one.script for one in self.clients.everyone if one.script is not None]
+
     def _note_ready(self, client: Client) -> None:
+        if client.script is not None and client.ready and not client.script.ready:
+            client.script.ready = client.script.answered = True
         for account in self._driven(client):
             if client.ready and not account.ready:
                 account.ready, account.misses = True, 0
@@ -289,7 +310,7 @@ class Lobby:
         freed = client.seats
         self.drawings.forget(client)
         self._free.give_back(freed)
-        client.sit(())
+        self._seat(client, ())
         if self._lines is not None:
             self._lines.forget(client)
         self._seat_waiting({seat.agent_id for seat in freed})

@@ -1,4 +1,4 @@
-"""Pace the ticks: by the clock, or as soon as every bot has answered."""
+"""Pace the ticks: by the clock, or as soon as all bots and scripts have answered."""
 
 import ctypes
 import gc
@@ -137,7 +137,7 @@ class Lockstep:
     for an engine: a learner may pause for as long as it likes. A bot that leaves more than one packet in a
     hundred unanswered gets ten times its median reply time, one tick at least. Where there is nobody to wait
     for, time goes on as in real time; where bots only have no packet to answer, at once. An order, such as to
-    stop the match, ends the waiting.
+    stop the match, ends the waiting. When the bots have answered, it waits for scripts (`ScriptAccount`).
 
     Attributes:
         late: Always 0: nothing is ever due.
@@ -163,13 +163,17 @@ class Lockstep:
         """
         if meanwhile is not None:
             meanwhile()
-        if lobby.awaited <= 0:
-            if lobby.nothing_sent:
-                lobby.clients.pump(0.0)
-            else:
-                self._alone.wait(lobby, sent_at, speed=speed)
-            return
-        self._alone.pause()
+        if lobby.awaited > 0:
+            self._alone.pause()
+            self._wait_for_bots(lobby, sent_at)
+        elif lobby.nothing_sent:
+            lobby.clients.pump(0.0)
+        else:
+            self._alone.wait(lobby, sent_at, speed=speed)
+        while lobby.orders.latest is None and (left := lobby.wait_for_scripts()) > 0.0:
+            lobby.clients.pump(left)
+
+    def _wait_for_bots(self, lobby: Lobby, sent_at: float) -> None:
         waited = 0.0
         patience = lobby.patience if lobby.has_skippers else ANSWER_SECONDS
         while lobby.orders.latest is None and waited < patience:

@@ -7,6 +7,7 @@ Sockets never block here, so a client that stops reading cannot hold up a match.
 import errno
 import ipaddress
 import socket
+import struct
 import sys
 from collections import deque
 from typing import Final
@@ -26,6 +27,11 @@ _DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`
 _WAITING_CONNECTIONS: Final = 64
 
 _log = client_log(__name__)
+
+_QUESTION: Final = struct.Struct("=IHHII BBBBI 2s2s16s16s III")  # nlmsghdr, inet_diag_req_v2 [linux]
+_NETLINK_SOCK_DIAG: Final = 4
+_SOCK_DIAG_BY_FAMILY: Final = 20  # the kind of the question, and of the answer
+_UNREAD_AT: Final = 16 + 56  # of `idiag_rqueue` in the answer: nlmsghdr, then a part of inet_diag_msg [linux]
 
 
 class WireError(ValueError):
@@ -110,6 +116,15 @@ class ClientLink:
         self._queue: deque[bytes] = deque()
         self._last_payload = b""
         self._last_message: object = None
+
+    def is_read(self) -> bool | None:
+        """Tell whether the client has read all that it was sent; None if the system does not tell."""
+        if self.waiting:
+            self.flush()
+            if self.waiting:
+                return False
+        unread = count_unread(self.socket)
+        return None if unread is None else unread == 0
 
     @property
     def waiting(self) -> bool:
@@ -228,3 +243,42 @@ class ClientLink:
         """Close the connection at once."""
         self.broken = True
         self.socket.close()
+
+
+def count_unread(connection: socket.socket) -> int | None:
+    """Return how many bytes have arrived at the other end of a connection that its program has not read.
+
+    Linux tells it of connections on this machine (`sock_diag`), in 20 us. Other systems do not.
+
+    Args:
+        connection: A connected TCP socket.
+
+    Returns:
+        The number of bytes; None if the system does not tell.
+    """
+    if sys.platform != "linux":
+        return None
+    try:
+        ends = [connection.getpeername(), connection.getsockname()]  # as the other end has them
+        addresses = [_plain_address(end[0]) for end in ends]
+        family = socket.AF_INET if addresses[0].version == 4 else socket.AF_INET6
+        question = _QUESTION.pack(
+            _QUESTION.size, _SOCK_DIAG_BY_FAMILY, 1, 0, 0, family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF,
+            *(end[1].to_bytes(2, "big") for end in ends), *(address.packed for address in addresses),
+            0, 0xFFFFFFFF, 0xFFFFFFFF,
+        )  # fmt: skip
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
+            kernel.setblocking(False)
+            kernel.send(question)
+            answer = kernel.recv(4096)
+    except OSError:  # the connection has gone, or the system forbids the question
+        return None
+    if len(answer) < _UNREAD_AT + 4 or int.from_bytes(answer[4:6], sys.byteorder) != _SOCK_DIAG_BY_FAMILY:
+        return None  # the other end is on another machine, or in another network namespace
+    return int.from_bytes(answer[_UNREAD_AT : _UNREAD_AT + 4], sys.byteorder)
+
+
+def _plain_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return a numeric address, of version 4 where it is one in the form of version 6."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return getattr(address, "ipv4_mapped", None) or address
