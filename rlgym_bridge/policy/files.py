@@ -98,7 +98,7 @@ def chosen_checkpoint(run: Path) -> Path | None:
                 damages.append(str(error))
                 continue
             if damages:
-                warn_once(f"{found[0]} is damaged ({damages[0]}); {one} is taken in its place")
+                warn_once(f"damaged checkpoint: {damages[0]}; {one} is taken in its place")
             return one
         if all(one.exists() for one in found):
             break  # otherwise training has removed them meanwhile

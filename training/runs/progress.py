@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 import os
 import re
@@ -162,6 +163,14 @@ class Progress:
         """Say that there is a checkpoint."""
         self._console.print(f"checkpoint: {folder}")
 
+    def not_saved(self, error: OSError) -> None:
+        """Say that a checkpoint cannot be written, and that training goes on."""
+        self._console.print(
+            f"{error.filename or 'a checkpoint'} cannot be written: {error.strerror or error}; training goes on, "
+            "and tries again at the next checkpoint",
+            soft_wrap=True,
+        )
+
     def show_rivals(self, newest: Mapping[str, str]) -> None:
         """Say which checkpoints of rivals play from now on, where they are others than before."""
         for name, checkpoint in newest.items():
@@ -272,24 +281,22 @@ class _Board:
 
     def __init__(self, folder: Path, steps: int, tell: Callable[[Path, OSError], None]) -> None:
         self._folder, self._tell, self._failed = folder, tell, False
-        self._number = 0
         self._begin(steps)
 
     def _begin(self, steps: int) -> None:
         """Begin a file; its name and its first events are those that TensorBoard expects."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._path = self._folder / (
-            f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{self._number}"
-        )
-        self._number += 1
+        stem = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        places = (self._folder / f"{stem}.{number}" for number in itertools.count())
+        self._path = next(path for path in places if not path.exists())
         self._file = self._path.open("wb", buffering=0)
         now, version = time.time(), "brain.Event:2"
         events = [Event(wall_time=now, file_version=version)]
         if steps:
             start = SessionLog(status=SessionLog.START)
             events += [
-                Event(wall_time=now, step=steps, file_version=version),
-                Event(wall_time=now, step=steps, session_log=start),
+                Event(wall_time=now, step=steps + 1, file_version=version),
+                Event(wall_time=now, step=steps + 1, session_log=start),
             ]
         try:
             self._write(events)

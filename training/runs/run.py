@@ -110,6 +110,7 @@ def run(
         SettingsError: A setting or the checkpoint does not fit; or there is one, or none, against `resume`.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
+        OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
     """
     began = time.perf_counter()
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
@@ -144,8 +145,11 @@ def run(
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
-                newest = learner.save(checkpoints)
-                progress.saved(newest)
+                try:
+                    newest = learner.save(checkpoints)
+                    progress.saved(newest)
+                except OSError as error:  # of a full disk: what was learned is still in memory
+                    progress.not_saved(error)
         if newest is None or newest.name != str(learner.steps):
             engine.bring()
             newest = learner.save(checkpoints)
