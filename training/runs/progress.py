@@ -166,8 +166,8 @@ class Progress:
     def not_saved(self, error: OSError) -> None:
         """Say that a checkpoint cannot be written, and that training goes on."""
         self._console.print(
-            f"{error.filename or 'a checkpoint'} cannot be written: {error.strerror or error}; training goes on, "
-            "and tries again at the next checkpoint",
+            f"{error.filename or 'a checkpoint'} cannot be written: {error.strerror or error}; training goes "
+            "on, and tries again at the next checkpoint",
             soft_wrap=True,
         )
 

@@ -145,17 +145,24 @@ def run(
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
-                try:
-                    newest = learner.save(checkpoints)
-                    progress.saved(newest)
-                except OSError as error:  # of a full disk: what was learned is still in memory
-                    progress.not_saved(error)
+                newest = _try_to_save(learner, checkpoints, progress) or newest
         if newest is None or newest.name != str(learner.steps):
             engine.bring()
             newest = learner.save(checkpoints)
             progress.saved(newest)
         progress.end(learner.steps, stopped := learner.steps < settings.steps)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+
+
+def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
+    """Return a new checkpoint; None where it cannot be written: what was learned is still in memory."""
+    try:
+        folder = learner.save(checkpoints)
+    except OSError as error:
+        progress.not_saved(error)
+        return None
+    progress.saved(folder)
+    return folder
 
 
 def _make_learner(
