@@ -1,6 +1,7 @@
 """A power cut at any moment of a save leaves a whole checkpoint, at most one checkpoint old."""
 
 import functools
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from rlgym_bridge.training.contests.kept_matches import KeptMatches
 from rlgym_bridge.training.contests.rating_book import RatingBook
 from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.forget_inputs import forget_inputs
 from rlgym_bridge.training.runs.progress_table import mend_table
@@ -95,6 +97,19 @@ def test_a_power_cut_while_the_first_checkpoint_is_saved_leaves_it_or_none(
     calls.check_recorded()
     assert {resumed(tree, tmp_path / "crash") for tree in different(calls.states)} == {None, 10}
     assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {10}
+
+
+def test_a_power_cut_after_a_whole_run_takes_nothing_of_its_checkpoint(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        summary = main(settings(disk / "run", steps=200, checkpoint_every=100), quiet=True)
+    calls.check_recorded()
+    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {summary.steps}
+    draws = random.Random(0)
+    for trees in draws.sample(calls.states, 60):
+        assert resumed(draws.choice(trees), tmp_path / "crash") in (None, 112, summary.steps)
 
 
 @pytest.mark.parametrize("keep", [1, 3])
