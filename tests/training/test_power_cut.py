@@ -3,6 +3,7 @@
 import functools
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from rlgym_bridge.policy.files import chosen_checkpoint, read_files
 from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from tests.support.power_cut import Calls, Tree, write_tree
 from tests.support.training_runs import SMALL
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows syncs no folders")
 
 
 def settings(out: Path, **changes: Any) -> TrainingSettings:
