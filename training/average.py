@@ -5,13 +5,13 @@ weights leaves many of these out (Polyak and Juditsky, 1992; Izmailov et al., 20
 Training goes on from the checkpoints themselves, not from the mean.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
+from rlgym_bridge.training.runs.policy_tensors import pack_tensors
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, read_files, write_files
 from rlgym_bridge.policy.manifest import Manifest
@@ -55,15 +55,10 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
         name: np.mean([one[name] for one in tensors], axis=0, dtype=np.float64).astype(np.float32)
         for name in tensors[-1]
     }
-    data = safetensors.numpy.save(mean)
-    manifest = replace(
-        newest,
-        selection=selection or newest.selection,
-        training={**newest.training, "average_of": [folder.name for folder in folders]},
-        weights_sha256=hashlib.sha256(data).hexdigest(),
-    )
-    write_files(out, data, manifest.to_json())
-    return manifest
+    changed = replace(newest, selection=selection or newest.selection)
+    data, text = pack_tensors(changed, mean, {"average_of": [folder.name for folder in folders]})
+    write_files(out, data, text)
+    return Manifest.from_json(text, str(out / MANIFEST_FILE))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The learner: networks, what trains them, and older versions of the policy."""
 
-import io
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,8 @@ from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_
 from rlgym_bridge.training.returns import RunningScale, scaled
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings, write_policy
-from rlgym_bridge.training.runs.restore import STATE_FILE, load_start, load_state
+from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
+from rlgym_bridge.training.runs.restore import STATE_FILE, load_start, load_state, pack_state
 from rlgym_bridge.training.selfplay.policy_rows import pack
 from rlgym_bridge.training.selfplay.rivals import check_rivals
 from rlgym_bridge.training.selfplay.sides import learned_cars
@@ -28,6 +29,7 @@ from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import read_own_sources
 
 PART: Final = 2048
@@ -240,12 +242,13 @@ class PPOLearner:
             **self.snapshots.state(),
         }
 
+        data = pack_state(state)
+
         def write(folder: Path) -> None:
             weights, named = self.policy.arrays(), (self._task, self._own_delay)
-            write_policy(folder, self.settings, *named, weights, self.shape, self._scaling(), self.steps)
-            data = io.BytesIO()  # torch itself has no words for a full disk
-            torch.save(state, data)
-            (folder / STATE_FILE).write_bytes(data.getbuffer())
+            notes = {"steps": self.steps, STATE_CHECKSUM: hashlib.sha256(data).hexdigest()}
+            write_policy(folder, self.settings, *named, weights, self.shape, self._scaling(), notes)
+            write_durably(folder, {STATE_FILE: data})
 
         return checkpoints.save(self.steps, write)
 
@@ -289,7 +292,8 @@ class PPOLearner:
             Settings that were others then, by name: `0.5 -> 0.3`.
 
         Raises:
-            SettingsError: It is damaged, or was trained with something else than the settings say.
+            DamagedCheckpoint: It is damaged, or a file is missing.
+            SettingsError: It was trained with something else than the settings say.
         """
         state = load_state(folder, self.settings, self._built, self._task)
         self.policy.load_state_dict(state["policy"])

@@ -7,10 +7,10 @@ from typing import Any
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import Local
 from rlgym_bridge.training.runs.iteration_times import COLLECTOR_PARTS, IterationTimes, mean_times
+from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.usable_cores import count_usable_cores
 
-from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.checking import VAST
 
@@ -102,13 +102,10 @@ def profile_training(settings: TrainingSettings, iterations: int, resume: bool =
         CollectorDied, Diverged: As there.
     """
     learner = PPOLearner(replace(settings, steps=VAST))  # no iteration is the last one
-    newest = newest_checkpoint(Path(settings.out)) if resume else None
-    if newest is not None:
-        learner.load(newest)
-    elif resume:
-        raise SettingsError(f"there is no checkpoint in {settings.out} to profile: leave out --resume")
-    else:
+    if not resume:
         learner.start()
+    elif load_newest(learner, Path(settings.out)) is None:
+        raise SettingsError(f"there is no checkpoint in {settings.out} to profile: leave out --resume")
     every: list[IterationTimes] = []
     steps = 0
     with Local(learner) as engine:

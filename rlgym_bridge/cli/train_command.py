@@ -5,6 +5,7 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from rlgym_bridge.cli import output_files
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.carried_modules import CARRIED, carried_names, use_carried
-from rlgym_bridge.policy.files import chosen_checkpoint, newest_checkpoint
+from rlgym_bridge.policy.files import all_checkpoints, chosen_checkpoint
 from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
 from rlgym_bridge.training.environment import fit_to_environment
 from rlgym_bridge.training.settings import TrainingSettings
@@ -124,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
         error.add_note("what was learned after the last checkpoint is lost")
         raise
     except (OSError, RuntimeError) as error:  # a full disk, a dead collector, a policy that diverged
-        raise RuntimeError(f"{error}\n{_what_is_left(settings)}") from error
+        raise RuntimeError(f"{_in_words(error)}\n{_what_is_left(settings)}") from error
     following = _next_command(settings)
     if following is not None:
         say(f"next: {following}")
@@ -220,10 +221,22 @@ def _iterations(text: str) -> int:
     return int(text)
 
 
+def _in_words(error: OSError | RuntimeError) -> str:
+    """Return the text of an error, without the number of the operating system."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename} cannot be written: {error.strerror}"
+    return str(error)
+
+
 def _what_is_left(settings: TrainingSettings) -> str:
     """Say which checkpoint there is of a run that broke."""
-    newest = newest_checkpoint(Path(settings.out))
-    return f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
+    from rlgym_bridge.training.runs.restore import whole_checkpoint
+
+    run = Path(settings.out)
+    with suppress(ValueError):  # `latest` may be mistyped meanwhile
+        if whole := whole_checkpoint(run):
+            return f"the last good checkpoint is {whole}"
+    return f"no checkpoint in {run} is whole" if all_checkpoints(run) else "there is no checkpoint yet"
 
 
 def _engine(options: argparse.Namespace) -> Callable[..., Any]:

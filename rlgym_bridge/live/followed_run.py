@@ -10,7 +10,7 @@ from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import Phase
 from rlgym_bridge.live.match_sizes import misfit
 from rlgym_bridge.live.player import LivePlayer
-from rlgym_bridge.policy.files import newest_checkpoint, run_of
+from rlgym_bridge.policy.files import chosen_checkpoint, newest_checkpoint, run_of
 
 _LOG = logging.getLogger("rlgym_bridge.agent")
 
@@ -28,18 +28,18 @@ class FollowedRun:
 
     Raises:
         FileNotFoundError: The run has no checkpoint yet, or a file of it is missing.
-        ValueError: The folder belongs to no run, or its checkpoint cannot be loaded.
+        ValueError: Its checkpoint cannot be loaded, or `checkpoints/latest` names none.
     """
 
     def __init__(self, run: str | Path, load: Callable[[Path], PlayerSpec]) -> None:
         folder = run_of(run)
-        newest = None if folder is None else newest_checkpoint(folder)
+        self._tried = None if folder is None else newest_checkpoint(folder)
+        newest = None if folder is None else chosen_checkpoint(folder)
         if folder is None or newest is None:
             raise FileNotFoundError(
                 f"{run} has no checkpoint to follow, expected a training run: rlgym-bridge train makes it"
             )
         self._run, self._load = folder, load
-        self._tried = newest
         self._in_countdown = False
         self.spec = load(newest)
         self.taken = [newest.name]

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 from rlgym_bridge.user_input.own_modules import MOST_SOURCE_BYTES, MOST_SOURCES
 from rlgym_bridge.user_input.text_files import read_bytes
 from rlgym_bridge.user_input.user_modules import is_installed
@@ -40,12 +41,13 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
     try:
         for path, content in sources.items():
             file = unfinished / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            make_folder(file.parent)
+            write_durably(file.parent, {file.name: content})
         if folder.is_dir():
             shutil.rmtree(folder)
         if sources:
             unfinished.replace(folder)
+            sync_folder(policy)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

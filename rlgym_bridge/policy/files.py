@@ -1,12 +1,15 @@
 """Write and read the two files of a policy folder so that they belong together."""
 
+import functools
 import hashlib
+import logging
 import os
 import time
 from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.manifest import Manifest, PolicyMismatch
+from rlgym_bridge.user_input.durable_files import make_folder, write_durably
 from rlgym_bridge.user_input.text_files import read_bytes, read_text
 
 MANIFEST_FILE: Final = "policy.json"
@@ -19,6 +22,7 @@ LATEST: Final = "latest"
 EXPECTED: Final = "expected a policy folder, or a training run, which rlgym-bridge train makes"
 """Expected of a folder that is not there, for errors."""
 
+_LOG = logging.getLogger("rlgym_bridge.policy")
 _RUN: Final = "run.toml"
 _TRIES: Final = 3  # a run that trains may write `latest`, and remove what it named
 _PROJECT: Final = ("train.toml", "bot.toml")
@@ -52,8 +56,12 @@ def newest_checkpoint(run: Path) -> Path | None:
     return found[-1] if found else None
 
 
-def chosen_checkpoint(run: Path) -> Path | None:
-    """Return the newest checkpoint of a run as `newest_checkpoint` does, unless `latest` names none.
+def checkpoints_to_try(run: Path) -> list[Path]:
+    """Return the checkpoints of a run in the order in which to look for a whole one; empty where none is.
+
+    The one that `latest` names comes first, then those with fewer steps, the nearest first. Those with more
+    steps, which someone left behind by going back, come last. Without `latest`, or where a power cut has
+    emptied it, the largest comes first.
 
     Raises:
         ValueError: `latest` names no checkpoint, or is no text: who went back may have mistyped its number.
@@ -61,10 +69,11 @@ def chosen_checkpoint(run: Path) -> Path | None:
     for _ in range(_TRIES):
         written = os.path.lexists(run / CHECKPOINTS / LATEST)
         named, found = _latest_name(run), all_checkpoints(run)
-        if not written or not found:
-            return found[-1] if found else None
+        if not written or not found or named == "":
+            return found[::-1]
         if named and (one := run / CHECKPOINTS / named) in found:
-            return one
+            place = found.index(one)
+            return [*found[place::-1], *found[place + 1 :]]
     says = "cannot be read as text" if named is None else f"names {named[:40]!r}"
     raise ValueError(
         f"{run / CHECKPOINTS / LATEST} {says}, expected one of {', '.join(path.name for path in found)}: "
@@ -72,10 +81,40 @@ def chosen_checkpoint(run: Path) -> Path | None:
     )
 
 
+def chosen_checkpoint(run: Path) -> Path | None:
+    """Return the newest checkpoint of a run whose policy is whole; None where the run has none.
+
+    A damaged one is left out with a warning in the log. Where all are damaged the newest is returned.
+
+    Raises:
+        ValueError: As `checkpoints_to_try`.
+    """
+    for _ in range(_TRIES):
+        found, damages = checkpoints_to_try(run), []
+        for one in found:
+            try:
+                read_files(one)
+            except (OSError, ValueError) as error:
+                damages.append(str(error))
+                continue
+            if damages:
+                warn_once(f"damaged checkpoint: {damages[0]}; {one} is taken in its place")
+            return one
+        if all(one.exists() for one in found):
+            break  # otherwise training has removed them meanwhile
+    return found[0] if found else None
+
+
+@functools.cache
+def warn_once(message: str) -> None:
+    """Log a warning, unless this process has logged it before."""
+    _LOG.warning(message)
+
+
 def _latest_name(run: Path) -> str | None:
     """Return what the file `checkpoints/latest` of a run names; None where it cannot be read."""
     try:
-        return read_text(run / CHECKPOINTS / LATEST).strip()
+        return read_text(run / CHECKPOINTS / LATEST).strip("\0 \t\r\n")
     except (OSError, ValueError):
         return None
 
@@ -127,17 +166,8 @@ def run_of(given: str | Path) -> Path | None:
 
 def write_files(folder: Path, data: bytes, text: str) -> None:
     """Put both files in place; a reader between the two sees a checksum that does not fit, and waits."""
-    folder.mkdir(parents=True, exist_ok=True)
-    contents = {folder / WEIGHTS_FILE: data, folder / MANIFEST_FILE: text.encode()}
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
-    try:
-        for path, content in contents.items():
-            temporary[path].write_bytes(content)
-        for path in contents:
-            temporary[path].replace(path)
-    finally:
-        for path in temporary.values():
-            path.unlink(missing_ok=True)
+    make_folder(folder)
+    write_durably(folder, {WEIGHTS_FILE: data, MANIFEST_FILE: text.encode()})
 
 
 def read_files(folder: Path) -> tuple[Manifest, bytes]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
+from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import trace_own_files
 from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.toml_text import toml_line
@@ -33,9 +34,7 @@ def write_run_modules(run: Path, modules: Sequence[str]) -> None:
         run: The folder.
         modules: Names of modules.
     """
-    new = run / f".{RUN_FILE}.{os.getpid()}.tmp"
-    new.write_text(f"{_ABOUT}{toml_line('modules', list(modules))}\n", encoding="utf-8")
-    new.replace(run / RUN_FILE)
+    write_durably(run, {RUN_FILE: f"{_ABOUT}{toml_line('modules', list(modules))}\n".encode()})
 
 
 def run_modules(named: str | Path) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import errno
 import logging
 import random
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from rlgym_bridge.recording.mcap.channels import INPUTS, MATCH_CONFIGURATION, PA
 from rlgym_bridge.recording.mcap.mcap_reader import read_contents
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder, RecordingError, parts_of
 from rlgym_bridge.recording.mcap.merge import bot_files, merge
+from tests.support.power_cut import Calls
 
 
 def noise(frame: int) -> bytes:
@@ -191,6 +193,24 @@ def test_a_failed_merge_leaves_the_parts_alone(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="No space left"):
         merge(tmp_path / "match.mcap", [tmp_path / "match.0.part.mcap"])
     assert sorted(one.name for one in tmp_path.iterdir()) == ["match.0.part.mcap", "match.mcap"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows syncs no folders")
+def test_a_power_cut_while_recordings_are_merged_loses_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("match.mcap", "match.0.part.mcap"):
+        recorder = Recorder(tmp_path / name)
+        recorder.put(PACKETS if name == "match.mcap" else "/agents/me/inputs", 1, b"packet")
+        recorder.close()
+    before = {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()}
+    with monkeypatch.context() as recorded:
+        calls = Calls(tmp_path, recorded)
+        merge(tmp_path / "match.mcap", [tmp_path / "match.0.part.mcap"])
+    calls.check_recorded()
+    merged = (tmp_path / "match.mcap").read_bytes()
+    for tree in (tree for trees in calls.states for tree in trees):
+        assert tree["/match.mcap"] == merged or before.items() <= tree.items()
 
 
 def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Short trainings of the game with known returns, and what they wrote."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ SMALL = {
 def column(out: Path, name: str) -> list[float]:
     with (out / "progress.csv").open() as file:
         return [float(row[name]) for row in csv.DictReader(file)]
+
+
+def forget_checksum(checkpoint: Path) -> None:
+    """Make a checkpoint one of an earlier version, which records no checksum of the learner's state."""
+    file = checkpoint / "policy.json"
+    manifest = json.loads(file.read_text())
+    del manifest["training"]["state_sha256"]
+    file.write_text(json.dumps(manifest))
 
 
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:

@@ -15,7 +15,7 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings, chec
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
-from tests.support.training_runs import SMALL
+from tests.support.training_runs import SMALL, forget_checksum
 
 
 def settings(run: Path) -> TrainingSettings:
@@ -101,6 +101,7 @@ def test_an_object_in_a_checkpoint_is_refused_without_advice(run: Path) -> None:
     checkpoint = newest_checkpoint(run)
     assert checkpoint is not None
     torch.save({"policy": Path("x")}, checkpoint / "training.pt")
+    forget_checksum(checkpoint)
     with pytest.raises(
         SettingsError, match=r"holds more than numbers, expected one that training wrote$"
     ) as found:

@@ -23,7 +23,7 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings, chec
 from rlgym_bridge.policy.files import newest_checkpoint
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import make_module
-from tests.support.training_runs import SMALL, column, stand_in
+from tests.support.training_runs import SMALL, column, forget_checksum, stand_in
 
 BATCH = 8 * 14
 
@@ -143,6 +143,7 @@ def test_a_state_of_another_version_is_named(trained: Path) -> None:
     state = torch.load(file, weights_only=True)
     del state["ratings"]
     torch.save(state, file)
+    forget_checksum(file.parent)
     with pytest.raises(SettingsError, match=r"lacks ratings in training.pt: another version wrote it"):
         main(settings(trained), resume=True, quiet=True)
 

@@ -5,7 +5,6 @@
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ from rlgym_bridge.training.contests.served_match import ServedResult
 
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import parse_json, read_text
 
 FILE: Final = "matches.jsonl"
@@ -98,12 +98,8 @@ class KeptMatches:
 
     def _write(self) -> None:
         """Put the whole file in place at once."""
-        new = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
-            new.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
-            new.replace(self.path)
-        finally:
-            new.unlink(missing_ok=True)
+        text = "".join(f"{line}\n" for line in self._lines)
+        write_durably(self.path.parent, {self.path.name: text.encode()})
 
 
 def _differ(kept: Any, given: Any) -> str:

@@ -16,6 +16,7 @@ from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, all_checkpoints
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import parse_json, read_text
 
 BOOK: Final = "rated.json"
@@ -71,9 +72,7 @@ class RatingBook:
 
     def write(self, path: Path) -> None:
         """Put the book in place at once."""
-        new = path.with_name(f".{path.name}.tmp")
-        new.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-        new.replace(path)
+        write_durably(path.parent, {path.name: f"{json.dumps(asdict(self), indent=1)}\n".encode()})
 
     def fixed(self) -> dict[str, EloRating]:
         """Return the ratings of the anchors by `player_of`."""

@@ -1,7 +1,8 @@
 """Checkpoints: `<out>/checkpoints/<steps>/`, each a policy folder with the state of the training beside it.
 
 A checkpoint is written under another name and then renamed, so that one that is there is whole; the file
-`latest` beside them names the newest.
+`latest` beside them names the newest. Everything is on the disk before an older one is deleted, so that a
+power cut takes at most the checkpoint that is being written.
 """
 
 import os
@@ -13,6 +14,7 @@ from typing import Any
 from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints
+from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 
 
 def has_checkpoint(settings: TrainingSettings, before: int, after: int) -> bool:
@@ -37,21 +39,48 @@ class Checkpoints:
 
         Args:
             steps: Agent steps trained; its name.
-            write: Writes it into a folder.
+            write: Writes it into a folder, durably.
+
+        Returns:
+            Its folder.
+
+        Raises:
+            OSError: It cannot be written; its `filename` is the checkpoint. The others stay.
+        """
+        try:
+            folder = self.replace(steps, write)
+            write_durably(self.folder, {LATEST: f"{steps}\n".encode()})
+        except OSError as error:
+            if error.errno is not None:
+                error.filename, error.filename2 = str(self.folder / str(steps)), None
+            raise
+        # By steps, since a clock may be set back. Someone who went back left those with more steps.
+        found = sorted(all_checkpoints(self._run), key=lambda one: (int(one.name) <= steps, int(one.name)))
+        for old in found[: -self._keep]:
+            shutil.rmtree(old, ignore_errors=True)
+        return folder
+
+    def replace(self, steps: int, write: Callable[[Path], Any]) -> Path:
+        """Write a checkpoint in place of the one of as many steps, if there is one.
+
+        Args:
+            steps: Its name.
+            write: Writes it into a folder, durably.
 
         Returns:
             Its folder.
         """
         folder = self.folder / str(steps)
         unfinished, before = (self.folder / f".{steps}.{os.getpid()}{end}.tmp" for end in ("", ".before"))
-        for left in self.folder.glob(".*.tmp"):  # by a run that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        unfinished.mkdir(parents=True)
+        make_folder(self.folder)
+        self.recover()
+        unfinished.mkdir()
         try:
             write(unfinished)
-            if folder.exists():  # the same run was begun anew here
-                folder.replace(before)  # whole, in case that it cannot be removed
+            if folder.exists():  # training went back, and comes here again
+                folder.replace(before)
             unfinished.replace(folder)
+            sync_folder(self.folder)
         except BaseException:
             if before.exists() and not folder.exists():
                 before.replace(folder)
@@ -59,11 +88,20 @@ class Checkpoints:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
             shutil.rmtree(before, ignore_errors=True)
-        name = self.folder / f".{LATEST}.{os.getpid()}.tmp"
-        name.write_text(f"{steps}\n", encoding="utf-8")
-        name.replace(self.folder / LATEST)
-        # By age: who went back to an earlier checkpoint keeps what comes of it.
-        by_age = sorted(all_checkpoints(self._run), key=lambda path: (path == folder, path.stat().st_mtime))
-        for old in by_age[: -self._keep]:
-            shutil.rmtree(old, ignore_errors=True)
         return folder
+
+    def is_interrupted(self) -> bool:
+        """Return whether a process ended while it replaced a checkpoint, whose former content is left."""
+        return any(self.folder.glob(".*.before.tmp"))
+
+    def recover(self) -> None:
+        """Put back what a process had to replace that ended meanwhile, and remove what it left unfinished."""
+        for before in self.folder.glob(".*.before.tmp"):
+            folder = self.folder / before.name.split(".")[1]
+            if not folder.exists():
+                before.replace(folder)
+        for left in self.folder.glob(".*.tmp"):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)

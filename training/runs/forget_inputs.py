@@ -6,20 +6,22 @@ Inputs that are 0 in most matches, such as those of team mates, are learned from
 learned of them early can do harm later, and goes away slowly. A policy that ignores them can learn them anew.
 """
 
-import io
-import os
+import hashlib
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.lock import Locked
-from rlgym_bridge.training.runs.policy_tensors import FIRST_LAYER, pack_tensors, read_tensors
-from rlgym_bridge.training.runs.restore import STATE_FILE, read_state
+from rlgym_bridge.training.runs.policy_tensors import FIRST_LAYER, STATE_CHECKSUM, pack_tensors, read_tensors
+from rlgym_bridge.training.runs.restore import STATE_FILE, pack_state, read_checkpoint
 from rlgym_bridge.training.settings import SettingsError
 
 from rlgym_bridge.policy.files import chosen_checkpoint, write_files
+from rlgym_bridge.user_input.durable_files import write_durably
 
 
 def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
@@ -41,7 +43,8 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
     if checkpoint is None:
         raise SettingsError(f"{run} has no checkpoint, expected the folder of a training run that has one")
     with Locked(run):
-        manifest, tensors = read_tensors(checkpoint)
+        tensors = read_tensors(checkpoint)[1]
+        manifest, state = read_checkpoint(checkpoint)
         names = manifest.obs_names
         if names is None:
             raise SettingsError(
@@ -52,7 +55,6 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
                 known = ", ".join(count_groups(names))
                 raise SettingsError(f"no input of {checkpoint} has a part {part!r}; they are of {known}")
         forgotten = [place for place, name in enumerate(names) if any(_has(name, part) for part in parts)]
-        state = read_state(checkpoint)
         learned: Any = state["policy"].get(FIRST_LAYER) if isinstance(state["policy"], dict) else None
         if tensors[FIRST_LAYER].shape[1] != len(names) or not _fits(learned, tensors[FIRST_LAYER].shape):
             raise SettingsError(
@@ -60,16 +62,21 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
             )
         tensors[FIRST_LAYER][:, forgotten] = 0.0
         learned[:, forgotten] = 0.0
-        data = io.BytesIO()
-        torch.save(state, data)
-        new = checkpoint / f".{STATE_FILE}.{os.getpid()}.tmp"
-        try:
-            new.write_bytes(data.getbuffer())
-            new.replace(checkpoint / STATE_FILE)
-        finally:
-            new.unlink(missing_ok=True)
-        write_files(checkpoint, *pack_tensors(manifest, tensors, {}))
+        data = pack_state(state)
+        checksum = hashlib.sha256(data).hexdigest()
+
+        def write(folder: Path) -> None:
+            shutil.copytree(checkpoint, folder, copy_function=_copy_durably, dirs_exist_ok=True)
+            write_files(folder, *pack_tensors(manifest, tensors, {STATE_CHECKSUM: checksum}))
+            write_durably(folder, {STATE_FILE: data})
+
+        Checkpoints(run, 1).replace(int(checkpoint.name), write)
         return [names[place] for place in forgotten]
+
+
+def _copy_durably(source: str, target: str) -> None:
+    path = Path(target)
+    write_durably(path.parent, {path.name: Path(source).read_bytes()})
 
 
 def _fits(learned: object, shape: tuple[int, ...]) -> bool:

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from rlgym_bridge.training.settings import SettingsError
 
+from rlgym_bridge.user_input.durable_files import make_folder
+
 
 class Locked:
     """A folder that no other process of ours writes to; a context manager. It ends with the process, too.
@@ -26,7 +28,7 @@ class Locked:
     def __enter__(self) -> Self:
         """Take the lock."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             self._file = (self._folder / f"{self._work}.lock").open("a+b")
         except OSError as error:
             raise SettingsError(

@@ -40,7 +40,7 @@ def write_policy(
     weights: Mapping[str, np.ndarray],
     shape: PolicyShape,
     scaling: Normalisation | None,
-    steps: int,
+    notes: Mapping[str, Any],
 ) -> None:
     """Write a policy that plays in matches as it was trained.
 
@@ -52,7 +52,7 @@ def write_policy(
         weights: Arrays float32 by name, as `save_policy` takes them.
         shape: Of the network.
         scaling: Of observations; None without.
-        steps: Agent steps that it has learned from.
+        notes: JSON object with what `policy.json` says of the training beside the settings.
     """
     low, high = settings.action_delay
     recorded = recorded_settings(settings)
@@ -70,7 +70,7 @@ def write_policy(
         seed=settings.seed,
         obs_normalisation=scaling,
         hitbox=settings.hitbox,
-        training={"steps": steps, "settings": recorded},
+        training={**notes, "settings": recorded},
         activation=shape.activation,
         mirror=shape.mirror is not None,
         modules=task.modules(),

@@ -14,6 +14,8 @@ from rlgym_bridge.policy.files import WEIGHTS_FILE, read_files
 from rlgym_bridge.policy.manifest import Manifest
 
 FIRST_LAYER = "layers.0.weight"
+STATE_CHECKSUM = "state_sha256"
+"""Note of `policy.json` in a checkpoint: SHA-256 of the learner's state beside it, hexadecimal."""
 
 
 def read_tensors(folder: Path) -> tuple[Manifest, dict[str, np.ndarray]]:
@@ -49,7 +51,7 @@ def pack_tensors(
     Args:
         manifest: Of the policy that was changed.
         tensors: By name.
-        notes: Added to what the manifest says of the training.
+        notes: Added to the manifest's notes of the training, of which the checksum of a state is left out.
 
     Raises:
         ValueError: A tensor has a number that is not finite.
@@ -57,6 +59,8 @@ def pack_tensors(
     _check_numbers(tensors, "the changed policy")
     data = safetensors.numpy.save(dict(tensors))
     training = {**manifest.training, **notes}
+    if STATE_CHECKSUM not in notes:  # no state lies beside what is written
+        training.pop(STATE_CHECKSUM, None)
     changed = replace(manifest, training=training, weights_sha256=hashlib.sha256(data).hexdigest())
     return data, changed.to_json()
 

@@ -1,11 +1,16 @@
 """Show and log the progress of a run: terminal, `progress.csv` and TensorBoard."""
 
 import csv
+import io
+import itertools
 import math
+import os
 import re
+import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -21,7 +26,9 @@ from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.plain_console import PlainConsole
 
 try:
-    from torch.utils.tensorboard import SummaryWriter
+    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as missing:
     raise ImportError(f"training needs tensorboard: {explain_install('train')}") from missing
 
@@ -74,7 +81,8 @@ class Progress:
         self._csv = csv.writer(self._file)
         if not path.stat().st_size:
             self._csv.writerow(self._columns)
-        self._board = SummaryWriter(str(out / "tensorboard"), purge_step=steps or None)
+        self._path, self._failed = path, False  # to write its latest line
+        self._board = _Board(out / "tensorboard", steps, self._tell)
         self._console = PlainConsole(file=sys.stderr, quiet=quiet, markup=False)
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         self._began = time.perf_counter()
@@ -139,15 +147,14 @@ class Progress:
         self._last = now
         row = {name: known[name] for name in (*COLUMNS, *self._rivals)}
         values = (row.get(name, math.nan) for name in self._columns)
-        self._csv.writerow([f"{value:.7g}" if isinstance(value, float) else value for value in values])
-        for name, value in row.items():
-            if name != "steps":
-                self._board.add_scalar(name, value, steps)
+        self._add_line([f"{value:.7g}" if isinstance(value, float) else value for value in values])
+        scalars = {name: value for name, value in row.items() if name != "steps"}
         if times is not None:
             for name, seconds in times.by_name().items():
-                self._board.add_scalar(f"time_share/{name}", seconds / times.total, steps)
-                self._board.add_scalar(f"time_seconds/{name}", seconds, steps)
+                scalars[f"time_share/{name}"] = seconds / times.total
+                scalars[f"time_seconds/{name}"] = seconds
             self._times.append(times)
+        self._board.add(scalars, steps)
         self._recent.append(row)
         self._show(now)
         return row
@@ -155,6 +162,14 @@ class Progress:
     def saved(self, folder: Path) -> None:
         """Say that there is a checkpoint."""
         self._console.print(f"checkpoint: {folder}")
+
+    def not_saved(self, error: OSError) -> None:
+        """Say that a checkpoint cannot be written, and that training goes on."""
+        self._console.print(
+            f"{error.filename or 'a checkpoint'} cannot be written: {error.strerror or error}; training goes "
+            "on, and tries again at the next checkpoint",
+            soft_wrap=True,
+        )
 
     def show_rivals(self, newest: Mapping[str, str]) -> None:
         """Say which checkpoints of rivals play from now on, where they are others than before."""
@@ -229,7 +244,106 @@ class Progress:
         if self._live is not None:
             self._live.stop()
         self._board.close()
-        self._file.close()
+        with suppress(OSError):  # `_add_line` has told it
+            self._file.close()
+
+    def _add_line(self, cells: Sequence[Any]) -> None:
+        """Add a line to progress.csv; of a disk that is full, only the first failure is told."""
+        try:
+            self._csv.writerow(cells)
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                self._tell(self._path, error)
+            self._failed = True
+
+    def _tell(self, path: Path, error: OSError) -> None:
+        """Say that a file for people cannot be written, which ends no training."""
+        self._console.print(
+            f"{path} cannot be written: {error.strerror}; training goes on, and the file lacks these steps",
+            soft_wrap=True,
+        )
+
+
+class _Board:
+    """Writes scalars for TensorBoard; no failure to write ends training.
+
+    Each iteration is on the disk at once. Where the file was deleted meanwhile, another one begins.
+
+    Args:
+        folder: Of the files; made where it is not there.
+        steps: Agent steps trained already: TensorBoard forgets what an earlier file has beyond them.
+        tell: Called with the file and the error, once for each row of failures.
+
+    Raises:
+        OSError: The first file cannot be made.
+    """
+
+    def __init__(self, folder: Path, steps: int, tell: Callable[[Path, OSError], None]) -> None:
+        self._folder, self._tell, self._failed = folder, tell, False
+        self._begin(steps)
+
+    def _begin(self, steps: int) -> None:
+        """Begin a file; its name and its first events are those that TensorBoard expects."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        stem = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        places = (self._folder / f"{stem}.{number}" for number in itertools.count())
+        self._path = next(path for path in places if not path.exists())
+        self._file = self._path.open("wb", buffering=0)
+        now, version = time.time(), "brain.Event:2"
+        events = [Event(wall_time=now, file_version=version)]
+        if steps:
+            start = SessionLog(status=SessionLog.START)
+            events += [
+                Event(wall_time=now, step=steps + 1, file_version=version),
+                Event(wall_time=now, step=steps + 1, session_log=start),
+            ]
+        try:
+            self._write(events)
+        except OSError:
+            self.close()
+            self._path.unlink(missing_ok=True)
+            raise
+
+    def add(self, scalars: Mapping[str, float], steps: int) -> None:
+        """Write an iteration.
+
+        Args:
+            scalars: Numbers by tag.
+            steps: Agent steps trained so far.
+        """
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
+        event = Event(wall_time=time.time(), step=steps, summary=Summary(value=values))
+        try:
+            if not self._path.exists():
+                self.close()
+                self._begin(0)
+            self._write([event])
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                self._tell(self._path, error)
+            self._failed = True
+
+    def _write(self, events: Sequence[Event]) -> None:
+        """Write events whole, or none of them: TensorBoard reads no further than a damaged one."""
+        data = io.BytesIO()
+        writer = RecordWriter(data)
+        for event in events:
+            writer.write(event.SerializeToString())
+        left, size = data.getbuffer(), self._file.tell()
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            self._file.truncate(size)
+            self._file.seek(size)
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def say_nothing_left(settings: TrainingSettings, steps: int, quiet: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import read_bytes
 
 _OLDER: Final = re.compile(r"progress\.(\d{1,9})\.csv")
@@ -48,9 +49,7 @@ def mend_table(path: Path, columns: Sequence[str], steps: int, more: Sequence[st
     lines = ([*head, *new], *([*row, *["nan"] * len(new)] for row in kept))
     mended = "".join(",".join(row) + "\n" for row in lines)
     if mended != text and not (aside and len(every) > len(kept) + 1):
-        fresh = path.with_suffix(".tmp")
-        fresh.write_text(mended, encoding="utf-8")
-        fresh.replace(path)
+        write_durably(path.parent, {path.name: mended.encode()})
     if aside:
         number = 1 + max((number for number, _ in _older(path.parent)), default=0)
         path.rename(path.with_suffix(f".{number}.csv"))

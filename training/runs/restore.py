@@ -1,6 +1,9 @@
 """Load the checkpoint or policy that training continues from, and check that it fits."""
 
-from collections.abc import Sequence
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from pickle import UnpicklingError
@@ -9,14 +12,15 @@ from typing import Any, Final
 import safetensors.torch
 import torch
 from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import as_lists
 from torch import Tensor
 
 from rlgym_bridge.policy.carried_modules import explain_copies
-from rlgym_bridge.policy.files import policy_path, read_files
+from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, policy_path, read_files
 from rlgym_bridge.policy.fingerprint import Fingerprint
-from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.manifest import Manifest, Normalisation
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.user_input.text_files import check_file
@@ -25,6 +29,10 @@ STATE_FILE: Final = "training.pt"
 STATE: Final = (
     "steps", "settings", "policy", "critic", "optimizer", "scale", "snapshots", "offered", "ratings",
 )  # fmt: skip
+
+
+class DamagedCheckpoint(SettingsError):
+    """A checkpoint lacks a file, or one of them is not as it was written."""
 
 
 def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, task: Task) -> dict[str, Any]:
@@ -37,13 +45,10 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
         task: Its components.
 
     Raises:
-        SettingsError: The checkpoint was trained with another observation, parser or networks, or is damaged.
+        DamagedCheckpoint: It is damaged, or a file is missing.
+        SettingsError: It was trained with another observation, parser or networks.
     """
-    try:
-        manifest, _ = read_files(folder)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"the checkpoint {folder} cannot be read: {error}") from error
-    state = read_state(folder)
+    manifest, state = read_checkpoint(folder)
     found = differences(manifest, built, task.obs_and_parser())
     before, now = state["settings"], asdict(settings)
     found += [
@@ -72,36 +77,70 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     return state
 
 
-def read_state(folder: Path) -> dict[str, Any]:
-    """Return the state that a checkpoint holds, whatever it is of.
+def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
+    """Return the manifest and the state that a checkpoint holds, whatever it is of.
 
     Args:
         folder: The checkpoint.
 
     Raises:
-        SettingsError: It is damaged, or another version wrote it.
+        DamagedCheckpoint: It is damaged, or a file is missing.
+        SettingsError: Another version wrote it.
     """
+    try:
+        manifest, _ = read_files(folder)
+    except (OSError, ValueError) as error:
+        raise DamagedCheckpoint(f"the checkpoint {folder} cannot be read: {error}") from error
     path = folder / STATE_FILE
     try:
         check_file(path, "the state of a training run")
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        with path.open("rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
+            # Checkpoints of earlier versions record none.
+            recorded = str(manifest.training.get(STATE_CHECKSUM, checksum))
+            if checksum != recorded:
+                raise ValueError(
+                    f"{STATE_FILE} has SHA-256 {checksum[:12]}..., {MANIFEST_FILE} records {STATE_CHECKSUM} "
+                    f"{recorded[:12]}...: it is damaged, or of another save"
+                )
+            file.seek(0)
+            state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
     except UnpicklingError as error:  # whose message advises to load such files without a check
-        raise SettingsError(
+        raise DamagedCheckpoint(
             f"the checkpoint {folder} cannot be read: {STATE_FILE} is damaged, or holds more than numbers, "
             "expected one that training wrote"
         ) from error
     except Exception as error:  # torch has many ways to say that a file is damaged
         why = str(error) or "it is cut off"
-        raise SettingsError(
-            f"the checkpoint {folder} cannot be read: {type(error).__name__}: {why}"
-        ) from error
+        kind = "" if isinstance(error, OSError) or type(error) is ValueError else f"{type(error).__name__}: "
+        raise DamagedCheckpoint(f"the checkpoint {folder} cannot be read: {kind}{why}") from error
     missing = [name for name in STATE if name not in state] if isinstance(state, dict) else list(STATE)
     if missing:
         raise SettingsError(
             f"the checkpoint {folder} lacks {', '.join(missing)} in {STATE_FILE}: another version wrote it; "
             "train anew in another folder (out)"
         )
-    return state
+    return manifest, state
+
+
+def pack_state(state: Mapping[str, Any]) -> bytes:
+    """Return what `STATE_FILE` holds; torch itself does not name a full disk."""
+    data = io.BytesIO()
+    torch.save(dict(state), data)
+    return data.getvalue()
+
+
+def whole_checkpoint(run: Path) -> Path | None:
+    """Return the newest checkpoint of a run of which all files are whole; None where there is none.
+
+    Raises:
+        ValueError: `latest` names no checkpoint.
+    """
+    for folder in checkpoints_to_try(run):
+        with suppress(SettingsError):
+            read_checkpoint(folder)
+            return folder
+    return None
 
 
 def load_start(

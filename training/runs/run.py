@@ -15,11 +15,12 @@ from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.lock import Locked
 from rlgym_bridge.training.runs.progress import Progress, say_nothing_left
+from rlgym_bridge.training.runs.restore import DamagedCheckpoint
 from rlgym_bridge.training.runs.stopping import StopAsked
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
-from rlgym_bridge.policy.files import MANIFEST_FILE, chosen_checkpoint, newest_checkpoint
+from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, newest_checkpoint, warn_once
 from rlgym_bridge.policy.run_modules import write_run_modules
 
 
@@ -109,6 +110,7 @@ def run(
         SettingsError: A setting or the checkpoint does not fit; or there is one, or none, against `resume`.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
+        OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
     """
     began = time.perf_counter()
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
@@ -143,14 +145,24 @@ def run(
             restart = has_checkpoint(settings, before, learner.steps)
             if restart:
                 engine.bring()
-                newest = learner.save(checkpoints)
-                progress.saved(newest)
+                newest = _try_to_save(learner, checkpoints, progress) or newest
         if newest is None or newest.name != str(learner.steps):
             engine.bring()
             newest = learner.save(checkpoints)
             progress.saved(newest)
         progress.end(learner.steps, stopped := learner.steps < settings.steps)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+
+
+def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
+    """Return a new checkpoint; None where it cannot be written: what was learned is still in memory."""
+    try:
+        folder = learner.save(checkpoints)
+    except OSError as error:
+        progress.not_saved(error)
+        return None
+    progress.saved(folder)
+    return folder
 
 
 def _make_learner(
@@ -163,24 +175,57 @@ def _make_learner(
             folder of the run is a policy's.
         ValueError: `latest` names no checkpoint.
     """
-    newest = chosen_checkpoint(Path(settings.out)) if resume else newest_checkpoint(Path(settings.out))
-    if resume and newest is None:
+    out = Path(settings.out)
+    if resume:
+        learner = PPOLearner(settings)
+        if (found := load_newest(learner, out)) is not None:
+            return learner, *found
         raise SettingsError(
             f"there is no checkpoint in {checkpoints.folder} to resume from: leave out --resume, or name the "
             "run with --out"
         )
-    if newest is not None and not resume:
+    if (newest := newest_checkpoint(out)) is not None:
         raise SettingsError(
             f"{newest} is of an earlier run: --resume, with the same files of settings, goes on with it; "
             "--out names another folder"
         )
-    if newest is None and Path(settings.out, MANIFEST_FILE).exists():
+    if (out / MANIFEST_FILE).exists():
         raise SettingsError(
             f"out is {settings.out}, a policy folder, expected a folder for the run alone: commands that are "
             "given it would go on playing that policy; --start-from begins with one"
         )
     learner = PPOLearner(settings)
-    if newest is not None:
-        return learner, newest, learner.load(newest)
     learner.start()
     return learner, None, {}
+
+
+def load_newest(learner: PPOLearner, run: Path) -> tuple[Path, dict[str, str]] | None:
+    """Let a learner go on from the newest whole checkpoint of a run.
+
+    A warning in the log names a damaged one that is newer.
+
+    Returns:
+        The checkpoint, and what differs from then, see `PPOLearner.load`; None where the run has none.
+
+    Raises:
+        DamagedCheckpoint: No checkpoint is whole; it names the newest.
+        SettingsError: The checkpoint was trained with something else than the settings say.
+        ValueError: `latest` names no checkpoint.
+    """
+    checkpoints = Checkpoints(run, 1)
+    if checkpoints.is_interrupted():
+        with Locked(run):
+            checkpoints.recover()
+    damage: DamagedCheckpoint | None = None
+    for folder in checkpoints_to_try(run):
+        try:
+            changed = learner.load(folder)
+        except DamagedCheckpoint as error:
+            damage = damage or error
+            continue
+        if damage is not None:
+            warn_once(f"{damage}; training goes on from {folder}")
+        return folder, changed
+    if damage is not None:
+        raise damage
+    return None

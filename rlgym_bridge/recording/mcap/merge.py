@@ -2,6 +2,7 @@
 
 import glob
 import heapq
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -25,6 +26,7 @@ from rlgym_bridge.recording.mcap.channels import (
 )
 from rlgym_bridge.recording.mcap.mcap_reader import Message, read_records
 from rlgym_bridge.recording.mcap.mcap_writer import CHUNK_BYTES, RecordingError, parts_of
+from rlgym_bridge.user_input.durable_files import sync_folder
 
 Entry = tuple[str, Message] | Metadata
 
@@ -79,10 +81,13 @@ def merge(path: Path, agents: Sequence[Path]) -> list[str]:
     try:
         with file:
             _write(file, recordings, bool(server), notes)
+            file.flush()
+            os.fsync(file.fileno())
     except BaseException:  # a full disk, or Ctrl-C
         target.unlink()
         raise
     target.replace(path)
+    sync_folder(path.parent)  # before the only copies of what it holds go
     for source in chain.from_iterable(recordings):
         if source != path and not any(source.name in note for note in notes):
             source.unlink()

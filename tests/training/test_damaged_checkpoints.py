@@ -1,0 +1,255 @@
+"""Training goes on from the newest whole checkpoint, and no full disk or deleted folder ends it."""
+
+import errno
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rlgym_bridge.training import ppo
+from rlgym_bridge.training.__main__ import main as train
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.progress import COLUMNS, Progress
+from rlgym_bridge.training.runs.run import load_newest
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from rlgym_bridge.live.followed_run import FollowedRun
+from rlgym_bridge.policy.files import all_checkpoints, policy_path, warn_once
+from rlgym_bridge.policy.load_player import load_player
+from tests.support.training_runs import SMALL, column, forget_checksum
+
+BATCH = 8 * 14
+
+
+def settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out)} | changes)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with checkpoints of 10, 20 and 30 steps, without playing."""
+    learner = PPOLearner(settings(tmp_path / "run"))
+    for steps in (10, 20, 30):
+        learner.steps = steps
+        learner.save(Checkpoints(tmp_path / "run", 3))
+    warn_once.cache_clear()
+    return tmp_path / "run"
+
+
+def flip_bits(file: Path) -> None:
+    data, draws = bytearray(file.read_bytes()), random.Random(20)
+    for _ in range(20):
+        data[draws.randrange(len(data))] ^= 1 << draws.randrange(8)
+    file.write_bytes(data)
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "training.pt with 20 flipped bits": lambda one: flip_bits(one / "training.pt"),
+    "no training.pt": lambda one: (one / "training.pt").unlink(),
+    "training.pt of another save": lambda one: shutil.copy(one.with_name("10") / "training.pt", one),
+    "an empty training.pt": lambda one: (one / "training.pt").write_bytes(b""),
+    "cut weights": lambda one: os.truncate(one / "weights.safetensors", 100),
+    "an empty policy.json": lambda one: (one / "policy.json").write_bytes(b""),
+    "an empty folder": lambda one: [path.unlink() for path in one.iterdir()],
+}
+OF_POLICY = ["cut weights", "an empty policy.json", "an empty folder"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("latest", ["30\n", "", "\0\0\0"])
+def test_training_goes_on_from_the_newest_whole_checkpoint_and_says_so(
+    damage: str, latest: str, run: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    DAMAGES[damage](run / "checkpoints" / "30")
+    (run / "checkpoints" / "latest").write_text(latest)
+    learner = PPOLearner(settings(run))
+    found = load_newest(learner, run)
+    assert found is not None and found[0].name == "20" and learner.steps == 20
+    (said,) = caplog.messages
+    assert f"the checkpoint {run / 'checkpoints' / '30'} cannot be read: " in said
+    assert said.endswith(f"; training goes on from {run / 'checkpoints' / '20'}") and "\n" not in said
+
+
+def test_after_going_back_the_checkpoint_before_is_taken(run: Path) -> None:
+    (run / "checkpoints" / "latest").write_text("20")
+    (run / "checkpoints" / "20" / "training.pt").unlink()
+    learner = PPOLearner(settings(run))
+    load_newest(learner, run)
+    assert learner.steps == 10
+    (run / "checkpoints" / "10" / "training.pt").unlink()
+    load_newest(learner, run)
+    assert learner.steps == 30
+
+
+def test_a_resumed_run_says_it_once_and_plays(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    flip_bits(run / "checkpoints" / "30" / "training.pt")
+    summary = ppo.main(settings(run, steps=20 + BATCH), resume=True, quiet=True)
+    assert summary.steps == 20 + BATCH and column(run, "steps") == [20 + BATCH]
+    assert sum("training.pt has SHA-256" in message for message in caplog.messages) == 1
+
+
+def test_a_checkpoint_of_before_the_checksum_resumes(run: Path) -> None:
+    forget_checksum(run / "checkpoints" / "30")
+    learner = PPOLearner(settings(run))
+    load_newest(learner, run)
+    assert learner.steps == 30
+
+
+def test_where_no_checkpoint_is_whole_the_newest_is_named(run: Path) -> None:
+    for one in all_checkpoints(run):
+        flip_bits(one / "training.pt")
+    with pytest.raises(SettingsError, match=r"checkpoints.30 cannot be read: training.pt has SHA-256"):
+        ppo.main(settings(run), resume=True, quiet=True)
+
+
+@pytest.mark.parametrize("damage", OF_POLICY)
+def test_commands_play_the_newest_policy_that_is_whole(
+    damage: str, run: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    DAMAGES[damage](run / "checkpoints" / "30")
+    for _ in range(2):
+        assert policy_path(str(run)) == str(run / "checkpoints" / "20")
+    (said,) = caplog.messages
+    assert said.startswith("damaged checkpoint: ") and str(run / "checkpoints" / "30") in said
+    assert said.endswith(f"{run / 'checkpoints' / '20'} is taken in its place")
+    followed = FollowedRun(run, lambda folder: load_player(str(folder), allow_modules=["tests"]))
+    assert followed.taken == ["20"]
+
+
+def test_a_policy_plays_whatever_the_state_of_its_learner_is(run: Path) -> None:
+    flip_bits(run / "checkpoints" / "30" / "training.pt")
+    assert policy_path(str(run)) == str(run / "checkpoints" / "30")
+
+
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_checkpoints_are_kept_by_their_steps_whatever_the_clock_says(hours: int, run: Path) -> None:
+    for one in all_checkpoints(run):
+        then = one.stat().st_mtime + 3600 * hours
+        os.utime(one, (then, then))
+    learner = PPOLearner(settings(run))
+    learner.steps = 40
+    learner.save(Checkpoints(run, 3))
+    assert [one.name for one in all_checkpoints(run)] == ["20", "30", "40"]
+
+
+def test_of_a_checkpoint_that_was_being_replaced_the_former_one_is_put_back(run: Path) -> None:
+    (run / "checkpoints" / "30").rename(run / "checkpoints" / ".30.7.before.tmp")
+    (run / "checkpoints" / ".30.7.tmp").mkdir()
+    learner = PPOLearner(settings(run))
+    load_newest(learner, run)
+    assert learner.steps == 30
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["10", "20", "30", "latest"]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"),
+    [
+        (["30"], "the last good checkpoint is {run}/checkpoints/20"),
+        (["10", "20", "30"], "no checkpoint in {run} is whole"),
+    ],
+)
+def test_the_last_good_checkpoint_is_a_whole_one(
+    damaged: list[str], expected: str, run: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name in damaged:
+        flip_bits(run / "checkpoints" / name / "training.pt")
+
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "run/checkpoints/40")
+
+    monkeypatch.setattr(ppo, "main", full)
+    (tmp_path / "own.toml").write_text("")
+    assert train([str(tmp_path / "own.toml"), "--out", str(run)]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[-2] == "error: run/checkpoints/40 cannot be written: No space left on device"
+    assert Path(said[-1]) == Path(expected.format(run=run))
+
+
+def report(progress: Progress, steps: int) -> None:
+    counts = {"episode_reward": 0.0, "finished_cars": 0.0}
+    progress.report(steps, 1, counts, dict.fromkeys(COLUMNS[COLUMNS.index("rating") :], 1.0))
+
+
+def board_steps(out: Path) -> list[int]:
+    board = EventAccumulator(str(out / "tensorboard"))
+    board.Reload()
+    return [event.step for event in board.Scalars("entropy")]
+
+
+def test_tensorboard_begins_anew_where_its_folder_is_deleted(tmp_path: Path) -> None:
+    with Progress(settings(tmp_path), 0, quiet=True) as progress:
+        report(progress, 1)
+        assert board_steps(tmp_path) == [1]  # at once
+        shutil.rmtree(tmp_path / "tensorboard")
+        for steps in (2, 3):
+            report(progress, steps)
+    assert board_steps(tmp_path) == [2, 3]
+    assert column(tmp_path, "steps") == [1, 2, 3]
+
+
+def test_tensorboard_forgets_what_a_resumed_run_does_anew(tmp_path: Path) -> None:
+    for first, until in ((0, 5), (3, 4)):
+        with Progress(settings(tmp_path), first, quiet=True) as progress:
+            for steps in range(first + 1, until + 1):
+                report(progress, steps)
+    assert board_steps(tmp_path) == [1, 2, 3, 4]
+
+
+@contextmanager
+def longest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond some bytes, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_told_once_for_each_file_and_leaves_whole_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress(settings(tmp_path), 0, quiet=False) as progress:
+        report(progress, 1)
+        with longest_file(2_000):
+            for steps in range(2, 60):
+                report(progress, steps)
+        report(progress, 60)
+    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be written" in line]
+    for line, name in zip(sorted(said), ("progress.csv", "tensorboard"), strict=True):
+        assert line.startswith(str(tmp_path / name)) and "File too large; training goes on" in line
+    written = column(tmp_path, "steps")
+    assert written[0] == 1 and written[-1] == 60 and written == sorted(written)
+    assert board_steps(tmp_path)[-1] == 60
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_no_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace, tries = Checkpoints.replace, []
+
+    def full_at_first(self: Checkpoints, steps: int, write: Callable[[Path], Any]) -> Path:
+        tries.append(steps)
+        if len(tries) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(self, steps, write)
+
+    monkeypatch.setattr(Checkpoints, "replace", full_at_first)
+    summary = ppo.main(settings(tmp_path, steps=4 * BATCH, checkpoint_every=2 * BATCH))
+    assert tries == [2 * BATCH, 4 * BATCH] and summary.checkpoint.name == str(4 * BATCH)
+    said = capsys.readouterr().err.splitlines()
+    assert (
+        f"{tmp_path / 'checkpoints' / str(2 * BATCH)} cannot be written: No space left on device; training "
+        "goes on, and tries again at the next checkpoint"
+    ) in said
+    tries.clear()
+    with pytest.raises(OSError, match="No space left on device"):  # the last one of a run
+        ppo.main(settings(tmp_path, steps=5 * BATCH), resume=True, quiet=True)

@@ -1,0 +1,216 @@
+"""A power cut at any moment of a save leaves a whole checkpoint, at most one checkpoint old."""
+
+import functools
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rlgym_bridge.training.contests.kept_matches import KeptMatches
+from rlgym_bridge.training.contests.rating_book import RatingBook
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.runs.forget_inputs import forget_inputs
+from rlgym_bridge.training.runs.progress_table import mend_table
+from rlgym_bridge.training.runs.restore import read_checkpoint
+from rlgym_bridge.training.runs.run import load_newest
+from rlgym_bridge.training.settings import TrainingSettings, check_settings
+
+from rlgym_bridge.policy.files import chosen_checkpoint, read_files
+from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
+from tests.support.power_cut import Calls, Tree, write_tree
+from tests.support.training_runs import SMALL
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows syncs no folders")
+
+
+def settings(out: Path, **changes: Any) -> TrainingSettings:
+    return check_settings(SMALL | {"out": str(out), "policy_layers": [4], "critic_layers": [4]} | changes)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    (tmp_path / "disk").mkdir()
+    return tmp_path / "disk"
+
+
+def save_at(run: Path, keep: int, steps: int) -> None:
+    learner = PPOLearner(settings(run))
+    learner.steps = steps
+    learner.save(Checkpoints(run, keep))
+
+
+def different(states: list[list[Tree]]) -> list[Tree]:
+    return list({frozenset(tree.items()): tree for trees in states for tree in trees}.values())
+
+
+@functools.cache
+def learner_of(run: Callable[[Path], TrainingSettings], folder: Path) -> PPOLearner:
+    return PPOLearner(run(folder))
+
+
+def resumed(tree: Tree, folder: Path, run: Callable[[Path], TrainingSettings] = settings) -> int | None:
+    """Return the steps at which `--resume` goes on where a power cut left a tree; None: nowhere."""
+    shutil.rmtree(folder, ignore_errors=True)
+    write_tree(tree, folder)
+    learner = learner_of(run, folder / "run")
+    found = load_newest(learner, folder / "run")
+    if found is None:
+        return None
+    policy = chosen_checkpoint(folder / "run")  # what match and evaluate play
+    assert policy is not None and read_files(policy)
+    return learner.steps
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgym_bridge.policy.files.time.sleep", lambda seconds: None)
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_power_cut_while_a_checkpoint_is_saved_takes_that_one_alone(
+    keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for steps in (10, 20):
+        save_at(disk / "run", keep, steps)
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        save_at(disk / "run", keep, 30)
+    calls.check_recorded()
+    trees = different(calls.states)
+    assert len(calls.states) > 20 and len(trees) > 20
+    assert {resumed(tree, tmp_path / "crash") for tree in trees} == {20, 30}
+    # After the save it is there for good.
+    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {30}
+    kept = sorted(path.name for path in (disk / "run" / "checkpoints").iterdir())
+    assert kept == [*(["20"] if keep == 2 else []), "30", "latest"]
+
+
+def test_a_power_cut_while_the_first_checkpoint_is_saved_leaves_it_or_none(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        save_at(disk / "run", 1, 10)
+    calls.check_recorded()
+    assert {resumed(tree, tmp_path / "crash") for tree in different(calls.states)} == {None, 10}
+    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {10}
+
+
+def test_a_power_cut_after_a_whole_run_takes_nothing_of_its_checkpoint(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        summary = main(settings(disk / "run", steps=200, checkpoint_every=100), quiet=True)
+    calls.check_recorded()
+    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {summary.steps}
+    draws = random.Random(0)
+    for trees in draws.sample(calls.states, 60):
+        assert resumed(draws.choice(trees), tmp_path / "crash") in (None, 112, summary.steps)
+
+
+@pytest.mark.parametrize("keep", [1, 3])
+def test_a_power_cut_after_going_back_leaves_the_present_training(
+    keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for steps in (10, 20, 30):
+        save_at(disk / "run", 3, steps)
+    (disk / "run" / "checkpoints" / "latest").write_text("10\n")
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        save_at(disk / "run", keep, 20)  # in place of the one that was left behind
+    calls.check_recorded()
+    assert {resumed(tree, tmp_path / "crash") for tree in different(calls.states)} == {10, 20}
+    assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {20}
+
+
+def test_a_crashed_run_saves_its_next_checkpoint(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_at(disk / "run", 1, 10)
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        save_at(disk / "run", 1, 20)
+    for tree in different(calls.states):
+        resumed(tree, tmp_path / "crash")
+        save_at(tmp_path / "crash" / "run", 1, 30)
+        names = sorted(path.name for path in (tmp_path / "crash" / "run" / "checkpoints").iterdir())
+        assert names == ["30", "latest"]
+        read_checkpoint(tmp_path / "crash" / "run" / "checkpoints" / "30")
+
+
+@pytest.mark.parametrize("without", [("file",), ("folder",), ("file", "folder")])
+def test_the_simulation_finds_what_is_not_synced(
+    without: tuple[str, ...], disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_at(disk / "run", 1, 10)
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded, without)
+        save_at(disk / "run", 1, 20)
+
+    def is_lost(tree: Tree) -> bool:
+        try:
+            return resumed(tree, tmp_path / "crash") is None
+        except ValueError:  # no checkpoint is whole, or `latest` names none
+            return True
+
+    assert any(map(is_lost, different(calls.states)))
+
+
+def standard(run: Path) -> TrainingSettings:
+    return settings(run, components="rlgym_bridge.training.components", snapshots=1, team_sizes=(2, 2))
+
+
+def test_a_power_cut_while_inputs_are_forgotten_leaves_the_old_or_the_new_policy(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = PPOLearner(standard(disk / "run"))
+    learner.save(Checkpoints(disk / "run", 1))
+    before = learner.policy.arrays()["layers.0.weight"]
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        assert forget_inputs(disk / "run", ["ally-"])
+    calls.check_recorded()
+    after = read_checkpoint(disk / "run" / "checkpoints" / "0")[1]["policy"]["layers.0.weight"]
+    seen = set()
+    for tree in different(calls.states):
+        assert resumed(tree, tmp_path / "crash", standard) == 0
+        state = read_checkpoint(tmp_path / "crash" / "run" / "checkpoints" / "0")[1]
+        weight = state["policy"]["layers.0.weight"]
+        assert torch.equal(weight, torch.from_numpy(before)) or torch.equal(weight, after)
+        seen.add(torch.equal(weight, after))
+    assert seen == {False, True}
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    RUN_FILE: lambda disk: write_run_modules(disk, ["new"]),
+    "matches.jsonl": lambda disk: KeptMatches(disk / "matches.jsonl", {"seconds": 5}),
+    "rated.json": lambda disk: RatingBook([], {"7": "new"}).write(disk / "rated.json"),
+    "progress.csv": lambda disk: mend_table(disk / "progress.csv", ["steps", "rating"], 10),
+}
+OLD = {
+    RUN_FILE: b"modules = []\n",
+    "matches.jsonl": b'{"settings": {"seconds": 4}}\n',
+    "rated.json": b'{"anchors": [], "checkpoints": {}}\n',
+    "progress.csv": b"steps,rating\n10,25.0\n20,26.0\n",
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_power_cut_leaves_a_file_as_it_was_or_as_it_is_to_be(
+    name: str, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (disk / name).write_bytes(OLD[name])
+    with monkeypatch.context() as recorded:
+        calls = Calls(disk, recorded)
+        WRITERS[name](disk)
+    calls.check_recorded()
+    new = (disk / name).read_bytes()
+    assert {tree[f"/{name}"] for tree in different(calls.states)} == {OLD[name], new} and new != OLD[name]
+    assert {tree[f"/{name}"] for tree in calls.states[-1]} == {new}
