@@ -52,8 +52,7 @@ class WorldSide:
             ValueError: A number is not finite, or there are more or fewer than before.
         """
         if began:
-            self._calls.renew_shared_info()
-            self._calls.reset(state, range(state.layout.cars))
+            self._calls.begin(state, range(state.layout.cars))
         else:
             self._calls.step(state)
         observations = self._calls.observe()
