@@ -10,6 +10,7 @@ from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.parity.mismatches import TOLERANCE, Parity, differs
+from rlgym_bridge.policy.fingerprint import same_draws
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 ROTATION_TOLERANCE: Final = 3e-4
@@ -52,7 +53,8 @@ class WorldSide:
             ValueError: A number is not finite, or there are more or fewer than before.
         """
         if began:
-            self._calls.begin(state, range(state.layout.cars))
+            with same_draws():
+                self._calls.begin(state, range(state.layout.cars))
         else:
             self._calls.step(state)
         observations = self._calls.observe()

@@ -76,7 +76,7 @@ class Fingerprint:
 
 
 @contextmanager
-def _same_draws() -> Iterator[None]:
+def same_draws() -> Iterator[None]:
     """Let mutators draw the same from the global generators each time, and put the generators back."""
     plain, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 (mutators use these)
     random.seed(0)
@@ -88,7 +88,7 @@ def _same_draws() -> Iterator[None]:
         np.random.set_state(numpy)  # noqa: NPY002
 
 
-@_same_draws()
+@same_draws()
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:
     """Show the probe to the components, in the order of calls of `RLGym.reset` and `RLGym.step`.
 
