@@ -112,8 +112,7 @@ def play_matches(
         tick += parts[0].shape[2]
         state = arenas.state
         state.clock[:] = max(0.0, seconds - tick / TICKS_PER_SECOND)
-        touched = state.car_ball_touches > 0
-        touches += counter.new(touched, parts[0].shape[2])
+        touches += counter.new(touched := state.car_ball_touches > 0, parts[0].shape[2])
         state.phase[touched.any(1)] = Phase.ACTIVE
         if len(scored := np.flatnonzero(state.goal_scored)):
             goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1

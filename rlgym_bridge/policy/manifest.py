@@ -28,7 +28,9 @@ _MOST_SIZES: Final = 24  # all from 0v1 to 4v4
 
 _MOST_OBSERVED: Final = 1_000_000  # numbers that all cars of all team sizes see: these are built on loading
 
-DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian", "bounded_gaussian")
+DISTRIBUTIONS: Final = (
+    "categorical", "multi_categorical", "gaussian", "bounded_gaussian", "tanh_gaussian",
+)  # fmt: skip
 SELECTIONS: Final = ("sample", "argmax")
 
 _MOST_FLOAT = 1.7e308  # keeps out infinite numbers and not-a-number
@@ -143,6 +145,11 @@ class Manifest:
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
     activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
     mirror: Annotated[bool, expecting("true or false")] = False
+
+    @property
+    def action_kind(self) -> str:
+        """Kind of actions that the distribution is over, as `fingerprint.action_space` names it."""
+        return "gaussian" if self.distribution.endswith("gaussian") else self.distribution
 
     def to_json(self) -> str:
         """Return the text of `policy.json`.

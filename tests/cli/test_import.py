@@ -244,7 +244,7 @@ def test_a_folder_without_a_checkpoint_says_what_was_looked_for(
 ) -> None:
     for name in ("a", "b"):
         (here / "data" / name).mkdir(parents=True)
-    looked_for = "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt (rlgym-learn)"
+    looked_for = "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt or ppo_learner/actor_critic.pt"
     for given, said in (("data", looked_for), ("nowhere", "nowhere is no file or folder")):
         assert main(["import", given, "--env", "my_env:discrete", "--out", "bot"]) == 2
         assert said in capsys.readouterr().err
