@@ -1,13 +1,13 @@
 """Convert `MatchState` to and from RLGym's own objects, for components that were written for RLGym."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from rlgym.rocket_league.api import Car, GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import BLUE
+from rlgym_bridge.game import BLUE, HITBOXES, PAD_COUNT
 from rlgym_bridge.state import MatchState
 
 _FLOATS = (
@@ -18,6 +18,27 @@ _FLAGS = (
     "has_jumped", "is_holding_jump", "is_jumping", "has_flipped", "has_double_jumped",
     "is_autoflipping",
 )  # fmt: skip
+
+_MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
+"""Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""
+
+_RANGES: Final = {
+    "team_num": (0, 1), "hitbox_type": (0, len(HITBOXES) - 1), "boost_amount": (0, 100),
+    "demo_respawn_timer": (0, 10),
+}  # fmt: skip
+_MOST_GRAVITY: Final = 10.0  # times the game's
+
+
+def base_state() -> GameState[Any]:
+    """Return a state for mutators to fill, as RLGym's engine does: no cars, and a ball without a place."""
+    state: GameState[Any] = GameState()
+    state.tick_count, state.goal_scored = 0, False
+    state.config = GameConfig()
+    state.config.gravity, state.config.boost_consumption, state.config.dodge_deadzone = 1.0, 1.0, 0.5
+    state.ball = PhysicsObject()
+    state.cars = {}
+    state.boost_pad_timers = np.zeros(PAD_COUNT, np.float32)
+    return state
 
 
 def to_rlgym(state: MatchState, match: int = 0, agents: Sequence[Hashable] | None = None) -> GameState[Any]:
@@ -84,6 +105,86 @@ def from_rlgym(games: GameState[Any] | Sequence[GameState[Any]]) -> MatchState:
     for match, game in enumerate(games):
         state.goal_scored[match] = bool(game.goal_scored)
     return state
+
+
+def checked_state(game: GameState[Any]) -> MatchState:
+    """Convert a state that mutators have made to a `MatchState` of one match.
+
+    Raises:
+        ValueError: A value is none that a match can have; see `odd_values`.
+    """
+    for odd in odd_values(game):
+        raise ValueError(odd)
+    return from_rlgym(game)
+
+
+def odd_values(game: GameState[Any]) -> Iterator[str]:
+    """Yield the values of a state that no match can have, as `boost_amount of blue-0 is -20, expected ...`.
+
+    Args:
+        game: As mutators leave it. A rotation may be missing.
+    """
+    yield from (" ".join(text.split()) for text in _odd_parts(game))  # arrays are written in lines
+
+
+def _odd_parts(game: GameState[Any]) -> Iterator[str]:
+    config = game.config
+    if config is None:
+        yield "config of the state is None, expected a GameConfig"
+        return
+    yield from _odd_body("the ball", game.ball)
+    for agent, car in game.cars.items():
+        yield from _odd_body(str(agent), car.physics)
+        for name, (low, high) in _RANGES.items():
+            value = getattr(car, name)
+            if not _is_number(value) or not low <= value <= high:
+                yield f"{name} of {agent} is {value}, expected {low:g} to {high:g}"
+        for name in _FLOATS:
+            if not _is_number(getattr(car, name)):
+                yield f"{name} of {agent} is {getattr(car, name)}, expected a finite number"
+        for name in _FLAGS:
+            if not _is_number(getattr(car, name)):
+                yield f"{name} of {agent} is {getattr(car, name)}, expected True or False"
+        if not _are_numbers(car.wheels_with_contact, (4,)):
+            yield f"wheels_with_contact of {agent} is {car.wheels_with_contact}, expected four flags"
+        if not _are_numbers(car.flip_torque, (3,)):
+            yield f"flip_torque of {agent} is {car.flip_torque}, expected three finite numbers"
+    if not _is_number(config.gravity) or not abs(config.gravity) <= _MOST_GRAVITY:
+        yield f"gravity is {config.gravity}, expected up to {_MOST_GRAVITY:g} (1: the game's)"
+    numbers = {name: getattr(config, name) for name in ("boost_consumption", "dodge_deadzone")}
+    for name, value in (numbers | {"tick_count": game.tick_count}).items():
+        if not _is_number(value):
+            yield f"{name} is {value}, expected a finite number"
+    if not _are_numbers(game.boost_pad_timers, (PAD_COUNT,)):
+        yield f"boost_pad_timers is {game.boost_pad_timers}, expected {PAD_COUNT} finite numbers"
+
+
+def _odd_body(who: str, body: PhysicsObject | None) -> Iterator[str]:
+    if body is None:
+        yield f"physics of {who} is None, expected a PhysicsObject"
+        return
+    for name, most in _MOST.items():
+        value = getattr(body, name)
+        if not _are_numbers(value, (3,)) or not (np.abs(np.asarray(value)) <= most).all():
+            yield f"{name} of {who} is {value}, expected three numbers up to {most:g}"
+    forms = (body._rotation_mtx, body._quaternion, body._euler_angles)
+    if any(form is not None for form in forms):
+        turn = next(form for form in forms if form is not None)
+        if not any(_are_numbers(turn, shape) for shape in ((3, 3), (4,), (3,))):
+            yield f"rotation of {who} is {turn}, expected a finite matrix (3, 3), quaternion or Euler angles"
+
+
+def _is_number(value: Any) -> bool:
+    return _are_numbers(value, ())
+
+
+def _are_numbers(value: Any, shape: tuple[int, ...]) -> bool:
+    """Tell whether a value is an array of finite numbers, a list of them, or a number for the shape ()."""
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        return False
+    return numbers.shape == shape and numbers.dtype.kind in "fiub" and bool(np.isfinite(numbers).all())
 
 
 def cars_by_agent(game: GameState[Any]) -> dict[Hashable, int]:

@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from rlgym.api import ObsBuilder, RLGym, SharedInfoProvider, StateMutator
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator
 from rlgym_bridge.training.environment import fit_to_environment
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main as train
@@ -14,8 +19,17 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings, chec
 from torch import nn
 
 from rlgym_bridge.cli import main as bridge
+from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
+from rlgym_bridge.components.episode import Episode
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.spec import Components, component_factory
 from rlgym_bridge.policy.files import read_files
-from tests.support.policy_folders import make_module
+from rlgym_bridge.policy.folder import load_policy, save_policy
+from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.sim.vector_env import VectorEnv
+from tests.support.players_by_hand import Always
+from tests.support.policy_folders import make_module, random_weights
 
 ENV = """
 from rlgym.api import RLGym
@@ -275,3 +289,157 @@ def test_the_command_that_training_prints_plays_the_bot(
     printed = capsys.readouterr().out.splitlines()[-1].removeprefix("next: ").split()
     short = ["--pace", "lockstep", "--max-overtime", "0"] if printed[1] == "match" else ["--matches", "2"]
     assert bridge([*printed[1:], *short, "--seconds", "1"]) == 0
+
+
+GAME = """
+import numpy as np
+from rlgym.api import RLGym
+from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
+from rlgym.rocket_league.done_conditions import NoTouchTimeoutCondition
+from rlgym.rocket_league.obs_builders import DefaultObs
+from rlgym.rocket_league.reward_functions import TouchReward
+from rlgym.rocket_league.sim import RocketSimEngine
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
+from rlgym_tools.rocket_league.done_conditions.game_condition import GameCondition
+from rlgym_tools.rocket_league.shared_info_providers.scoreboard_provider import ScoreboardProvider
+from rlgym_tools.rocket_league.state_mutators.game_mutator import GameMutator
+from rlgym_tools.rocket_league.state_mutators.random_scoreboard_mutator import RandomScoreboardMutator
+
+
+class Lucky(GameMutator):
+    def apply(self, state, shared_info):
+        shared_info["luck"] = np.random.random()
+        super().apply(state, shared_info)
+
+
+class ScoreObs(DefaultObs):
+    def build_obs(self, agents, state, shared_info):
+        board = shared_info["scoreboard"]
+        seen = [min(board.game_timer_seconds, 600), board.kickoff_timer_seconds, board.blue_score,
+                board.orange_score, shared_info.get("luck", 0.5)]
+        return {agent: np.append(one, seen) for agent, one in
+                super().build_obs(agents, state, shared_info).items()}
+
+    def get_obs_space(self, agent):
+        kind, size = super().get_obs_space(agent)
+        return kind, size + 5 if size > 0 else size
+
+
+def build(mutator=None):
+    return RLGym(
+        MutatorSequence(FixedTeamSizeMutator(1, 1), KickoffMutator(), mutator or Lucky()),
+        ScoreObs(zero_padding=None), RepeatAction(LookupTableAction(), 8), TouchReward(), RocketSimEngine(),
+        GameCondition(max_overtime_seconds=60), NoTouchTimeoutCondition(30.0), ScoreboardProvider(),
+    )
+
+
+def random_scores():
+    return build(RandomScoreboardMutator())
+
+
+def longer():
+    return build(GameMutator(game_length_seconds=600.0))
+"""
+
+
+@pytest.fixture
+def game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_module(tmp_path, monkeypatch, "game_env", GAME)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def save_game(env: str) -> Manifest:
+    return save_policy(
+        "bot", random_weights(97, 90), distribution="categorical", team_sizes=[(1, 1)], env=f"game_env:{env}"
+    )
+
+
+@pytest.mark.parametrize("env", ["build", "random_scores", "longer"])
+def test_a_policy_that_sees_the_scoreboard_is_saved_and_read(env: str, game: Path) -> None:
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    probe = np.array(save_game(env).probe["observations"])
+    # The probe's states have 211 s left at first and 1 : 2 goals, whatever a mutator draws.
+    assert (probe[:, -5] <= 211).all() and (probe[:, -5] > 210).all() and (probe[:, -3:-1] == [1, 2]).all()
+    load_policy("bot", ["game_env"])
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+def test_the_scoreboard_counts_on_in_training(game: Path) -> None:
+    env = VectorEnv(1, component_factory(None, None, "game_env:build", allow=None))
+    first = env.reset(0)[0, 0, -5:]
+    assert first[:4].tolist() == [300, 5, 0, 0]
+    after = env.step(np.full((1, 2), 8)).obs[0, 0, -5:]
+    assert after[:4].tolist() == pytest.approx([300, 5 - 8 / 120, 0, 0])
+
+
+@pytest.mark.parametrize("env", ["build", "random_scores"])
+def test_a_kickoff_of_a_match_shows_its_own_clock_and_score(env: str, game: Path) -> None:
+    episode = Episode(PlayerSpec(lambda: Always(), component_factory(None, None, f"game_env:{env}", None)))
+    state = blank_state(1, 1, 1)
+    KickoffMutator().apply_batch(state, np.random.default_rng(0))
+    timer = 5 if env == "build" else 0  # GameMutator's own
+    for clock, overtime, score in ((300, 0, (0, 0)), (123, 0, (2, 1)), (4, 1, (2, 2))):
+        state.clock[:], state.overtime[:], state.score[:] = clock, overtime, score
+        episode.reset(state, [0, 1])
+        assert episode.observation is not None
+        seen = episode.observation[0, 0, -5:-1].tolist()
+        assert seen == [600 if overtime else clock, timer, *score]
+
+
+def test_components_of_an_episode_are_called_as_rlgym_does() -> None:
+    class Logged(SharedInfoProvider[Any, Any], StateMutator[Any], ObsBuilder[Any, Any, Any, Any]):
+        def __init__(self) -> None:
+            self.calls: list[str] = []
+
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("create", "apply", "set_state", "reset", "build_obs"):
+                self.calls.append(name)
+            return super().__getattribute__(name)
+
+        def create(self, shared_info: Any) -> Any:
+            return {"scene": None}
+
+        def apply(self, state: Any, shared_info: Any) -> None:
+            for mutator in (FixedTeamSizeMutator(1, 1), KickoffMutator()):
+                mutator.apply(state, shared_info)
+            shared_info["scene"] = "kickoff"
+
+        def set_state(self, agents: Any, initial_state: Any, shared_info: Any) -> Any:
+            assert shared_info == {"scene": "kickoff"}
+            return shared_info
+
+        def step(self, agents: Any, state: Any, shared_info: Any) -> Any:
+            return shared_info
+
+        def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None: ...
+
+        def get_obs_space(self, agent: Any) -> Any:
+            return "real", 1
+
+        def build_obs(self, agents: Any, state: Any, shared_info: Any) -> Any:
+            assert shared_info == {"scene": "kickoff"}
+            return {agent: np.zeros(1) for agent in agents}
+
+    theirs, ours = Logged(), Logged()
+    parser, engine = RepeatAction(LookupTableAction(), 8), RocketSimEngine[Any]()
+    env: Any = RLGym(theirs, theirs, parser, GoalReward(), engine, shared_info_provider=theirs)
+    theirs.calls.clear()
+    env.reset()
+    parts = Components(ours, parser, ours, state_mutator=ours)
+    ours.calls.clear()
+    episode = Episode(PlayerSpec(lambda: Always(), lambda: parts))
+    ours.calls.clear()
+    episode.reset(blank_state(1, 1, 1), [0, 1])
+    assert ours.calls == theirs.calls == ["create", "apply", "set_state", "reset", "build_obs"]
+
+
+@pytest.mark.slow
+def test_a_bot_that_sees_the_scoreboard_trains_and_plays(game: Path, caplog: Any) -> None:
+    checkpoint = train(settings(game, env="game_env:build"), quiet=True).checkpoint
+    words = ["--blue", str(checkpoint), "--orange", "chaser", "--allow-modules", "game_env"]
+    play = ["--pace", "lockstep", "--seconds", "2", "--max-overtime", "0", "--json", "match.json", "-q"]
+    assert bridge(["match", *words, *play]) == 0
+    found = json.loads((game / "match.json").read_text())
+    assert "failed" not in json.dumps(found)
+    assert bridge(["parity", "--env", "game_env:build", "--ticks", "500", "-q"]) == 0

@@ -166,7 +166,7 @@ def _save(
     save_policy(
         out,
         weights,
-        distribution=manifest.distribution.removeprefix("bounded_"),
+        distribution=manifest.action_kind,
         team_sizes=manifest.team_sizes,
         obs=manifest.obs,
         parser=manifest.parser,

@@ -105,18 +105,18 @@ def play_matches(
     random, tick, end = np.random.default_rng((seed, 2)), 0, round(seconds * TICKS_PER_SECOND)
     goals, touches = (np.zeros((matches, count), np.int64) for count in (2, 2 * team_size))
     counter, lates = TouchCounter(*touches.shape), np.tile(np.repeat(delays, team_size), (matches, 1))
-    _kick_off(arenas, sides, np.arange(matches), boxes, random)
+    _kick_off(arenas, sides, np.arange(matches), boxes, random, goals, seconds)
     while tick < end:
         parts = [side.rows(arenas.state) for side in sides]
         arenas.step(np.concatenate(parts, 1), lates)
         tick += parts[0].shape[2]
         state = arenas.state
-        touched = state.car_ball_touches > 0
-        touches += counter.new(touched, parts[0].shape[2])
+        state.clock[:] = max(0.0, seconds - tick / TICKS_PER_SECOND)
+        touches += counter.new(touched := state.car_ball_touches > 0, parts[0].shape[2])
         state.phase[touched.any(1)] = Phase.ACTIVE
         if len(scored := np.flatnonzero(state.goal_scored)):
             goals[scored, (state.ball_position[scored, 1] < 0).astype(int)] += 1
-            _kick_off(arenas, sides, scored, boxes, random)
+            _kick_off(arenas, sides, scored, boxes, random, goals, state.clock[0])
     courses = arenas.state.ball_position.sum(1) + arenas.state.car_position.sum((1, 2))
     return MatchTotals(goals, touches, tick / TICKS_PER_SECOND / 60, (delays[0], delays[1]), courses)
 
@@ -193,12 +193,15 @@ def _kick_off(
     matches: np.ndarray,
     hitboxes: Sequence[int],
     random: np.random.Generator,
+    goals: np.ndarray,
+    clock: float,
 ) -> None:
     layout = arenas.state.layout
     state = blank_state(layout.blue, layout.orange, len(matches))
     state.car_hitbox[:] = np.repeat(hitboxes, (layout.blue, layout.orange))
     KickoffMutator().apply_batch(state, random)
     derive(state)
+    state.phase[:], state.clock[:], state.score[:] = Phase.KICKOFF, clock, goals[matches]
     arenas.put(matches.tolist(), state)
     for side in sides:
         side.begin(arenas.state, matches.tolist())

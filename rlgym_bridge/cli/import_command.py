@@ -1,29 +1,33 @@
 """Make a policy folder of a bot that was trained elsewhere: `rlgym-bridge import`."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.named_components import add_component_options, named_components
+from rlgym_bridge.cli.named_components import NamedComponents, add_component_options, named_components
 from rlgym_bridge.components.spec import Components, component_factory
 from rlgym_bridge.matches.lineup import show_match_command
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
-from rlgym_bridge.policy.importers import ForeignNetwork, find_checkpoint, read_checkpoint
+from rlgym_bridge.policy.importers import MAPPED, ForeignNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
+from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_input.text_files import parse_json
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
 _ENDS: Final = {
     "categorical": ("linear", "softmax", "log_softmax"),
     "multi_categorical": ("linear",),
-    "gaussian": ("tanh",),
+    "gaussian": ("tanh", "softplus"),
 }
-"""Ends of scripts that fit each kind of actions: logits, or tanh of means and deviations."""
+"""Ends that fit each kind of actions: logits, tanh of means and deviations, or softplus of deviations."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +68,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--no-standardise", dest="standardise", action="store_false",
         help="a PPO_POLICY.pt without BOOK_KEEPING_VARS.json was trained with standardize_obs=False",
     )  # fmt: skip
+    parser.add_argument(
+        "--map", nargs="+", default=[], metavar="PART=NAME",
+        help=f"what the names of tensors begin with, of {', '.join(MAPPED)}, for own classes in rlgym-learn "
+        "or torch: --map actor=policy.net; layers in several places with commas: actor=shared,head",
+    )  # fmt: skip
+    parser.add_argument(
+        "--action-ranges", metavar="JSON",
+        help="output_ranges of rlgym-learn's ContinuousActor, which it does not save: [-1, 1] for all "
+        "numbers, or a list of such pairs",
+    )  # fmt: skip
     shared.add_output_options(parser)
 
 
@@ -74,17 +88,21 @@ def run(options: argparse.Namespace) -> int:
     output_files.check_output_folder(options.out, options.json, [options.checkpoint])
     find_checkpoint(options.checkpoint)  # before options that are missing
     named = named_components(options)
-    network = read_checkpoint(options.checkpoint, options.activation, options.standardise)
+    network = read_checkpoint(
+        options.checkpoint, options.activation, options.standardise, _names(options.map)
+    )
     components = component_factory(named.obs, named.parser, named.env, allow=None)()
     teams, hitbox, engine = list(named.team_sizes), "octane", None
     if named.env is not None:
         facts = read_environment(named.env)
         teams, hitbox, engine = list(facts.team_sizes), _hitbox_of(facts), facts.explain_engine()
+    distribution = _distribution(network, components, sorted(teams)[0], named)
+    ranges = _ranges(options.action_ranges, distribution, network)
     scale = None if network.scale is None else _normalisation(network)
     manifest = save_policy(
         options.out,
-        network.weights,
-        distribution=_distribution(network, components, sorted(teams)[0]),
+        {**network.weights, **ranges},
+        distribution=distribution,
         team_sizes=sorted(teams),
         obs=named.obs,
         parser=named.parser,
@@ -141,22 +159,61 @@ def _hitbox_of(facts: EnvironmentFacts) -> str:
     return facts.hitboxes[0]
 
 
-def _distribution(network: ForeignNetwork, components: Components, teams: tuple[int, int]) -> str:
+def _distribution(
+    network: ForeignNetwork, components: Components, teams: tuple[int, int], named: NamedComponents
+) -> str:
     """Return what the outputs of a network mean, given what actions are."""
+    question = "was it trained with " + ("this --env?" if named.env else "this --parser?")
     agent = "blue-0" if teams[0] else "orange-0"
     kind, sizes = action_space(components.parser.get_action_space(agent))
     expected = 2 * sizes[0] if kind == "gaussian" else sum(sizes)
     if network.outputs != expected:
         raise ValueError(
             f"{network.source} gives {network.outputs} numbers, and {type(components.parser).__name__}'s "
-            f"actions ({kind} over {_list(sizes)}) need {expected}: was it trained with this --env?"
+            f"actions ({kind} over {_list(sizes)}) need {expected}: {question}"
         )
     if network.end is not None and network.end not in _ENDS[kind]:
         raise ValueError(
             f"{network.source} ends with {network.end}, and {type(components.parser).__name__}'s actions "
-            f"({kind}) are played from {' or '.join(_ENDS[kind])}: was it trained with this --env?"
+            f"({kind}) are played from {' or '.join(_ENDS[kind])}: {question}"
         )
-    return "bounded_gaussian" if kind == "gaussian" else kind
+    if kind != "gaussian":
+        return kind
+    return "tanh_gaussian" if network.end == "softplus" else "bounded_gaussian"
+
+
+def _names(given: Sequence[str]) -> dict[str, str]:
+    """Return the values of `--map` by part."""
+    pairs = [text.partition("=") for text in given]
+    for part, _, name in pairs:
+        if part not in MAPPED or not all(one.strip() for one in name.split(",")):
+            raise ConfigError(
+                f"--map is {' '.join(given)}, expected a part ({', '.join(MAPPED)}), = and the beginning of "
+                "its tensors' names, such as actor=policy.net"
+            )
+    return {part: name for part, _, name in pairs}
+
+
+def _ranges(text: str | None, distribution: str, network: ForeignNetwork) -> dict[str, np.ndarray]:
+    """Return the tensor of the least and greatest number of each action, where the distribution has one."""
+    if (distribution == "tanh_gaussian") != (text is not None):
+        raise ConfigError(
+            f"{network.source} gives means and standard deviations, and rlgym-learn does not save the ranges "
+            "of its actions: give --action-ranges, the actor's output_ranges, such as [-1, 1] for all numbers"
+            if text is None
+            else f"--action-ranges is given for actions that are {distribution}, expected it only for those "
+            "of rlgym-learn's ContinuousActor"
+        )
+    if text is None:
+        return {}
+    try:
+        ranges = np.broadcast_to(np.array(parse_json(text), np.float32), (network.outputs // 2, 2))
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"--action-ranges is {text}, expected a pair such as [-1, 1], or a list of "
+            f"{network.outputs // 2} pairs"
+        ) from error
+    return {"action_ranges": ranges}
 
 
 def _list(sizes: Iterable[int]) -> str:

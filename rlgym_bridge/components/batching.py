@@ -1,6 +1,7 @@
 """Call any builder or parser in one way: ours over batches, all others over RLGym objects."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ from rlgym.api import ActionParser, ObsBuilder
 from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.batch_form import works_in_batches
-from rlgym_bridge.components.given_arrays import check_observations
+from rlgym_bridge.components.given_arrays import check_observations, describe_array
+from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -41,14 +43,35 @@ def observe(
     agents, game = _one_match(type(builder).__name__, cars, state, game)
     built = builder.build_obs(agents, game, {} if shared_info is None else shared_info)
     _check_agents(type(builder).__name__, agents, built)
-    vectors = [np.asarray(built[agent], np.float32) for agent in agents]
-    shapes = {vector.shape for vector in vectors}
-    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+    vectors = [_vector(builder, agent, built[agent]) for agent in agents]
+    if len(shapes := {vector.shape for vector in vectors}) > 1:
         raise ValueError(
             f"{type(builder).__name__} gave observations of shape {sorted(shapes)}, "
             "expected vectors of one length for all agents"
         )
-    return np.stack(vectors)[None]
+    stacked: np.ndarray = np.stack(vectors)
+    return stacked[None]
+
+
+def _vector(builder: Any, agent: str, given: Any) -> np.ndarray:
+    """Return an agent's observation as float32.
+
+    Raises:
+        ValueError: It is no vector of numbers.
+    """
+    with suppress(ValueError, TypeError):  # no numbers, or lists of different lengths
+        vector: np.ndarray = np.asarray(given, np.float32)
+        if vector.ndim == 1:
+            return vector
+    parts = ""
+    if isinstance(given, Mapping):
+        parts = (
+            f" with {', '.join(map(str, given))}: join its parts with np.concatenate, in one order for all"
+        )
+    raise ValueError(
+        f"{type(builder).__name__} gave {describe_array(given)}{parts} for agent {agent!r}, expected one "
+        f"vector of numbers, which the network takes{locate_method(builder, 'build_obs')}"
+    )
 
 
 def control_rows(
@@ -96,7 +119,9 @@ def _one_match(
     return [state.agents[car] for car in cars], to_rlgym(state) if game is None else game
 
 
-def _check_agents(who: str, agents: Sequence[str], given: Mapping[Any, Any]) -> None:
+def _check_agents(who: str, agents: Sequence[str], given: Any) -> None:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{who} gave {describe_array(given)}, expected a dict by agent: {agents}")
     for agent in agents:
         if agent not in given:
             raise ValueError(f"{who} gave nothing for agent {agent!r}, only for {list(given)}")

@@ -1,6 +1,6 @@
 """Call RLGym components in exactly the order of `rlgym.api.RLGym`, for one match.
 
-    reset: provider.create, provider.set_state, obs.reset, parser.reset, termination.reset,
+    reset: provider.create, mutator.apply, provider.set_state, obs.reset, parser.reset, termination.reset,
            truncation.reset, reward.reset, obs.build_obs
     step:  provider.step, obs.build_obs
     judge: termination.is_done, truncation.is_done, reward.get_rewards, renderer.render
@@ -8,10 +8,12 @@
 
 `ComponentCalls` is the one place that knows this order: live play, training, fingerprints and parity use it.
 Components of ours work on the `MatchState` itself; all others are given real
-`rlgym.rocket_league.api.GameState` objects.
+`rlgym.rocket_league.api.GameState` objects. Where a match begins by itself, the mutator is applied to a base
+state that nobody plays: it may fill the shared info that the other components read.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,9 +23,12 @@ from rlgym.rocket_league.api import GameState
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.reward_base import ask_reward
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.game import Phase
+from rlgym_bridge.rlgym_state import base_state, to_rlgym
 from rlgym_bridge.state import MatchState
 
 
@@ -32,14 +37,14 @@ class StepJudgement(NamedTuple):
 
     terminated: dict[Any, bool]
     truncated: dict[Any, bool]
-    rewards: dict[Any, Any]
+    rewards: Mapping[Any, Any]
 
 
 class ComponentCalls:
     """The components of one match, called in RLGym's order.
 
-    For each episode: `renew_shared_info`, then `reset`, then `observe`; for each step: `parse`, `step`,
-    `observe`, `judge`.
+    For each episode: `begin`, then `observe`; for each step: `parse`, `step`, `observe`, `judge`. Whoever
+    plays the state that the mutator makes calls `renew_shared_info`, the mutator and `reset` for `begin`.
 
     Args:
         parts: Components that no other match uses.
@@ -78,8 +83,29 @@ class ComponentCalls:
         if self._provider is not None:
             self.shared_info = self._provider.create(self.shared_info)
 
+    def begin(self, state: MatchState, cars: Sequence[int]) -> None:
+        """Begin an episode on a state that the mutator has not made, such as a match's kickoff.
+
+        The mutator still runs, on a state that is thrown away, because it may fill the shared info. Clock and
+        score in the scoreboard of rlgym-tools are the match's own, where the state reports them.
+
+        Args:
+            state: One match, as the episode begins.
+            cars: Cars to play, by their place in the state.
+
+        Raises:
+            Exception: Whatever a component raises.
+        """
+        self.renew_shared_info()
+        mutator = self.parts.state_mutator
+        if mutator is not None and not works_in_batches(mutator):  # ours read and fill no shared info
+            _show_match(self.shared_info, state, begins=True)
+            mutator.apply(base_state(), self.shared_info)
+        _show_match(self.shared_info, state, begins=False)
+        self.reset(state, cars)
+
     def reset(self, state: MatchState, cars: Sequence[int]) -> None:
-        """Begin an episode.
+        """Reset the components, once the mutator has run.
 
         Args:
             state: One match, as the episode begins.
@@ -133,13 +159,15 @@ class ComponentCalls:
         """
         parts, agents = self.parts, self.agents
         ends, cuts, reward = parts.termination_cond, parts.truncation_cond, parts.reward_fn
-        terminated = {} if ends is None else ends.is_done(agents, self.game, self.shared_info)
-        truncated = {} if cuts is None else cuts.is_done(agents, self.game, self.shared_info)
+        terminated, truncated = (
+            {} if part is None else _ask_condition(part, agents, self.game, self.shared_info)
+            for part in (ends, cuts)
+        )
         if reward is None:
             return StepJudgement(terminated, truncated, {})
         nobody = dict.fromkeys(agents, False)
         flags = (nobody if ends is None else terminated, nobody if cuts is None else truncated)
-        rewards = reward.get_rewards(agents, self.game, *flags, self.shared_info)
+        rewards = ask_reward(reward, agents, self.game, flags[0], flags[1], self.shared_info)
         return StepJudgement(terminated, truncated, rewards)
 
     def render(self) -> None:
@@ -153,6 +181,48 @@ class ComponentCalls:
             self.parts.renderer.close()
 
 
+def _ask_condition(
+    condition: Any, agents: list[str], game: GameState[Any], shared_info: dict[str, Any]
+) -> dict[Any, bool]:
+    done: dict[Any, bool] = condition.is_done(agents, game, shared_info)
+    if not isinstance(done, Mapping) or any(np.ndim(flag) or flag is None for flag in done.values()):
+        raise ValueError(
+            f"condition {type(condition).__name__} gave {done!r:.80}, expected a dict with True or False for "
+            f"each agent{locate_method(condition, 'is_done')}"
+        )
+    return done
+
+
+def _show_match(shared_info: dict[str, Any], state: MatchState, begins: bool) -> None:
+    """Put a match's clock and score into the scoreboard of rlgym-tools, which mutators fill in training.
+
+    Args:
+        shared_info: Of the match; unchanged without a scoreboard.
+        state: The match; without clock, overtime and score it reports nothing, and the scoreboard stays.
+        begins: Whether the mutator runs next: it is told of a kickoff, for which it sets a timer.
+    """
+    board = shared_info.get("scoreboard")
+    fields = board if isinstance(board, dict) else getattr(type(board), "__dataclass_fields__", {})
+    reported = state.clock[0] or state.overtime[0] or state.score[0].any()
+    if "game_timer_seconds" not in fields or not reported:
+        return
+    kickoff = int(state.phase[0]) in (Phase.COUNTDOWN, Phase.KICKOFF)
+    shown: dict[str, Any] = {
+        "game_timer_seconds": math.inf if state.overtime[0] else float(state.clock[0]),
+        "blue_score": int(state.score[0, 0]),
+        "orange_score": int(state.score[0, 1]),
+        "go_to_kickoff": begins and kickoff,
+        "is_over": False,
+    }
+    if not kickoff:
+        shown["kickoff_timer_seconds"] = 0.0
+    for name, value in shown.items():
+        if isinstance(board, dict):
+            board[name] = value
+        else:
+            setattr(board, name, value)
+
+
 @dataclass
 class StepReport:
     """Answers of conditions and rewards about the last step, by agent; empty without them.
@@ -160,7 +230,7 @@ class StepReport:
     `returns` are the sums of rewards since the reset.
     """
 
-    rewards: dict[Any, Any] = field(default_factory=dict)
+    rewards: Mapping[Any, Any] = field(default_factory=dict)
     returns: dict[Any, float] = field(default_factory=dict)
     terminated: dict[Any, bool] = field(default_factory=dict)
     truncated: dict[Any, bool] = field(default_factory=dict)
@@ -193,7 +263,7 @@ class Episode:
         return self._calls.agents
 
     def reset(self, state: MatchState, cars: Sequence[int], seed: int | None = None) -> None:
-        """Begin an episode on `state`, as `RLGym.reset` does once the state is set.
+        """Begin an episode on `state`, in the order of calls of `RLGym.reset`.
 
         Args:
             state: One match.
@@ -202,8 +272,7 @@ class Episode:
         """
         self._cars = len(cars)
         self.report = StepReport()
-        self._calls.renew_shared_info()
-        self._calls.reset(state, cars)
+        self._calls.begin(state, cars)
         self._policy.reset(cars, seed)
         self.observation = self._calls.observe()
 

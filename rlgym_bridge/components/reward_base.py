@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from rlgym.api import RewardFunction
 from rlgym.rocket_league.api import GameState
+from rlgym.rocket_league.reward_functions import CombinedReward
 
 from rlgym_bridge.components.batch_base import car_of, joined_reads
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
@@ -194,7 +195,7 @@ class WeightedSum(BatchReward):
                 column = part.reward_batch(before, after, *(np.array([flag]) for flag in flags))
             else:
                 column = np.zeros((1, len(cars)), np.float32)
-                for agent, reward in part.get_rewards(asked, state, ended, cut, shared_info).items():
+                for agent, reward in ask_reward(part, asked, state, ended, cut, shared_info).items():
                     column[0, car_of(cars, agent)] = reward
             self._last.append(column)
         total = self._sum(after.layout)[0]
@@ -220,6 +221,46 @@ class WeightedSum(BatchReward):
             total[:, : layout.blue] -= orange
             total[:, layout.blue :] -= blue
         return total
+
+
+def ask_reward(
+    reward: RewardFunction[Any, Any, Any],
+    agents: Sequence[Hashable],
+    state: GameState[Any],
+    is_terminated: Mapping[Any, bool],
+    is_truncated: Mapping[Any, bool],
+    shared_info: dict[str, Any],
+) -> Mapping[Hashable, Any]:
+    """Return what any reward gives the agents for a step, in RLGym's form.
+
+    The parts of RLGym's `CombinedReward` are asked one by one, and added up as it does, so that an error has
+    the name of the part.
+
+    Raises:
+        ValueError: A reward gives something else than a number for each agent; the message names it.
+        Exception: Whatever a reward raises.
+    """
+    arguments = (state, is_terminated, is_truncated, shared_info)
+    if type(reward) is CombinedReward:
+        total = dict.fromkeys(agents, 0.0)
+        for part, weight in zip(reward.reward_fns, reward.weights, strict=True):
+            for agent, one in ask_reward(part, agents, *arguments).items():
+                total[agent] += one * weight
+        return total
+    given: Any = reward.get_rewards(list(agents), *arguments)
+    name = f"reward {type(reward).__name__}"
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"{name} gave {describe_array(given)}, expected a dict with a number for each agent"
+            f"{locate_method(reward, 'get_rewards')}"
+        )
+    for agent, one in given.items():
+        if not (np.ndim(one) == 0 and is_number_array(np.asarray(one))):
+            raise ValueError(
+                f"{name} gave {describe_array(one)} for {agent}, expected a number"
+                f"{locate_method(reward, 'get_rewards')}"
+            )
+    return given
 
 
 def checked_shape(reward: RewardFunction[Any, Any, Any], given: Any, state: MatchState) -> np.ndarray:

@@ -27,7 +27,7 @@ from rlgym.api import (
 import rlgym_bridge
 from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.signatures import check_signatures
-from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.components.user_errors import describe_error, locate_import
 from rlgym_bridge.user_input.user_modules import explain_not_found, import_user_module, is_installed
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
@@ -44,6 +44,9 @@ _COMPONENT_ROOMS: Final = (
 """Packages of `TRUSTED` whose classes any policy folder may name, if they are of the kind asked for."""
 
 _MOST_ARGUMENT: Final = 10_000  # of whole numbers: cars, ticks, choices
+
+_V1: Final = ("rlgym_sim.", "rlgym.utils.", "rlgym.envs.", "rlgym.gym.", "rlgym.gamelaunch.")
+"""Beginnings of the names of RLGym 1's modules, and of rlgym-sim's, which are its copies."""
 
 _FORMER_PATHS: Final = {
     "rlgym_bridge.actions:ContinuousAction": "rlgym_bridge:ContinuousAction",
@@ -265,6 +268,7 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
             return one
     raise ValueError(
         f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
+        f"{_explain_v1(type(env))}"
     )
 
 
@@ -280,7 +284,10 @@ def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Cal
         if type(value) is int and abs(value) > _MOST_ARGUMENT and spec.modules[0].startswith(TRUSTED):
             raise ValueError(f"{spec.path} has {name} = {value:,}, expected {_MOST_ARGUMENT:,} at most")
     if not (isinstance(component, type) and issubclass(component, kind)):
-        raise ValueError(f"{spec.path} is {component!r}, expected a subclass of rlgym.api.{kind.__name__}")
+        raise ValueError(
+            f"{spec.path} is {component!r}, expected a subclass of rlgym.api.{kind.__name__}"
+            f"{_explain_v1(component)}"
+        )
     make_nested = None if spec.nested is None else _factory(spec.nested, kind, allow)
 
     def make() -> Any:
@@ -302,6 +309,18 @@ def _is_open(module: str, name: str) -> bool:
 def _is_within(module: str, entries: Sequence[str]) -> bool:
     """Tell whether a module is one of some modules, or lies in one of them."""
     return any(module == entry or module.startswith(entry + ".") for entry in entries)
+
+
+def _explain_v1(found: Any) -> str:
+    """Return the way out for a component, a class or a module's name of RLGym 1; "" for anything else."""
+    bases = [base.__module__ for base in getattr(found, "__mro__", ())] or [str(found)]
+    if not any(f"{name}.".startswith(_V1) for name in bases):
+        return ""
+    return (
+        ". It is RLGym 1's (rlgym-sim), whose methods take other arguments. Its AdvancedObs, DefaultObs and "
+        "discrete actions are here: --obs rlgym_bridge:AdvancedObs, without an environment. Rewrite one of "
+        "your own for rlgym.api, RLGym 2"
+    )
 
 
 def _import(path: str, allow: Sequence[str] | None) -> Any:
@@ -334,10 +353,12 @@ def _import(path: str, allow: Sequence[str] | None) -> Any:
         if module_name == missing or module_name.startswith(missing + "."):
             raise ValueError(
                 f"{missing} (for {path}) cannot be imported: {error}; {explain_not_found(missing)}"
+                f"{_explain_v1(missing)}"
             ) from error
+        who, where = locate_import(error) or (module_name, "")
         raise ValueError(
-            f"{module_name} (for {path}) imports {missing}, which is not installed here; install it, or "
-            "move the import into the function that needs it"
+            f"{who} (for {path}) imports {missing}, which is not installed here; install it, or move the "
+            f"import into the function that needs it{where}{_explain_v1(missing)}"
         ) from error
     except (Exception, SystemExit) as error:
         raise ValueError(f"{module_name} (for {path}) cannot be imported: {describe_error(error)}") from error

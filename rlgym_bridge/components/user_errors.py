@@ -83,6 +83,19 @@ def locate_method(component: Any, name: str) -> str:
     return f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
+def locate_import(error: BaseException) -> tuple[str, str] | None:
+    """Return the user's module in which an import failed, and its line as ` (my_parts.py, line 3)`.
+
+    Args:
+        error: Caught, with its traceback.
+
+    Returns:
+        Both; None where no code of a user is in the traceback.
+    """
+    own = _own_frames(error)
+    return (Path(own[-1].filename).stem, f" ({own[-1].filename}, line {own[-1].lineno})") if own else None
+
+
 def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the calls of an error's traceback that are in a user's code."""
     return [one for one in traceback.extract_tb(error.__traceback__) if _is_own(one.filename)]

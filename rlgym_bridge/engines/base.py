@@ -1,26 +1,17 @@
-"""The part that both engines share: the state they show, and checks of what RLGym hands them."""
+"""The part that both engines share: the state they show, and checks of the actions that RLGym gives."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from rlgym.api import TransitionEngine
-from rlgym.rocket_league.api import GameConfig, GameState, PhysicsObject
+from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.controls import checked_rows
-from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, HITBOXES, PAD_COUNT, TICKS_PER_SECOND
-from rlgym_bridge.rlgym_state import from_rlgym
-from rlgym_bridge.state import MatchState
+from rlgym_bridge.game import BOOST_CONSUMPTION, DODGE_DEADZONE, TICKS_PER_SECOND
+from rlgym_bridge.rlgym_state import base_state
 
-_MOST: Final = {"position": 1e4, "linear_velocity": 1e4, "angular_velocity": 100.0}
-"""Of each number: the field is 12,000 uu long, nothing moves faster than 6,000 uu/s, turns than 6 rad/s."""
-
-_RANGES: Final = (
-    ("team_num", 0, 1), ("hitbox_type", 0, len(HITBOXES) - 1), ("boost_amount", 0, 100),
-    ("demo_respawn_timer", 0, 10),
-)  # fmt: skip
 _MOST_TICK_SKIP: Final = 60 * TICKS_PER_SECOND  # a minute for one action is a slip
-_MOST_GRAVITY: Final = 10.0  # times the game's
 
 
 class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
@@ -62,47 +53,9 @@ class BaseEngine(TransitionEngine[Hashable, GameState[Any], np.ndarray]):
 
         Boost is used up at RocketSim's and the game's rate, 1.001 times RLGym's.
         """
-        state: GameState[Any] = GameState()
-        state.tick_count, state.goal_scored = 0, False
-        state.config = GameConfig()
-        state.config.gravity = 1.0
-        state.config.boost_consumption = BOOST_CONSUMPTION
-        state.config.dodge_deadzone = DODGE_DEADZONE
-        state.ball = PhysicsObject()
-        state.cars = {}
-        state.boost_pad_timers = np.zeros(PAD_COUNT, np.float32)
+        state = base_state()
+        state.config.boost_consumption, state.config.dodge_deadzone = BOOST_CONSUMPTION, DODGE_DEADZONE
         return state
-
-
-def checked_state(game: GameState[Any]) -> MatchState:
-    """Convert a state that mutators have made to a `MatchState` of one match.
-
-    Raises:
-        ValueError: Ball or a car has no place, or numbers that are not finite or beyond what a match has; the
-            message names which.
-    """
-    bodies = {"the ball": game.ball} | {str(agent): car.physics for agent, car in game.cars.items()}
-    for who, body in bodies.items():
-        for what, most in _MOST.items():
-            value = getattr(body, what)
-            if value is None or np.shape(value) != (3,) or not (np.abs(np.asarray(value)) <= most).all():
-                raise ValueError(
-                    f"{what} of {who} is {value}, expected three numbers up to {most:g}: who sets it?"
-                )
-    for agent, car in game.cars.items():
-        for name, low, high in _RANGES:
-            value = getattr(car, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} of {agent} is {value}, expected {low:g} to {high:g}")
-    if not abs(game.config.gravity) <= _MOST_GRAVITY:
-        raise ValueError(
-            f"gravity is {game.config.gravity}, expected up to {_MOST_GRAVITY:g} (1: the game's)"
-        )
-    state = from_rlgym(game)
-    for name in ("ball_rotation", "car_rotation", "pad_timer"):
-        if not np.isfinite(getattr(state, name)).all():
-            raise ValueError(f"{name} has numbers that are not finite, expected finite ones")
-    return state
 
 
 def rows_of_actions(actions: Mapping[Any, Any], agents: Sequence[Hashable], tick_skip: int) -> np.ndarray:

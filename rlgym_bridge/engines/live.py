@@ -26,14 +26,14 @@ from rlgym_bridge.client.own_players import agents_of, match_of, with_own_ids
 from rlgym_bridge.components.conditions import GapCondition
 from rlgym_bridge.controls import NEUTRAL
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
+from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
 from rlgym_bridge.engines.desired_state import DesiredMatch, desired_part
 from rlgym_bridge.engines.live_state_setting import LeftOut, can_be_set, shows, state_message
 from rlgym_bridge.engines.match_stream import LiveEngineError, MatchStream
 from rlgym_bridge.engines.step_span import StepSpan
 from rlgym_bridge.game import TICK_SKIP, TICKS_PER_SECOND
 from rlgym_bridge.live.agent import server_address
-from rlgym_bridge.rlgym_state import to_rlgym
+from rlgym_bridge.rlgym_state import checked_state, to_rlgym
 from rlgym_bridge.state import MatchState
 
 __all__ = ["LiveEngine", "LiveEngineError"]

@@ -15,7 +15,7 @@ from rlgym.rocket_league.api import GameState
 
 from rlgym_bridge.components.mutator_base import blank_state
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.engines.base import BaseEngine, checked_state, rows_of_actions
+from rlgym_bridge.engines.base import BaseEngine, rows_of_actions
 from rlgym_bridge.engines.desired_state import DesiredBody, desired_part
 from rlgym_bridge.game import (
     BALL_MAX_SPEED,
@@ -29,7 +29,7 @@ from rlgym_bridge.game import (
     TICK_SKIP,
     TICKS_PER_SECOND,
 )
-from rlgym_bridge.rlgym_state import cars_by_agent, to_rlgym
+from rlgym_bridge.rlgym_state import cars_by_agent, checked_state, to_rlgym
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.state import MatchState

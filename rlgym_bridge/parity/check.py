@@ -28,7 +28,7 @@ from rlgym_bridge.parity.observation_check import (
     SymmetryCheck,
     WorldSide,
     compare_observations,
-    round_rotations,
+    round_as_seen,
 )  # fmt: skip
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.arena_reader import control_of
@@ -84,7 +84,7 @@ def compare(
                 state = random_match.read(match, hitbox)
                 state.car_ball_touches[0] = touches
                 touches[:] = 0
-                round_rotations(state, seen)
+                round_as_seen(state, seen)
                 plan = _decide(parity, names, sim, live, state, seen, began, next(actions))
                 symmetry.look(state)
                 due, first = played + _lasts(parity, plan, tick_skip), played

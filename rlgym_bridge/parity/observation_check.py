@@ -10,11 +10,19 @@ from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.parity.mismatches import TOLERANCE, Parity, differs
+from rlgym_bridge.policy.fingerprint import same_draws
 from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState
 
 ROTATION_TOLERANCE: Final = 3e-4
 """Of an element of a rotation matrix: packets hold float32 angles, worst within a degree of vertical."""
 
+COUNTED_TOLERANCE: Final = 2.5e-4
+"""Of a time in s, 0.03 ticks: float32 rounds each of the 1,200 steps in which 10 s are counted down."""
+
+_COUNTED: Final = (
+    "pad_timer", "car_demo_respawn_timer", "car_supersonic_time", "car_boost_active_time", "car_handbrake",
+    "car_jump_time", "car_air_time_since_jump", "car_flip_time", "car_autoflip_timer",
+)  # fmt: skip
 _SYMMETRY_EVERY: Final = 25  # decisions: an environment of one's own may take long to make
 _NOT_OBSERVED: Final = (
     "car_known", "car_player_id", "frame", "phase", "clock", "overtime", "score", "car_controls",
@@ -52,8 +60,8 @@ class WorldSide:
             ValueError: A number is not finite, or there are more or fewer than before.
         """
         if began:
-            self._calls.renew_shared_info()
-            self._calls.reset(state, range(state.layout.cars))
+            with same_draws():
+                self._calls.begin(state, range(state.layout.cars))
         else:
             self._calls.step(state)
         observations = self._calls.observe()
@@ -176,11 +184,15 @@ def compare_observations(
         parity.note(names.explained(state, seen, car, number), float(difference[car, number]))
 
 
-def round_rotations(state: MatchState, seen: MatchState) -> None:
-    """Turn the simulator's bodies as the packet has them, in place, where they differ by rounding alone."""
-    for name in ("ball_rotation", "car_rotation"):
+def round_as_seen(state: MatchState, seen: MatchState) -> None:
+    """Put the packet's rotations and times into the simulator's state, in place, where only rounding differs.
+
+    A builder may enlarge a difference: 1 / (1 + x) of a pad's timer has one of 2.5e-5.
+    """
+    tolerances = dict.fromkeys(("ball_rotation", "car_rotation"), ROTATION_TOLERANCE)
+    for name, tolerance in (tolerances | dict.fromkeys(_COUNTED, COUNTED_TOLERANCE)).items():
         mine, theirs = getattr(state, name), getattr(seen, name)
-        np.copyto(mine, theirs, where=np.abs(mine - theirs) <= ROTATION_TOLERANCE)
+        np.copyto(mine, theirs, where=np.abs(mine - theirs) <= tolerance)
 
 
 def _differing_fields(state: MatchState, seen: MatchState) -> list[str]:

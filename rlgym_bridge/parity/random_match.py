@@ -7,7 +7,7 @@ import numpy as np
 from rlbot import flat
 
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.game import HITBOX_OF_BODY
+from rlgym_bridge.game import HITBOX_OF_BODY, TICKS_PER_SECOND
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.referee import Course
@@ -53,7 +53,13 @@ def read(match: Match, hitbox: int) -> MatchState:
     state = read_arena(ArenaReader(simulation.arena, cars, [hitbox] * len(cars), counts_touches=False))
     for car, own in enumerate(cars):  # the rule `thrust` lifts it while a tick is made
         state.car_controls[0, car, 0] = own.get_controls().throttle
-    state.frame[0], state.phase[0] = match.frame, match.referee.phase
+    referee = match.referee
+    state.frame[0], state.phase[0] = match.frame, referee.phase
+    state.clock[0], state.overtime[0], state.score[0] = (
+        referee.clock / TICKS_PER_SECOND,
+        referee.overtime,
+        referee.score,
+    )
     return state
 
 

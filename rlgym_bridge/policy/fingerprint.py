@@ -4,7 +4,9 @@ It catches a builder that orders or scales its numbers differently without chang
 and a parser whose actions changed meaning.
 """
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -73,6 +75,20 @@ class Fingerprint:
         return Mirror(self.names[0], np.array(self.controls)[:, 1 : 1 + len(CONTROL_NAMES)])
 
 
+@contextmanager
+def same_draws() -> Iterator[None]:
+    """Let mutators draw the same from the global generators each time, and put the generators back."""
+    plain, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 (mutators use these)
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(numpy)  # noqa: NPY002
+
+
+@same_draws()
 def fingerprint(components: Components, team_sizes: Sequence[tuple[int, int]], hitbox: int) -> Fingerprint:
     """Show the probe to the components, in the order of calls of `RLGym.reset` and `RLGym.step`.
 
@@ -160,7 +176,7 @@ def _probe_actions(distribution: str, sizes: tuple[int, ...]) -> list[np.ndarray
 def _begin(components: Components, state: MatchState) -> ComponentCalls:
     """Begin an episode of the probe: conditions and rewards have no part in it."""
     calls = ComponentCalls(components, judges=False)
-    calls.reset(state, range(state.layout.cars))
+    calls.begin(state, range(state.layout.cars))
     return calls
 
 

@@ -84,8 +84,8 @@ def save_policy(
     Args:
         folder: Made where it is not there.
         weights: Arrays by name, saved as float32: `layers.N.weight` (out, in) and `layers.N.bias` (out,),
-            with layer normalisation also `norms.N.weight` and `norms.N.bias`; gaussians have `log_std` (k,).
-        distribution: `"categorical"`, `"multi_categorical"`, `"gaussian"` or `"bounded_gaussian"`.
+            and what else `numpy_network.py` names, such as `log_std` (k,) of a gaussian.
+        distribution: One of `manifest.DISTRIBUTIONS`, see `numpy_network.py`.
         team_sizes: (blue, orange) of the matches it was trained for.
         obs: The observation builder, from `ComponentSpec.of`.
         parser: The action parser, from `ComponentSpec.of`.
@@ -157,7 +157,7 @@ def _remedy(manifest: Manifest, built: Fingerprint) -> str:
     """Say which arguments of `save_policy` have to change so that the parts fit each other."""
     if built.ticks is not None and built.ticks != manifest.tick_skip:
         return f"To save it, give tick_skip={built.ticks}, or RepeatAction(repeats={manifest.tick_skip})"
-    if built.space[0] != manifest.distribution.removeprefix("bounded_"):
+    if built.space[0] != manifest.action_kind:
         return "To save it, change the distribution or the parser: give one that fits the other"
     return "To save it, leave action_delay out, or give the environment's"
 

@@ -7,8 +7,10 @@ script is followed without running it. What a file cannot tell is asked for: the
 `state_dict`, and the scaling of observations where the trainer's notes are missing.
 """
 
+import logging
 import re
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +29,15 @@ PPO_BOOKS: Final = "BOOK_KEEPING_VARS.json"
 CPP_PPO_POLICY: Final = "PPO_POLICY.lt"  # RLGymPPO_CPP [its PPOLearner.cpp and DiscretePolicy.cpp: ReLU]
 GIGA_POLICY: Final = "POLICY.lt"  # GigaLearnCPP [its Models.h]
 GIGA_HEAD: Final = "SHARED_HEAD.lt"  # layers before those of policy and critic, where it has some
-LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 on
+LEARN_ACTOR: Final = Path("ppo_learner", "actor.pt")  # rlgym-learn-algos 0.2 and 0.3, with rlgym-learn 1
+LEARN_PAIR: Final = Path("ppo_learner", "actor_critic.pt")  # rlgym-learn-algos 0.4, with rlgym-learn 2
+_FILES: Final = (
+    PPO_POLICY, LEARN_ACTOR, LEARN_PAIR, LEARN_ACTOR.name, LEARN_PAIR.name, CPP_PPO_POLICY, GIGA_POLICY,
+)  # fmt: skip
+_DEEPEST: Final = 6  # folders below the one that is given, in which checkpoints are looked for
+MAPPED: Final = ("actor", "mean", "std")
+"""Parts of a network whose tensors a file may have under names of its own."""
+_LOG = logging.getLogger(__name__)
 _LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d*)\.(?P<part>weight|bias)")
 
 
@@ -44,7 +54,8 @@ class ForeignNetwork:
             observations taken as they are.
         steps: Steps trained, where the checkpoint says so.
         end: Function behind the last layer in a script: "softmax", "log_softmax", "tanh", or "linear" for
-            nothing. None where the file does not tell.
+            nothing; "softplus" behind the second half of a layer that gives means and standard deviations.
+            None where the file does not tell.
         activation: One of `ACTIVATIONS`, between the layers.
     """
 
@@ -78,38 +89,75 @@ def find_checkpoint(path: Path) -> Path:
 
     Args:
         path: The file; the folder of a checkpoint; or one that holds checkpoints: of folders whose names are
-            numbers, or end with one, the largest is taken, and one that is alone.
+            numbers, or end with one, the largest is taken that is whole, and one that is alone.
 
     Raises:
         FileNotFoundError: There is nothing of the kind; the message says what was looked for.
-        ValueError: It is a policy folder, which needs no import.
+        ValueError: It is a policy folder, which needs no import; or there are several, without a number.
     """
     if path.is_file():
         return path
     if not path.exists():
         raise FileNotFoundError(f"{path} is no file or folder, expected a checkpoint")
-    folder = path
-    while True:
-        files = (PPO_POLICY, LEARN_ACTOR, LEARN_ACTOR.name, CPP_PPO_POLICY, GIGA_POLICY)
-        for name in files:
-            if (folder / name).is_file():
-                return folder / name
-        if (folder / MANIFEST_FILE).is_file():
-            raise ValueError(f"{folder} is a policy folder already: it plays as it is, without an import")
-        below = [one for one in folder.iterdir() if one.is_dir()] if folder.is_dir() else []
-        numbered = [
-            (int(found[0]), one) for one in below if (found := re.findall(r"(?:^|-)(\d+)$", one.name))
-        ]
-        if not numbered and len(below) != 1:
-            raise FileNotFoundError(
-                f"{path} holds no checkpoint that is known here; expected {PPO_POLICY} (rlgym-ppo), "
-                f"{LEARN_ACTOR} (rlgym-learn), {CPP_PPO_POLICY} or {GIGA_POLICY} (C++), folders of them that "
-                "are named by numbers, or a file"
-            )
-        folder = max(numbered)[1] if numbered else below[0]
+    found = list(_checkpoints(path, _DEEPEST))
+    if not found:
+        raise FileNotFoundError(
+            f"{path} holds no checkpoint that is known here; expected {PPO_POLICY} (rlgym-ppo), "
+            f"{LEARN_ACTOR} or {LEARN_PAIR} (rlgym-learn), {CPP_PPO_POLICY} or {GIGA_POLICY} (C++), folders "
+            "of them that are named by numbers, or a file"
+        )
+    best = max(map(_written, found))
+    newest = next(one for one in found if _written(one) == best)
+    if newest != found[0]:
+        _LOG.warning("%s is not whole, so %s is taken: the newest that is", found[0], newest)
+    return newest
 
 
-def read_checkpoint(path: Path, activation: str | None = None, standardise: bool = True) -> ForeignNetwork:
+def _checkpoints(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the files of weights in a folder and those below it, the newest first.
+
+    A folder of a number that has no such file is yielded as it is: its checkpoint was not written to the end.
+    """
+    name = next((name for name in _FILES if (folder / name).is_file()), None)
+    if name is not None:
+        yield folder / name
+        return
+    if (folder / MANIFEST_FILE).is_file():
+        raise ValueError(f"{folder} is a policy folder already: it plays as it is, without an import")
+    below = sorted(one for one in folder.iterdir() if one.is_dir()) if depth else []
+    numbered = [(int(found[0]), one) for one in below if (found := re.findall(r"(?:^|-)(\d+)$", one.name))]
+    if numbered:
+        every = [list(_checkpoints(one, depth - 1)) or [one] for _, one in sorted(numbered, reverse=True)]
+        if any(one.is_file() for found in every for one in found):
+            yield from (one for found in every for one in found)
+        return
+    holding = {one: found for one in below if (found := list(_checkpoints(one, depth - 1)))}
+    if len(holding) > 1:
+        raise ValueError(
+            f"{folder} holds checkpoints of {', '.join(one.name for one in holding)}, expected one of them: "
+            f"name its folder, such as {next(iter(holding))}"
+        )
+    yield from (one for found in holding.values() for one in found)
+
+
+def _written(file: Path) -> int:
+    """Tell how much of a checkpoint was written: 0 no file, 1 one without an end, 2 weights, 3 notes, too."""
+    if not file.is_file():
+        return 0
+    if not zipfile.is_zipfile(file):  # torch's archives have their directory at the end
+        return 1
+    try:
+        return 2 if file.name == PPO_POLICY and not read_notes(file.with_name(PPO_BOOKS)) else 3
+    except ValueError:
+        return 2
+
+
+def read_checkpoint(
+    path: Path,
+    activation: str | None = None,
+    standardise: bool = True,
+    names: Mapping[str, str] | None = None,
+) -> ForeignNetwork:
     """Read a policy's weights and the scaling of its observations.
 
     Args:
@@ -118,6 +166,9 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
             of rlgym-ppo and rlgym-learn for ReLU, as their own networks are.
         standardise: False for a `PPO_POLICY.pt` without rlgym-ppo's notes beside it that was trained with
             `standardize_obs=False`. With notes, they say it.
+        names: Where the tensors of own classes are: for each of `MAPPED` that is not as in rlgym-learn the
+            beginning of their names. `actor` may be several with commas between, with an activation between
+            the layers of two.
 
     Raises:
         FileNotFoundError: See `find_checkpoint`.
@@ -137,17 +188,21 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
     head = file.with_name(GIGA_HEAD)
     if file.name == GIGA_POLICY and head.is_file():
         tensors = _joined(_script_tensors(head)[0], tensors)
+    pair = file.name == LEARN_PAIR.name
+    if names or pair:
+        tensors, read_end = _select(tensors, names or {}, file)
+        end = end or read_end
     weights = _layers(tensors, file)
     if file.name == CPP_PPO_POLICY:
         return ForeignNetwork(file, "RLGymPPO_CPP", weights, None, None, end, chosen)
     if file.name == PPO_POLICY:
         scale, steps = read_ppo_notes(file.with_name(PPO_BOOKS), standardise)
         return ForeignNetwork(file, "rlgym-ppo", weights, scale, steps, activation=chosen)
-    if file.resolve().parts[-2:] == LEARN_ACTOR.parts:
+    if file.resolve().parts[-2:] in (LEARN_ACTOR.parts, LEARN_PAIR.parts):
         books = read_notes(file.resolve().parent.parent / "ppo_agent.json")
         steps = books.get("cumulative_timesteps")
-        return ForeignNetwork(file, "rlgym-learn", weights, None, steps, activation=chosen)
-    if end is None and activation is None:
+        return ForeignNetwork(file, "rlgym-learn", weights, None, steps, end, chosen)
+    if end in (None, "softplus") and activation is None:
         raise ValueError(
             f"{file} holds tensors alone, which do not tell which activation stands between the layers, nor "
             "whether observations were standardised. If they were not, add --activation relu "
@@ -156,6 +211,75 @@ def read_checkpoint(path: Path, activation: str | None = None, standardise: bool
         )
     trainer = "GigaLearnCPP" if file.name == GIGA_POLICY else "torch"
     return ForeignNetwork(file, trainer, weights, None, None, end, chosen)
+
+
+def _select(
+    tensors: Mapping[str, np.ndarray], names: Mapping[str, str], file: Path
+) -> tuple[dict[str, np.ndarray], str | None]:
+    """Return the tensors of the actor alone, numbered as those of an `nn.Sequential`.
+
+    Args:
+        tensors: Of a whole `state_dict`. `_orig_mod`, which torch.compile puts into names, is left out.
+        names: See `read_checkpoint`.
+        file: For messages.
+
+    Returns:
+        The tensors, and "softplus" where means and standard deviations have layers of their own: these are
+        the last layer together. Else None.
+    """
+    plain = {
+        ".".join(part for part in name.split(".") if part != "_orig_mod"): one
+        for name, one in tensors.items()
+    }
+    if len(plain) != len(tensors):
+        raise ValueError(f"{file} has tensors with and without _orig_mod in otherwise equal names")
+    continuous = any(name.startswith("actor.mean_head.") for name in plain) or "mean" in names
+    usual = {
+        "actor": "actor.trunk" if continuous else "actor",
+        "mean": "actor.mean_head",
+        "std": "actor.std_head",
+    }
+    chosen = usual | dict(names)
+    joined: dict[str, np.ndarray] = {}
+    for prefix in chosen["actor"].split(","):
+        joined = _joined(joined, _under(prefix.strip(), plain, file))
+    if not continuous:
+        return joined, None
+    heads = [_under(chosen[part], plain, file) for part in ("mean", "std")]
+    mean, std = ({name.rpartition(".")[2]: one for name, one in head.items()} for head in heads)
+    sizes = [{name: one.shape for name, one in head.items()} for head in (mean, std)]
+    if not len(heads[0]) == len(heads[1]) == 2 or sizes[0] != sizes[1]:
+        raise ValueError(
+            f"{file}: {chosen['mean']} has tensors {_shapes(heads[0])} and {chosen['std']} "
+            f"{_shapes(heads[1])}, expected a linear layer each, of the same size"
+        )
+    last = {f"0.{part}": np.concatenate([mean[part], std[part]]) for part in mean}
+    return _joined(joined, last), "softplus"
+
+
+def _under(prefix: str, tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarray]:
+    """Return the tensors whose names begin with a prefix, without it; a single layer gets the number 0."""
+    found = {
+        name.removeprefix(f"{prefix}."): one for name, one in tensors.items() if name.startswith(f"{prefix}.")
+    }
+    if not found:
+        known = sorted({name.rpartition(".")[0] for name in tensors})
+        raise ValueError(
+            f"{file} has no tensors under {prefix}, only under {', '.join(known[:12])}: say with --map where "
+            'they are, such as --map actor=policy.net (names={"actor": "policy.net"})'
+        )
+    matches = [match for name in found if (match := _LAYER.fullmatch(name))]
+    networks = [f"{prefix}.{match['prefix']}" for match in matches if match["prefix"]]
+    if len(set(networks)) > 1 or len(networks) not in (0, len(matches)):
+        raise ValueError(
+            f"{file} has several networks under {prefix}: {', '.join(dict.fromkeys(networks))}; name those "
+            f"that follow each other, such as --map actor={','.join(dict.fromkeys(networks))}"
+        )
+    return {f"0.{name}" if name in ("weight", "bias") else name: one for name, one in found.items()}
+
+
+def _shapes(tensors: Mapping[str, np.ndarray]) -> str:
+    return ", ".join(f"{name} {one.shape}" for name, one in tensors.items())
 
 
 def _joined(head: Mapping[str, np.ndarray], tail: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -187,6 +311,8 @@ def _saved_tensors(file: Path) -> tuple[dict[str, np.ndarray], None, None]:
     if not isinstance(state, Mapping) or not all(isinstance(one, torch.Tensor) for one in state.values()):
         raise ValueError(f"{file} holds {type(state).__name__}, expected a state_dict of tensors by name")
     for name, one in state.items():
+        if one.is_nested:
+            raise ValueError(f"{file} has a nested tensor {name}, expected plain real numbers")
         plain = one.layout == torch.strided and one.is_floating_point() and not one.is_meta
         if not plain or one.numel() * one.element_size() > one.untyped_storage().nbytes():
             raise ValueError(f"{file} has a tensor {name} of {one.dtype}, expected plain real numbers")
@@ -261,7 +387,8 @@ def _layers(tensors: Mapping[str, np.ndarray], file: Path) -> dict[str, np.ndarr
         match = _LAYER.fullmatch(name)
         if match is None:
             raise ValueError(
-                f"{file} has a tensor {name} {tensor.shape}, expected linear layers by number alone"
+                f"{file} has a tensor {name} {tensor.shape}, expected linear layers by number alone; if the "
+                "actor has only some of the tensors, say with --map actor=NAME which"
             )
         prefixes.add(match["prefix"])
         found.setdefault(int(match["number"]), {})[match["part"]] = tensor

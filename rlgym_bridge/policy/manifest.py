@@ -29,7 +29,9 @@ _MOST_SIZES: Final = 24  # all from 0v1 to 4v4
 
 _MOST_OBSERVED: Final = 1_000_000  # numbers that all cars of all team sizes see: these are built on loading
 
-DISTRIBUTIONS: Final = ("categorical", "multi_categorical", "gaussian", "bounded_gaussian")
+DISTRIBUTIONS: Final = (
+    "categorical", "multi_categorical", "gaussian", "bounded_gaussian", "tanh_gaussian",
+)  # fmt: skip
 SELECTIONS: Final = ("sample", "argmax")
 
 _MOST_FLOAT = 1.7e308  # keeps out infinite numbers and not-a-number
@@ -150,6 +152,11 @@ class Manifest:
         """Names of the modules of its environment, or of its observation builder and parser."""
         specs = [spec.modules for spec in (self.obs, self.parser) if spec is not None]
         return (*([self.env.partition(":")[0]] if self.env else []), *chain(*specs))
+
+    @property
+    def action_kind(self) -> str:
+        """Kind of actions that the distribution is over, as `fingerprint.action_space` names it."""
+        return "gaussian" if self.distribution.endswith("gaussian") else self.distribution
 
     def to_json(self) -> str:
         """Return the text of `policy.json`.

@@ -26,7 +26,7 @@ def differences(manifest: Manifest, built: Fingerprint, components: Components) 
         components: The components.
     """
     found = _observations(manifest, built) + _controls(manifest, built) + _timing(manifest, built, components)
-    if built.space[0] != manifest.distribution.removeprefix("bounded_"):
+    if built.space[0] != manifest.action_kind:
         found.append(
             f"distribution is {manifest.distribution}, the parser's action space needs {built.space[0]} "
             f"over {built.space[1]}"

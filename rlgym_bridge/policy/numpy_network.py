@@ -5,6 +5,8 @@
 Weights are named as in `numpy_layers.py`. A gaussian policy of k numbers either has a tensor `log_std` (k,)
 beside a last layer of k means, or a last layer of 2k: means, then logarithms of standard deviations.
 A bounded gaussian is rlgym-ppo's: tanh over a last layer of 2k, means, then what gives standard deviations.
+A tanh gaussian is rlgym-learn's: a last layer of 2k, means, then standard deviations before softplus. tanh of
+a sample is stretched to a tensor `action_ranges` (k, 2), least and greatest number of each.
 """
 
 import math
@@ -25,6 +27,9 @@ BOUNDED_STD: Final = (0.1, 1.0)
 LOG_STD_RANGE: Final = (-20.0, 2.0)
 """Logarithms of standard deviations are clipped to this before use; a trainer must do the same."""
 
+_MODE_STEPS: Final = 60  # a handful are enough but where two likeliest places part
+_MODE_PRECISION: Final = 1e-7
+
 
 class NetworkPolicy:
     """A policy that plays a trained network.
@@ -36,9 +41,10 @@ class NetworkPolicy:
 
     Args:
         weights: Tensors as this module's heading names them.
-        distribution: `"categorical"`, `"multi_categorical"`, `"gaussian"` or `"bounded_gaussian"`.
+        distribution: One of `manifest.DISTRIBUTIONS`.
         sizes: Choices of each decision: `(90,)`, `(3, 3, 3, 3, 3, 2, 2, 2)`; for the gaussians `(k,)`.
-        selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian).
+        selection: `"sample"`, or `"argmax"` for the likeliest action (the mean of a gaussian,
+            the mode of a tanh gaussian).
         seed: Start of the random stream.
         normalisation: Applied to observations first.
         activation: One of `activations.ACTIVATIONS`, between the layers.
@@ -73,6 +79,7 @@ class NetworkPolicy:
         self.distribution, self.selection, self.sizes = distribution, selection, tuple(sizes)
         layers = dict(weights)
         self._log_std = layers.pop("log_std", None) if distribution == "gaussian" else None
+        self._ranges = layers.pop("action_ranges", None) if distribution == "tanh_gaussian" else None
         self.network = Network(layers, activation)
         self.obs_size = self.network.inputs
         self._check_outputs()
@@ -112,7 +119,7 @@ class NetworkPolicy:
         Returns:
             `(matches, cars)` int64 for categorical, `(matches, cars, choices)` int64 for
             multi_categorical, `(matches, cars, k)` float32 for the gaussians: clipped to -1..1
-            for bounded_gaussian, not for gaussian.
+            for bounded_gaussian, within `action_ranges` for tanh_gaussian, not bounded for gaussian.
 
         Raises:
             ValueError: `obs` is None, of another shape, or not finite.
@@ -163,6 +170,8 @@ class NetworkPolicy:
             return self._gaussian(outputs, rng)
         if self.distribution == "bounded_gaussian":
             return self._bounded_gaussian(outputs, rng)
+        if self.distribution == "tanh_gaussian":
+            return self._tanh_gaussian(outputs, rng)
         if self.distribution == "multi_categorical":
             shape = (len(outputs), len(self.sizes) * max(self.sizes))
             table = np.full(shape, -np.inf, np.float32)
@@ -190,6 +199,17 @@ class NetworkPolicy:
         drawn: np.ndarray = (mean + rng.standard_normal(mean.shape, np.float32) * std).clip(-1, 1)
         return drawn
 
+    def _tanh_gaussian(self, outputs: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+        assert self._ranges is not None  # checked by the constructor
+        (size,) = self.sizes
+        mean, std = outputs[:, :size], np.logaddexp(np.float32(0), outputs[:, size:])
+        plain = (
+            _tanh_mode(mean, std) if rng is None else mean + rng.standard_normal(mean.shape, np.float32) * std
+        )
+        low, high = self._ranges.T
+        actions: np.ndarray = np.tanh(plain) * ((high - low) / 2) + (high + low) / 2
+        return actions
+
     def _check_outputs(self) -> None:
         expected = sum(self.sizes)
         if self.distribution == "gaussian":
@@ -199,11 +219,44 @@ class NetworkPolicy:
                 expected *= 2
         elif self.distribution == "bounded_gaussian":
             expected *= 2
+        elif self.distribution == "tanh_gaussian":
+            if self._ranges is None:
+                raise ValueError(f"there is no tensor action_ranges, expected one of shape ({expected}, 2)")
+            check_tensor("action_ranges", self._ranges, (expected, 2))
+            low, high = self._ranges.T
+            if not ((low < high) & (low >= -1) & (high <= 1)).all():
+                raise ValueError(
+                    f"action_ranges are {self._ranges.tolist()}, expected pairs within -1 to 1, low first"
+                )
+            expected *= 2
         if self.network.outputs != expected:
             raise ValueError(
                 f"the last layer gives {self.network.outputs} numbers, expected {expected} for a "
                 f"{self.distribution} policy over {self.sizes}"
             )
+
+
+def _tanh_mode(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """Return where tanh of a normal number is likeliest, before the tanh.
+
+    Args:
+        mean: Of the normal number, `(rows, k)` float32.
+        std: Its standard deviation, of the same shape. Where it is large there are two likeliest places; the
+            one on the mean's side is returned, for a mean of 0 the positive one.
+
+    Returns:
+        `(rows, k)` float32, the u of u = mean + 2 std^2 tanh(u).
+    """
+    centre, pull = np.abs(mean).astype(np.float64), 2 * std.astype(np.float64) ** 2
+    place = centre + pull  # not below the solution; from there on Newton's method comes down to it
+    for _ in range(_MODE_STEPS):
+        bent = np.tanh(place)
+        step = (place - centre - pull * bent) / np.maximum(1 - pull * (1 - bent * bent), 1e-9)
+        place = np.maximum(place - step, centre)
+        if np.abs(step).max(initial=0.0) < _MODE_PRECISION:
+            break
+    mode: np.ndarray = np.where(mean < 0, -place, place).astype(np.float32)
+    return mode
 
 
 def categorical(logits: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:

@@ -130,6 +130,17 @@ def big():
     env = my_env.discrete()
     env.action_parser.parse_actions = lambda actions, state, shared_info: {a: [5.0] * 8 for a in actions}
     return env
+def observing(given):
+    env = my_env.discrete()
+    class Builder(type(env.obs_builder)):
+        def build_obs(self, agents, state, shared_info):
+            return given(super().build_obs(agents, state, shared_info))
+    env.obs_builder = Builder(zero_padding=None)
+    return env
+def of_parts():
+    return observing(lambda built: {one: {"ball": row[:9], "rest": row[9:]} for one, row in built.items()})
+def nothing(): return observing(lambda built: None)
+def in_rows(): return observing(lambda built: {one: row.reshape(2, -1) for one, row in built.items()})
 def two_lengths():
     env = my_env.discrete()
     env.action_parser.parse_actions = lambda actions, state, shared_info: {
@@ -148,6 +159,18 @@ def two_lengths():
         ("import", "leaving", r"error: SystemExit: it ended the program with sys.exit\(3\) \(.*line 6\)"),
         ("import", "big", r"throttle = 5.0 in row 0"),
         ("parity", "big", r"throttle = 5.0 in row 0"),
+        (
+            "import",
+            "of_parts",
+            r"Builder gave a dict with ball, rest: join its parts with np.concatenate.*line \d",
+        ),
+        (
+            "parity",
+            "of_parts",
+            r"gave a dict .* for agent 'blue-0', expected one vector of numbers.*line \d+\)",
+        ),
+        ("import", "nothing", r"Builder gave None, expected a dict by agent: \['blue-0', 'orange-0'\]"),
+        ("import", "in_rows", r"Builder gave an array \(2, 46\) of .*, expected one vector of numbers"),
         ("import", "two_lengths", r"rows of shapes \[\(3, 8\), \(4, 8\)\] .* expected the same number"),
     ],
 )
@@ -170,6 +193,16 @@ def test_what_an_environment_does_wrong_is_told_in_a_line(
             "import nowhere_at_all",
             "odd_env (for odd_env:build) imports nowhere_at_all, which is not installed",
         ),
+        (
+            "import my_rewards",
+            "my_rewards (for odd_env:build) imports nowhere_at_all, which is not installed",
+        ),
+        ("import my_rewards", "my_rewards.py, line 2)"),
+        (
+            "from rlgym_sim.utils import math",
+            "odd_env (for odd_env:build) imports rlgym_sim, which is not installed",
+        ),
+        ("from rlgym_sim.utils import math", "RLGym 1's (rlgym-sim), whose methods take other arguments"),
         ("def build(:", "odd_env (for odd_env:build) cannot be imported: SyntaxError"),
         ("raise RuntimeError('no')", "odd_env (for odd_env:build) cannot be imported: RuntimeError: no ("),
     ],
@@ -178,6 +211,7 @@ def test_a_module_that_cannot_be_imported_is_told_in_a_line(
     text: str, message: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_module(here, monkeypatch, "odd_env", text)
+    make_module(here, monkeypatch, "my_rewards", "\nimport nowhere_at_all")
     save_ppo(here / "5", network(90))
     assert main(["import", "5", "--env", "odd_env:build", "--out", "bot"]) == 2
     assert message in capsys.readouterr().err
@@ -244,7 +278,7 @@ def test_a_folder_without_a_checkpoint_says_what_was_looked_for(
 ) -> None:
     for name in ("a", "b"):
         (here / "data" / name).mkdir(parents=True)
-    looked_for = "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt (rlgym-learn)"
+    looked_for = "expected PPO_POLICY.pt (rlgym-ppo), ppo_learner/actor.pt or ppo_learner/actor_critic.pt"
     for given, said in (("data", looked_for), ("nowhere", "nowhere is no file or folder")):
         assert main(["import", given, "--env", "my_env:discrete", "--out", "bot"]) == 2
         assert said in capsys.readouterr().err

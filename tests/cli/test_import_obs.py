@@ -13,6 +13,7 @@ from rlgym_bridge.cli import main
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.bring_a_bot import bring_a_bot
 from tests.support.foreign_checkpoints import libtorch_archive, save_ppo
+from tests.support.policy_folders import make_module
 from tests.support.states import random_state
 
 V1 = ["--obs", "rlgym_bridge:AdvancedObs", "--action-delay", "7", "--out", "bot", "-q"]
@@ -111,3 +112,48 @@ def test_a_bot_is_brought_from_a_clean_environment(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_not_there_comes_first(tmp_path: Path, capsys) -> None:
     assert main(["import", str(tmp_path / "nope"), "--out", "x"]) == 2
     assert "nope is no file or folder, expected a checkpoint" in capsys.readouterr().err
+
+
+SIM = """
+from rlgym_sim.utils.obs_builders import ObsBuilder
+
+class Mine(ObsBuilder):
+    pass
+
+class Gym:
+    __module__ = "rlgym_sim.gym"
+
+def make():
+    return Gym()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--obs", "old_parts:Mine"],
+            "expected a subclass of rlgym.api.ObsBuilder. It is RLGym 1's (rlgym-sim)",
+        ),
+        (["--env", "old_parts:make"], "old_parts:make returned Gym, expected an RLGym, or a wrapper"),
+        (["--env", "old_parts:make"], "It is RLGym 1's (rlgym-sim), whose methods take other arguments."),
+        (["--obs", "old_parts:Mine"], "--obs rlgym_bridge:AdvancedObs"),
+    ],
+)
+def test_parts_of_rlgym_1_are_named_with_the_way_out(
+    words: list[str], message: str, here: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (here / "rlgym_sim" / "utils").mkdir(parents=True)
+    (here / "rlgym_sim" / "utils" / "obs_builders.py").write_text("class ObsBuilder:\n    pass\n")
+    make_module(here, monkeypatch, "old_parts", SIM)
+    save_ppo(here / "5", nn.Sequential(nn.Linear(107, 90)))
+    assert main(["import", "5", *words, "--out", "bot"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_actions_that_do_not_fit_blame_what_was_given(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_ppo(here / "5", nn.Sequential(nn.Linear(107, 21)))
+    assert main(["import", "5", *V1]) == 2
+    message = capsys.readouterr().err
+    assert "was it trained with this --parser?" in message and "--env" not in message

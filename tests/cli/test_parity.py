@@ -15,6 +15,7 @@ from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.parity import check as parity
+from rlgym_bridge.parity import observation_check
 from rlgym_bridge.state import MatchState
 from tests.support.foreign_env import ENV
 from tests.support.policy_folders import make_module, random_weights, save
@@ -146,6 +147,24 @@ class Foreign(DefaultObs):
 
     def build_obs(self, agents: Any, state: Any, shared_info: Any) -> dict[Any, np.ndarray]:
         return {agent: np.array([state.cars[agent].boost_amount / 100], np.float32) for agent in agents}
+
+
+class Inverse(DefaultObs):
+    """Shows times near 0 enlarged. RocketSim counts them in float32, tick by tick."""
+
+    def build_obs(self, agents: Any, state: Any, shared_info: Any) -> dict[Any, np.ndarray]:
+        jumps = {agent: state.cars[agent].jump_time for agent in agents}
+        pads = np.sort(state.boost_pad_timers)  # the same for both teams
+        return {agent: 1 / (1 + np.append(pads, jumps[agent])) for agent in agents}
+
+
+def test_what_float32_rounds_in_counting_is_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--obs", HERE + "Inverse", "--ticks", "6000")
+    assert names_of(tmp_path, *words) == []
+    monkeypatch.setattr(observation_check, "COUNTED_TOLERANCE", 0.0)
+    assert "pad_timer" in str(names_of(tmp_path, *words))
 
 
 class Unmirrored(Unpadded):

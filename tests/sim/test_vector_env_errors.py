@@ -1,11 +1,15 @@
 """Wrong arguments and components of matches are named."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from rlgym.api import RewardFunction
+from rlgym.api import DoneCondition, RewardFunction, StateMutator
 from rlgym.rocket_league import obs_builders as rlgym_obs
+from rlgym.rocket_league.api import GameState
+from rlgym.rocket_league.reward_functions import CombinedReward
+from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from rlgym_bridge.components.actions import ContinuousAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
@@ -151,3 +155,118 @@ def test_a_foreign_observation_that_is_not_finite_is_named() -> None:
         env.step(np.zeros((2, 2), np.int64))
     with pytest.raises(ValueError, match=message):
         env.reset()
+
+
+class Sets(StateMutator[Any]):
+    """Sets one value of a state, which is no value of a match."""
+
+    def __init__(self, where: str, name: str, value: Any) -> None:
+        self.where, self.name, self.value = where, name, value
+
+    def apply(self, state: GameState[Any], shared_info: dict[str, Any]) -> None:
+        car = state.cars["blue-0"]
+        holder = {
+            "state": state,
+            "config": state.config,
+            "ball": state.ball,
+            "car": car,
+            "physics": car.physics,
+        }
+        setattr(holder[self.where], self.name, self.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value", "message"),
+    [
+        ("ball", "angular_velocity", None, "angular_velocity of the ball is None, expected three numbers up"),
+        ("ball", "position", [0, 0], r"position of the ball is \[0, 0\], expected three numbers up to 10000"),
+        (
+            "ball",
+            "rotation_mtx",
+            np.full((3, 3), np.nan),
+            "rotation of the ball is .*, expected a finite",
+        ),
+        ("physics", "linear_velocity", ["a"] * 3, "linear_velocity of blue-0 is .*, expected three numbers"),
+        ("state", "ball", None, "physics of the ball is None, expected a PhysicsObject"),
+        ("state", "boost_pad_timers", [0.0], "boost_pad_timers is .*, expected 34 finite numbers"),
+        ("state", "tick_count", None, "tick_count is None, expected a finite number"),
+        ("config", "gravity", "low", "gravity is low, expected up to 10"),
+        ("car", "boost_amount", -20, "boost_amount of blue-0 is -20, expected 0 to 100"),
+        ("car", "boost_amount", 150, "boost_amount of blue-0 is 150, expected 0 to 100"),
+        ("car", "has_flipped", None, "has_flipped of blue-0 is None, expected True or False"),
+        ("car", "flip_time", np.zeros(1), r"flip_time of blue-0 is \[0\.\], expected a finite number"),
+        ("car", "hitbox_type", 9, "hitbox_type of blue-0 is 9, expected 0 to 5"),
+        ("car", "team_num", 2, "team_num of blue-0 is 2, expected 0 to 1"),
+        ("car", "wheels_with_contact", (True,), "wheels_with_contact of blue-0 is .*, expected four flags"),
+        ("car", "flip_torque", None, "flip_torque of blue-0 is None, expected three finite numbers"),
+    ],
+)
+def test_a_value_that_no_match_has_is_named_with_its_mutator(
+    where: str, name: str, value: Any, message: str
+) -> None:
+    def mutator() -> Any:
+        return MutatorSequence(FixedTeamSizeMutator(), KickoffMutator(), Sets(where, name, value))
+
+    with pytest.raises(ValueError, match=message + rf".*; Sets set it \({re.escape(__file__)}, line \d+\)"):
+        VectorEnv(1, lambda: components(state_mutator=mutator())).reset()
+
+
+def test_a_value_that_no_mutator_sets_is_named_with_all_of_them() -> None:
+    def mutator() -> Any:
+        return MutatorSequence(FixedTeamSizeMutator(), MutatorSequence())
+
+    message = r"position of the ball is None.*; no part of MutatorSequence \(FixedTeamSizeMutator, Mu.*\) set"
+    with pytest.raises(ValueError, match=message):
+        VectorEnv(1, lambda: components(state_mutator=mutator())).reset()
+
+
+class Gives(RewardFunction[Any, Any, Any]):
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None: ...
+
+    def get_rewards(self, agents: Any, *arguments: Any) -> Any:
+        return dict.fromkeys(agents, self.value) if self.value != "no dict" else None
+
+
+@pytest.mark.parametrize("among_others", [None, CombinedReward, WeightedSum])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            np.ones(1, np.float32),
+            r"reward Gives gave an array \(1,\) of float32 for blue-0, expected a num.*",
+        ),
+        (None, "reward Gives gave None for blue-0, expected a number"),
+        ("much", "reward Gives gave a str for blue-0, expected a number"),
+        ("no dict", "reward Gives gave None, expected a dict with a number for each agent"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_named_with_its_line(
+    among_others: Any, value: Any, message: str
+) -> None:
+    def reward() -> Any:
+        if among_others is None:
+            return Gives(value)
+        pairs = [(Gives(1.0), 1.0), (Gives(value), 0.5)]
+        return among_others(*pairs) if among_others is CombinedReward else among_others(pairs)
+
+    env = VectorEnv(1, lambda: components(reward_fn=reward()))
+    env.reset()
+    with pytest.raises(ValueError, match=message + rf" \({re.escape(__file__)}, line \d+\)"):
+        play(env, 1)
+
+
+@pytest.mark.parametrize("given", [None, {"blue-0": None, "orange-0": None}])
+def test_a_condition_without_an_answer_is_named_with_its_line(given: Any) -> None:
+    class Silent(DoneCondition[Any, Any]):
+        def reset(self, agents: Any, initial_state: Any, shared_info: Any) -> None: ...
+
+        def is_done(self, agents: Any, state: Any, shared_info: Any) -> Any:
+            return given
+
+    env = VectorEnv(1, lambda: components(termination_cond=Silent()))
+    env.reset()
+    with pytest.raises(ValueError, match=r"condition Silent gave .*None.*, expected a dict .*, line \d+\)"):
+        play(env, 1)
