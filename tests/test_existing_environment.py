@@ -205,7 +205,7 @@ def fitted(env: str, **given: Any) -> tuple[TrainingSettings, list[str]]:
     return fit_to_environment(check_settings({"env": env, **given}), {"env", *given})
 
 
-def test_what_the_settings_leave_open_is_taken_from_the_environment(here: Path) -> None:
+def test_what_settings_leave_open_is_the_environments(here: Path) -> None:
     found, lines = fitted("other_env:of_two", matches=3)
     assert found.team_sizes == (2, 2) and found.tick_skip == 4
     assert found.action_delay == (0, 0) and found.hitbox == "dominus"
@@ -217,13 +217,13 @@ def test_what_the_settings_leave_open_is_taken_from_the_environment(here: Path) 
     assert fitted("tools_env:build")[1] == []  # its matches are those of the defaults
 
 
-def test_settings_that_allow_the_environments_values_stay_as_they_are(here: Path) -> None:
+def test_settings_that_allow_the_environments_values_stay(here: Path) -> None:
     found, _ = fitted("other_env:of_two", action_delay=[0, 9], team_sizes=[2, 2], hitbox="dominus")
     assert found.action_delay == (0, 9) and found.tick_skip == 4
     assert fitted("other_env:usual_engine", hitbox="plank")[0].hitbox == "plank"  # the mutator names none
 
 
-def test_all_settings_that_contradict_an_environment_are_told_at_once(here: Path) -> None:
+def test_all_settings_that_contradict_it_are_told_at_once(here: Path) -> None:
     given = {"tick_skip": 8, "action_delay": [1, 1], "team_sizes": [1, 1], "hitbox": "octane"}
     with pytest.raises(SettingsError) as refused:
         fitted("other_env:of_two", **given)
@@ -234,7 +234,7 @@ def test_all_settings_that_contradict_an_environment_are_told_at_once(here: Path
     )
 
 
-def test_an_environment_of_several_matches_says_which_setting_it_leaves_open(here: Path) -> None:
+def test_an_environment_of_several_matches_is_refused(here: Path) -> None:
     with pytest.raises(SettingsError, match=r"it plays 1v1 and 2v2, .* one of these; .*octane, dominus"):
         fitted("other_env:mixed", tick_skip=8)
 

@@ -177,7 +177,7 @@ def with_training(request: pytest.FixtureRequest, here: Path) -> Path:
     return here
 
 
-def test_a_users_own_training_is_imported_in_every_command_and_process(with_training: Path) -> None:
+def test_a_users_own_training_is_imported_in_every_process(with_training: Path) -> None:
     run(with_training, "train", "-q")
     run(with_training, "evaluate", "run", "chaser", *SHORT)
     run(with_training, "parity", "--env", "my_late_env:build", "--ticks", "200")
@@ -186,7 +186,7 @@ def test_a_users_own_training_is_imported_in_every_command_and_process(with_trai
     run(with_training, "import", str(checkpoint), "--env", "my_late_env:build", "--out", "bot")
 
 
-def test_a_users_training_changes_no_command_that_does_not_name_it(here: Path) -> None:
+def test_a_users_training_changes_no_other_command(here: Path) -> None:
     (here / "training.py").write_text(SPOILER)
     (here / "train.toml").write_text(FEW.replace('env = "my_late_env:build"\n', ""))
     run(here, "train", "-q")

@@ -83,7 +83,7 @@ def test_what_differs_in_one_team_size_alone_is_found_and_named(tmp_path: Path) 
     assert {one["match"] for one in json.loads(file.read_text())["mismatches"]} == {"2v2"}
 
 
-def test_an_environment_is_compared_in_the_matches_that_it_plays(
+def test_an_environment_is_compared_in_its_own_matches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_module(

@@ -139,6 +139,6 @@ def test_a_setting_newer_than_a_checkpoint_did_not_change() -> None:
     assert describe_changes(before | {"goal": 3.0}, TrainingSettings()) == {"goal": "3.0 -> 10.0"}
 
 
-def test_the_former_name_of_the_standard_components_is_understood() -> None:
+def test_the_former_name_of_our_components_is_understood() -> None:
     assert check_settings({"components": "training.components"}) == TrainingSettings()
     assert not describe_changes({"components": "training.components"}, TrainingSettings())
