@@ -1,5 +1,8 @@
 """Messages between bots: to all others, or to the team; in order; never before the first packet."""
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from rlbot import flat
 
@@ -91,6 +94,25 @@ def test_a_message_without_settings_goes_to_nobody(open_match, caplog):
     say(open_match, nameless, "who am I", "again")
     assert heard(open_match, first) == []
     assert caplog.text.count("sent MatchComm before ConnectionSettings: ignored") == 1
+
+
+def test_a_manager_that_is_not_ready_and_reads_late_gets_what_waits_for_it(open_match):
+    manager = listener(open_match, ready=False)
+    (known,) = open_match.clients.everyone
+    known.link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    first, tick = listener(open_match, "first"), [0]
+    open_match.comms.open(tick=lambda: tick[0])
+    texts = [f"{number} " + "x" * 60_000 for number in range(40)]
+    for text in texts:
+        tick[0] += 64
+        say(open_match, first, text)
+    with ThreadPoolExecutor(1) as reader:
+        got = reader.submit(lambda: [manager.receive().display for _ in texts])
+        for _ in range(400):
+            open_match.clients.pump(0.01)
+            if got.done():
+                break
+        assert got.result(timeout=10) == texts
 
 
 @pytest.mark.protocol("comms.team-filled-in")
