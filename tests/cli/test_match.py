@@ -82,6 +82,21 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
         assert heading in done.stdout
 
 
+@pytest.mark.protocol("match.order")
+def test_a_human_is_the_last_player_and_every_bot_keeps_its_own_report(tmp_path: Path, here: Here) -> None:
+    done = here(
+        "match", "--blue", "human", "chaser", "--orange", "charger", "chaser", "--allow-idle", "--pace",
+        "lockstep", "--seconds", "0.5", "--max-overtime", "0", "--json", tmp_path / "out.json", "-q",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    bots = json.loads((tmp_path / "out.json").read_text())["bots"]
+    assert [(bot["name"], bot["team"]) for bot in bots] == [
+        ("Chaser", 1), ("Chaser (2)", 0), ("Charger", 1), ("Human", 0)
+    ]  # fmt: skip
+    assert [bot["missed"] for bot in bots] == [0, 0, 0, None]
+
+
 def test_the_line_of_a_match_says_whose_reply_times_it_shows() -> None:
     times = (0.21, 0.23, float("nan"), 0.18)
     status = MatchStatus(Phase.ACTIVE, (2, 1), 61.2, False, 900, 1234.5, (0, 0, 1, 1), times)

@@ -428,6 +428,15 @@ def test_a_bot_finds_itself_by_name_whatever_the_names_are():
 
 
 @pytest.mark.protocol("handshake.names-unique")
+def test_one_bot_object_in_two_cars_has_two_names_and_keeps_its_own():
+    bot = player(0).variety
+    match = match_of(flat.PlayerConfiguration(bot, 0), flat.PlayerConfiguration(bot, 1))
+    sent = seat_players(match).configuration.player_configurations
+    assert [one.variety.name for one in sent] == ["Bot", "Bot (2)"] and bot.name == "Bot"
+    assert sent[1].variety.run_command == bot.run_command
+
+
+@pytest.mark.protocol("handshake.names-unique")
 def test_a_script_is_told_the_name_that_the_match_gives_it():
     scripts = [flat.ScriptConfiguration("Watch", agent_id=f"test/{number}") for number in range(2)]
     roster = seat_players(match_of(player(0), script_configurations=scripts))

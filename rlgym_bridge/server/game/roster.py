@@ -153,13 +153,12 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
             cars.append(_idle_seat(index, player, slot, names, taken))
             continue
         bot = _checked_bot(place, player.variety)
-        player.player_id = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
-        bot.name = _unique(bot.name or bot.agent_id, names)
+        identifier = _identifier(f"{bot.agent_id}/{player.team}/{slot}", taken)
         body = 0 if bot.loadout is None else bot.loadout.car_id
         cars.append(
             AgentSeat(
-                index, bot.name, player.team, bot.agent_id.strip(), player.player_id,
-                HITBOX_OF_BODY.get(body, 0), bot.hivemind, bot.run_command,
+                index, _unique(bot.name or bot.agent_id, names), player.team, bot.agent_id.strip(),
+                identifier, HITBOX_OF_BODY.get(body, 0), bot.hivemind, bot.run_command,
                 bot.root_dir, _environment(bot.environment),
             )
         )  # fmt: skip
@@ -170,8 +169,20 @@ def seat_players(configuration: flat.MatchConfiguration, allow_idle: bool = Fals
         raise ConfigError(
             f"the match has no {'bots' if cars else 'cars'}, expected at least one bot of type rlbot"
         )
-    configuration.player_configurations = [given[place] for place in places]
-    return Roster(cars, _seat_scripts(configuration, taken, cars), configuration)
+    scripts = _seat_scripts(configuration, taken, cars)
+    configuration.player_configurations = [
+        _as_shown(given[place], car) for place, car in zip(places, cars, strict=True)
+    ]
+    return Roster(cars, scripts, configuration)
+
+
+def _as_shown(player: flat.PlayerConfiguration, car: AgentSeat) -> flat.PlayerConfiguration:
+    """Return a player with the name and id that packets have; the given objects may be used twice."""
+    bot = player.variety
+    if not isinstance(bot, flat.Human) and bot.name != car.name:
+        bot = type(bot)(*(getattr(bot, field) for field in bot.__match_args__))
+        bot.name = car.name
+    return flat.PlayerConfiguration(bot, player.team, car.identifier)
 
 
 def warn_of_shared_ids(roster: Roster) -> None:
@@ -193,13 +204,12 @@ def _idle_seat(
     bot, body = player.variety, 0
     if isinstance(bot, flat.PsyonixBot):
         kind, name = "psyonix", _unique(bot.name or "Psyonix", names)
-        bot.name = name
         body = 0 if bot.loadout is None else bot.loadout.car_id
-        player.player_id = _identifier(f"{kind}/{player.team}/{slot}", taken)
+        identifier = _identifier(f"{kind}/{player.team}/{slot}", taken)
     else:
-        kind, name, player.player_id = "human", _unique("Human", names), _HUMAN_ID
+        kind, name, identifier = "human", _unique("Human", names), _HUMAN_ID
     return AgentSeat(
-        index, name, player.team, "", player.player_id, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
+        index, name, player.team, "", identifier, HITBOX_OF_BODY.get(body, 0), False, "", "", (), kind
     )
 
 
