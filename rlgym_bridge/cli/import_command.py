@@ -17,6 +17,7 @@ from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import MAPPED, ForeignNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
+from rlgym_bridge.rlgym_state import base_state
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.user_input.text_files import parse_json
 from rlgym_bridge.user_input.user_modules import add_module_folders
@@ -28,7 +29,7 @@ _ENDS: Final = {
 }
 """Ends that fit each kind of actions: logits, tanh of means and deviations, or softplus of deviations."""
 
-_RESETS: Final = 16  # of the environment, to see its team sizes: mutators may draw them
+_DRAWS: Final = 15  # of states of the environment, to see its team sizes: mutators may draw them
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -87,11 +88,9 @@ def run(options: argparse.Namespace) -> int:
     add_module_folders(Path.cwd())  # --env names a module
     output_files.check_outputs(options.json, inputs=[options.checkpoint])
     output_files.check_output_folder(options.out, options.json, [options.checkpoint])
-    find_checkpoint(options.checkpoint)  # before options that are missing
+    checkpoint = find_checkpoint(options.checkpoint)  # before options that are missing
     named = named_components(options)
-    network = read_checkpoint(
-        options.checkpoint, options.activation, options.standardise, _names(options.map)
-    )
+    network = read_checkpoint(checkpoint, options.activation, options.standardise, _names(options.map))
     components = component_factory(named.obs, named.parser, named.env, allow=None)()
     teams, hitbox = (set(named.team_sizes), "octane") if named.env is None else _cars(named.env)
     distribution = _distribution(network, components, sorted(teams)[0], named)
@@ -153,9 +152,13 @@ def _cars(name: str) -> tuple[set[tuple[int, int]], str]:
     env = environment(name)
     teams: set[tuple[int, int]] = set()
     boxes: set[int] = set()
-    for _ in range(_RESETS):
-        env.reset()
-        cars = env.state.cars.values()
+    env.reset()  # once: a mutator may leave the cars where they are until there was a goal
+    provider = env.shared_info_provider
+    states = [env.state, *(base_state() for _ in range(_DRAWS))]
+    for number, state in enumerate(states):
+        if number:
+            env.state_mutator.apply(state, {} if provider is None else provider.create({}))
+        cars = state.cars.values()
         blue = sum(car.is_blue for car in cars)
         teams.add((blue, len(cars) - blue))
         boxes |= {int(car.hitbox_type) for car in cars}
