@@ -28,6 +28,7 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.sim.vector_env import VectorEnv
+from tests.support.foreign_checkpoints import save_ppo
 from tests.support.players_by_hand import Always
 from tests.support.policy_folders import make_module, random_weights
 
@@ -333,6 +334,12 @@ def build(mutator=None):
     )
 
 
+def whole_game():
+    env = build()
+    env.state_mutator = MutatorSequence(FixedTeamSizeMutator(1, 1), GameMutator())
+    return env
+
+
 def random_scores():
     return build(RandomScoreboardMutator())
 
@@ -371,6 +378,13 @@ def test_the_scoreboard_counts_on_in_training(game: Path) -> None:
     assert first[:4].tolist() == [300, 5, 0, 0]
     after = env.step(np.full((1, 2), 8)).obs[0, 0, -5:]
     assert after[:4].tolist() == pytest.approx([300, 5 - 8 / 120, 0, 0])
+
+
+def test_an_environment_of_whole_games_is_imported(game: Path) -> None:
+    torch.manual_seed(0)
+    save_ppo(game / "5", nn.Sequential(nn.Linear(97, 8), nn.ReLU(), nn.Linear(8, 90)))
+    assert bridge(["import", "5", "--env", "game_env:whole_game", "--out", "bot", "-q"]) == 0
+    assert load_policy("bot", ["game_env"]).manifest.team_sizes == ((1, 1),)
 
 
 @pytest.mark.parametrize("env", ["build", "random_scores"])

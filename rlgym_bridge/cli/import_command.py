@@ -86,11 +86,9 @@ def run(options: argparse.Namespace) -> int:
     add_module_folders(Path.cwd())  # --env names a module
     output_files.check_outputs(options.json, inputs=[options.checkpoint])
     output_files.check_output_folder(options.out, options.json, [options.checkpoint])
-    find_checkpoint(options.checkpoint)  # before options that are missing
+    checkpoint = find_checkpoint(options.checkpoint)  # before options that are missing
     named = named_components(options)
-    network = read_checkpoint(
-        options.checkpoint, options.activation, options.standardise, _names(options.map)
-    )
+    network = read_checkpoint(checkpoint, options.activation, options.standardise, _names(options.map))
     components = component_factory(named.obs, named.parser, named.env, allow=None)()
     teams, hitbox, engine = list(named.team_sizes), "octane", None
     if named.env is not None:

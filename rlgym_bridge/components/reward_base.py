@@ -255,7 +255,7 @@ def ask_reward(
             f"{locate_method(reward, 'get_rewards')}"
         )
     for agent, one in given.items():
-        if not (np.ndim(one) == 0 and is_number_array(np.asarray(one))):
+        if type(one) is not float and not (np.ndim(one) == 0 and is_number_array(np.asarray(one))):
             raise ValueError(
                 f"{name} gave {describe_array(one)} for {agent}, expected a number"
                 f"{locate_method(reward, 'get_rewards')}"

@@ -318,8 +318,8 @@ def _explain_v1(found: Any) -> str:
         return ""
     return (
         ". It is RLGym 1's (rlgym-sim), whose methods take other arguments. Its AdvancedObs, DefaultObs and "
-        "discrete actions are here: --obs rlgym_bridge:AdvancedObs, without an environment. Rewrite one of "
-        "your own for rlgym.api, RLGym 2"
+        "discrete actions are here: --obs rlgym_bridge:AdvancedObs --action-delay 7, without an environment. "
+        "Rewrite one of your own for rlgym.api, RLGym 2"
     )
 
 

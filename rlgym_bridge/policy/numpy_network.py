@@ -206,7 +206,7 @@ class NetworkPolicy:
         plain = (
             _tanh_mode(mean, std) if rng is None else mean + rng.standard_normal(mean.shape, np.float32) * std
         )
-        low, high = self._ranges.T
+        low, high = self._ranges.astype(np.float32).T
         actions: np.ndarray = np.tanh(plain) * ((high - low) / 2) + (high + low) / 2
         return actions
 

@@ -246,7 +246,7 @@ def test_a_newest_checkpoint_that_is_not_whole_hides_none(
     assert "is not whole, so run/1000/PPO_POLICY.pt is taken" in caplog.text.replace("\\", "/")
 
 
-def test_of_checkpoints_without_notes_the_newest_with_weights_is_taken(here: Path) -> None:
+def test_without_notes_the_newest_with_weights_is_taken(here: Path) -> None:
     for steps in ("900", "1000"):
         (save_ppo(here / "run" / steps, network(90)) / "BOOK_KEEPING_VARS.json").unlink()
     (here / "run" / "2000").mkdir()
