@@ -122,6 +122,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def is_component(name: str) -> bool:
+    """Tell whether a public name is that of a component; nothing is imported."""
+    return _HOMES.get(name, "").startswith("components.")
+
+
 def __dir__() -> list[str]:
     """List the public names, loaded or not."""
     return sorted({*globals(), *__all__})

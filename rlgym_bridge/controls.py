@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.game import CONTROL_NAMES, TICK_SKIP
 
 NEUTRAL = np.zeros(len(CONTROL_NAMES), np.float32)
 """The row that presses nothing, (8,) float32."""
@@ -49,6 +49,22 @@ def checked_rows(rows: object, hold: int, source: str) -> np.ndarray:
         wrong[:, 5:] = (buttons != 0) & (buttons != 1)
         _refuse(array, wrong, "0 or 1", source)
     return array.repeat(hold, axis=0) if single else array
+
+
+def checked_plan(rows: object, tick_skip: int | None, source: str) -> np.ndarray:
+    """Convert the rows of one decision to `(ticks, 8)` float32, and hold a single one for the tick skip.
+
+    Args:
+        rows: The parser's rows for a car: `(8,)` or `(ticks, 8)`.
+        tick_skip: Ticks that a single row lasts, `(8,)` or `(1, 8)`. None: `(8,)` is held for 8 ticks, and
+            `(1, 8)` lasts one tick, as in RLGym.
+        source: Name of the parser, for the message.
+
+    Raises:
+        ControlsError: As `checked_rows`.
+    """
+    plan = checked_rows(rows, TICK_SKIP if tick_skip is None else tick_skip, source)
+    return plan if tick_skip is None or len(plan) > 1 else plan.repeat(tick_skip, axis=0)
 
 
 def _refuse(array: np.ndarray, wrong: np.ndarray, expected: str, source: str) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlgym_bridge.controls import ControlsError, checked_rows
+from rlgym_bridge.controls import ControlsError, checked_plan, checked_rows
 from rlgym_bridge.game import CONTROL_NAMES
 
 ROW = [1.0, -1.0, 0.5, 0.0, -0.25, 1, 0, 1]
@@ -13,6 +13,15 @@ def test_one_row_is_held_for_the_tick_skip() -> None:
     rows = checked_rows(ROW, 8, "parser")
     assert rows.shape == (8, 8) and rows.dtype == np.float32
     assert (rows == np.float32(ROW)).all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "tick_skip", "ticks"),
+    [(ROW, None, 8), ([ROW], None, 1), (ROW, 4, 4), ([ROW], 4, 4), ([ROW] * 3, 4, 3)],
+)
+def test_a_decision_lasts_its_rows_or_the_tick_skip(rows: list, tick_skip: int | None, ticks: int) -> None:
+    plan = checked_plan(rows, tick_skip, "parser")
+    assert plan.shape == (ticks, 8) and (plan == np.float32(ROW)).all()
 
 
 def test_rows_for_each_tick_are_played_as_they_are() -> None:

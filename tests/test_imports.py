@@ -1,19 +1,29 @@
 """Data flows one way, and the two ends of the wire share nothing but constants."""
 
+import ast
+import re
 import sys
 from pathlib import Path
 
 import pytest
+import rlgym_bridge.training
 
-import rlgym_bridge
-from tests.support.imported_modules import imports
+from tests.support.imported_modules import imports, imports_of
 from tests.support.processes import run_to_end
 
 ROOT = Path(rlgym_bridge.__file__).parent
 
 
-def modules(folder: str) -> list[Path]:
-    return sorted((ROOT / folder).rglob("*.py"))
+TRAINING = Path(rlgym_bridge.training.__file__).parent
+"""In a clone it lies beside the package, in a wheel in it."""
+
+
+def folder_of(room: str) -> Path:
+    return TRAINING if room == "training" else ROOT / room
+
+
+def modules(room: str) -> list[Path]:
+    return sorted(folder_of(room).rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", modules("server"), ids=lambda path: path.name)
@@ -85,12 +95,35 @@ ROOMS = {
     "view": {"compare", "packets", "recording", "sim"},
     "project": {"components", "policy"},
     "bot_check": {"server"},
+    "matches": {"policy", "server"},
+    "training": {
+        "components", "live", "matches", "policy", "recording", "rllib", "server", "sim",
+    },
     "cli": {
-        "bot_check", "client", "compare", "components", "field_test", "live", "parity", "policy", "probe",
-        "project", "recording", "server", "sim", "view",
+        "bot_check", "client", "compare", "components", "field_test", "live", "matches", "parity", "policy",
+        "probe", "project", "recording", "server", "sim", "training", "view",
     },
 }  # fmt: skip
 """Rooms from which each room may import, besides `user_input` and the modules at the package's root."""
+
+
+def without_entry(path: Path) -> ast.Module:
+    """Return a module without the lines that Python runs where it is started by `python -m`."""
+    body = [node for node in ast.parse(path.read_text()).body if not is_entry(node)]
+    return ast.Module(body, [])
+
+
+def is_entry(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.If) or ast.unparse(node.test) != "__name__ == '__main__'":
+        return False
+    lines = "; ".join(map(ast.unparse, node.body))
+    return bool(re.fullmatch(r"from rlgym_bridge\.cli import run_module; run_module\('[a-z-]+'\)", lines))
+
+
+@pytest.mark.parametrize("path", modules("training"), ids=lambda path: path.name)
+def test_training_parses_no_command_line(path: Path) -> None:
+    found = imports_of(without_entry(path))
+    assert not any(name.startswith("rlgym_bridge.cli") or name == "argparse" for name in found)
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -98,14 +131,14 @@ def test_rooms_import_from_those_below_them_alone(room: str) -> None:
     found = {
         name.split(".")[1]
         for path in modules(room)
-        for name in imports(path)
-        if name.startswith("rlgym_bridge.") and (ROOT / name.split(".")[1]).is_dir()
+        for name in imports_of(without_entry(path))
+        if name.startswith("rlgym_bridge.") and folder_of(name.split(".")[1]).is_dir()
     }
     assert found - {room, "user_input"} <= ROOMS[room]
 
 
 def test_every_room_is_listed_and_none_reaches_itself() -> None:
-    assert set(ROOMS) == {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert set(ROOMS) == {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"training"}
     for room in ROOMS:
         reached: set[str] = set()
         waiting = [*ROOMS[room]]

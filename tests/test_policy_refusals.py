@@ -125,7 +125,8 @@ def test_modules_given_as_a_text_are_refused(folder):
     [
         ("os:system", "may|would run code of os"),
         ("rlgym_bridgex:A", "would run code of rlgym_bridgex"),
-        ("rlgym_bridge.game:Hitbox", "expected a subclass of rlgym.api.ObsBuilder"),
+        ("rlgym_bridge.game:Hitbox", "would run code of rlgym_bridge.game"),
+        ("rlgym_bridge.components.default_obs:np", "expected a subclass of rlgym.api.ObsBuilder"),
         ("rlgym_bridge:LookupTableAction", "expected a subclass of rlgym.api.ObsBuilder"),
         ("rlgym_bridge.policy.folder:np.load", "is no name of the form"),
         ("rlgym_bridge..game:A", "is no name of the form"),

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from rlgym_bridge.training.evaluate import main as evaluate_main
 from rlgym_bridge.training.policy_matches import play_matches
 
 from rlgym_bridge import LookupTableAction
-from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.cli import run_command
+from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.policy.load_player import load_player
 from tests.support.states import random_state
 
@@ -30,7 +30,7 @@ def test_equal_seeds_alone_press_the_same() -> None:
 
 def test_both_teams_may_be_random(capsys: pytest.CaptureFixture[str]) -> None:
     words = "random random --team-size 2 --matches 2 --seconds 1 --processes 1"
-    assert evaluate_main(words.split()) == 0
+    assert run_command("evaluate", words.split()) == 0
     assert "random against random, 2 matches 2v2 of 1 s" in capsys.readouterr().out
 
 

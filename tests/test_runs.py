@@ -1,4 +1,4 @@
-"""The folder of a training run is trusted with the modules of its settings, a policy folder with none."""
+"""A run's policies may use the modules that the user's project names; a policy folder may use none."""
 
 import shutil
 import sys
@@ -21,16 +21,44 @@ def run(tmp_path: Path) -> Path:
     for steps in ("5", "10"):
         save(run / "checkpoints" / steps)
     (run / "checkpoints" / "latest").write_text("5\n")
-    write_run_modules(run, ["my_bot", "my_parts"])
+    write_run_modules(run, ["my_bot", "my_parts", "json"])
     return run
 
 
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's project, the current folder: its settings name my_bot, which imports my_parts."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "mine.toml").write_text('components = "my_bot"\n')
+    (project / "my_bot.py").write_text("import json\nimport my_parts\n")
+    (project / "my_parts.py").write_text("")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(project)
+    return project
+
+
 @pytest.mark.parametrize("name", ["", "checkpoints", "checkpoints/latest", "checkpoints/5", "checkpoints/10"])
-def test_whatever_is_named_of_a_run_is_trusted_with_its_modules(name: str, run: Path) -> None:
+def test_a_run_may_use_what_the_users_project_names(name: str, run: Path, project: Path) -> None:
     assert run_modules(run / name) == run_modules(str(run / name)) == ("my_bot", "my_parts")
 
 
-def test_a_policy_folder_is_trusted_with_nothing(run: Path) -> None:
+def test_a_runs_own_word_allows_nothing(run: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "mine.toml").unlink()
+    assert run_modules(run) == ()
+    (project / "mine.toml").write_text("components = 3\n")
+    assert run_modules(run) == ()
+    shutil.copy(run / RUN_FILE, project)  # a folder of a run, whose settings may come from anybody
+    (project / "mine.toml").write_text('components = "my_bot"\n')
+    assert run_modules(run) == ()
+
+
+def test_an_environment_of_the_project_is_allowed_by_its_function(run: Path, project: Path) -> None:
+    (project / "train.toml").write_text('env = "json:loads"\n')
+    assert run_modules(run) == ("my_bot", "json:loads", "json", "my_parts")
+
+
+def test_a_policy_folder_is_trusted_with_nothing(run: Path, project: Path) -> None:
     policy = run.parent / "policy"
     shutil.copytree(run / "checkpoints" / "5", policy)
     assert run_modules(policy) == ()
@@ -78,6 +106,9 @@ def test_modules_are_not_looked_for_in_the_folder_of_a_run(run: Path) -> None:
     command = [sys.executable, "-m", "rlgym_bridge.training.evaluate", str(run), "chaser", "--matches", "2"]
     done = run_to_end(command, seconds=120)
     assert done.returncode == 2
+    assert f"the policy names {stranger}, and importing it would run code" in done.stderr
+    done = run_to_end([*command, "--allow-modules", "my_parts"], cwd=run, seconds=120)
+    assert done.returncode == 2
     assert f"my_parts (for {stranger}) cannot be imported" in done.stderr
 
 
@@ -103,6 +134,7 @@ def test_a_module_of_a_package_around_the_run_is_refused(
     shutil.copytree(run, pack / "run")
     (pack / "evil.py").write_text("raise SystemExit('it was run')")
     write_run_modules(pack / "run", ["strangers_pack"])
+    (pack.parent / "train.toml").write_text('components = "strangers_pack"\n')
     monkeypatch.chdir(pack.parent)
     monkeypatch.syspath_prepend(pack.parent)
     with pytest.raises(
@@ -114,6 +146,7 @@ def test_a_module_of_a_package_around_the_run_is_refused(
 def test_a_module_out_of_the_run_itself_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run / "evil.py").write_text("raise SystemExit('it was run')")
     write_run_modules(run, [f"{run.name}.evil"])
+    (run.parent / "train.toml").write_text(f'components = "{run.name}.evil"\n')
     monkeypatch.chdir(run.parent)
     monkeypatch.syspath_prepend(run.parent)
     with pytest.raises(ValueError, match=r"run.evil would be imported from .*run, which came with the run"):

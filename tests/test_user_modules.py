@@ -8,6 +8,7 @@ import pytest
 from rlgym_bridge import ComponentSpec
 from rlgym_bridge.components.spec import component_factory
 from rlgym_bridge.user_input.user_modules import explain_not_found
+from tests.support.foreign_checkpoints import network, save_ppo
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
 
@@ -150,6 +151,49 @@ def test_folders_are_searched_in_the_order_they_are_given(tmp_path: Path) -> Non
     assert run_to_end([sys.executable, "-c", code], check=True).stdout.strip() == "2"
 
 
+LATE_ENV = ENV.replace("from my_sibling import *", "from my_sibling import Mine").replace(
+    "def build():", "def build():\n    from training{} import MyReward"
+).replace("TouchReward(),", "MyReward(),").replace("Mine(),", "Mine(zero_padding=None),")  # fmt: skip
+REWARDS = (
+    "from rlgym_bridge.components.rewards import TouchReward\n\n\nclass MyReward(TouchReward):\n    pass\n"
+)
+FEW = (
+    'env = "my_late_env:build"\nout = "run"\ncollectors = 1\nmatches = 2\nrollout_steps = 8\nsteps = 30\n'
+    "policy_layers = [16]\ncritic_layers = [16]\n"
+)
+
+
+@pytest.fixture(params=["package", "file"])
+def with_training(request: pytest.FixtureRequest, here: Path) -> Path:
+    """A folder with a `training` of the user, which his environment imports as late as in `build`."""
+    if request.param == "package":
+        (here / "training").mkdir()
+        (here / "training" / "__init__.py").touch()
+        (here / "training" / "rewards.py").write_text(REWARDS)
+    else:
+        (here / "training.py").write_text(REWARDS)
+    (here / "my_late_env.py").write_text(LATE_ENV.format(".rewards" if request.param == "package" else ""))
+    (here / "train.toml").write_text(FEW)
+    return here
+
+
+def test_a_users_own_training_is_imported_in_every_command_and_process(with_training: Path) -> None:
+    run(with_training, "train", "-q")
+    run(with_training, "evaluate", "run", "chaser", *SHORT)
+    run(with_training, "parity", "--env", "my_late_env:build", "--ticks", "200")
+    run(with_training, *MATCH, "--blue", "run")
+    checkpoint = save_ppo(with_training / "theirs", network(90))
+    run(with_training, "import", str(checkpoint), "--env", "my_late_env:build", "--out", "bot")
+
+
+def test_a_users_training_changes_no_command_that_does_not_name_it(here: Path) -> None:
+    (here / "training.py").write_text(SPOILER)
+    (here / "train.toml").write_text(FEW.replace('env = "my_late_env:build"\n', ""))
+    run(here, "train", "-q")
+    run(here, "evaluate", "run", "chaser", *SHORT)
+    assert not (here / "was_run").exists()
+
+
 @pytest.mark.parametrize(
     "module", ["rlgym_bridge.training", "rlgym_bridge.training.average", "rlgym_bridge.cli"]
 )
@@ -181,8 +225,9 @@ def test_a_module_that_is_there_and_not_found_is_explained(
     with pytest.raises(ValueError, match=r"rlgym is /.*, expected my_env in it; rename another rlgym"):
         component_factory(None, None, "rlgym.my_env:build", allow=None)
     monkeypatch.delitem(sys.modules, "training", raising=False)
-    assert explain_not_found("training.components") == (
-        "the project's own is rlgym_bridge.training now: change the import"
+    assert explain_not_found("training.rewards") == (
+        f"expected it in the current folder or on PYTHONPATH; the current folder is {tmp_path}; "
+        "this project's own is rlgym_bridge.training"
     )
     Path("policy.json").write_text("{}")
     with pytest.raises(ValueError, match=r"my_other_parts.py is not used: .* of a policy or a run"):

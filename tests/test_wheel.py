@@ -69,7 +69,7 @@ def test_nothing_but_the_package_is_in_the_wheel(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_an_installed_wheel_plays_the_shipped_bot(installed: Path, tmp_path: Path) -> None:
-    words = ["match", "--pace", "lockstep", "--seconds", "2", "--max-overtime", "0"]
+    words = ["match", "-v", "--pace", "lockstep", "--seconds", "2", "--max-overtime", "0"]
     program = installed.with_name("rlgym-bridge" + (".exe" if os.name == "nt" else ""))
     done = run_to_end([str(program), *words], cwd=tmp_path, seconds=120)
     assert done.returncode == 0, done.stderr

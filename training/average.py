@@ -1,13 +1,11 @@
-"""`python -m training.average RUN --out DIR`: the mean of a run's newest checkpoints, which often is better.
+"""Average a run's newest checkpoints, which often plays better: `rlgym-bridge average`.
 
 Checkpoints of one run wander about what it has learned, each with mistakes of its own; the mean of their
 weights leaves many of these out (Polyak and Juditsky, 1992; Izmailov et al., 2018, for whole networks).
 Training goes on from the checkpoints themselves, not from the mean.
 """
 
-import argparse
 import hashlib
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +13,8 @@ from pathlib import Path
 import numpy as np
 import safetensors.numpy
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import MANIFEST_FILE, all_checkpoints, read_files, write_files
-from rlgym_bridge.policy.manifest import SELECTIONS, Manifest
-from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.policy.files import MANIFEST_FILE, read_files, write_files
+from rlgym_bridge.policy.manifest import Manifest
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:
@@ -71,56 +66,7 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     return manifest
 
 
-def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of the command."""
-    parser.description = "Average the weights of a training run's newest checkpoints into one policy folder."
-    parser.add_argument(
-        "folders", metavar="RUN", type=Path, nargs="+",
-        help="folder of a training run; or policy folders of one run, the newest last",
-    )  # fmt: skip
-    parser.add_argument(
-        "--newest",
-        type=int,
-        default=7,
-        metavar="N",
-        help="average the N newest checkpoints of the run (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out", type=output_files.folder_name, required=True, metavar="DIR", help="policy folder to write"
-    )
-    parser.add_argument(
-        "--selection",
-        choices=SELECTIONS,
-        help="sample actions, or play the most likely one (default: as the newest checkpoint)",
-    )
-    shared.add_output_options(parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command."""
-    say = shared.printer(options)
-    output_files.check_outputs(options.json)
-    output_files.check_output_folder(options.out, options.json, options.folders)
-    folders = options.folders
-    if len(folders) == 1:
-        every = all_checkpoints(folders[0])
-        folders = every[max(0, len(every) - max(0, options.newest)) :]
-        if len(folders) < 2:
-            raise ValueError(
-                f"{options.folders[0]} has {count_of(len(every), 'checkpoint')}, and --newest is "
-                f"{options.newest}, expected two or more of both: a run saves a checkpoint every "
-                "checkpoint_every agent steps, and at Ctrl-C"
-            )
-    average(folders, options.out, options.selection)
-    names = [folder.name for folder in folders]
-    say(f"{options.out}: the mean of {', '.join(names)}")
-    return 0 if output_files.write_json(options.json, {"out": str(options.out), "average_of": names}) else 2
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `rlgym-bridge average`; see `rlgym_bridge.cli.run_command`."""
-    return run_command("average", arguments, "python -m training.average")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from rlgym_bridge.cli import run_module
+
+    run_module("average")

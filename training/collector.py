@@ -196,7 +196,7 @@ def _work(
             except (EOFError, OSError):
                 return
             pipe.send(("answer", getattr(collector, what)(argument)))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         with suppress(OSError):  # the learner may have hung up over another collector's end
             pipe.send(("error", explain_error(error)))
     finally:

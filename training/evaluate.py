@@ -1,29 +1,22 @@
-"""Say which of two policies is better, with a confidence interval: `python -m training.evaluate A B`.
+"""Measure which of two policies is better, with a confidence interval: `rlgym-bridge evaluate`.
 
 Half of the matches are played from each side. A win is more goals, a draw half a win.
 """
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from rlgym_bridge.training.intervals import share_interval
-from rlgym_bridge.training.play_options import SECONDS, add_options, how
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
-from rlgym_bridge.training.scene_report import TRIALS, run_scenes
-from rlgym_bridge.training.scenes import SCENES
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import policy_path, shorten_policy
-from rlgym_bridge.policy.load_player import CHASER
-from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 
-_MATCHES = 200  # when nothing is said
+MATCHES: Final = 200
+"""Matches when nothing is said."""
+
 _LEAST_SECONDS = 1.0  # shorter ones end before a step
 _MOST_MATCHES = 1_000_000
 _AT_ONCE = 25  # matches of a job
@@ -84,7 +77,7 @@ class Evaluation:
 def evaluate(
     a: str,
     b: str,
-    matches: int = _MATCHES,
+    matches: int = MATCHES,
     *,
     seconds: float = 60.0,
     seed: int = 0,
@@ -174,108 +167,7 @@ def _jobs(matches: int, seed: int) -> list[tuple[bool, int, int]]:
     return jobs
 
 
-def _delays(text: str) -> list[int]:
-    """Return the delays of A and B from one number, or from two with a comma between."""
-    try:
-        delays = [int(one) for one in text.split(",")]
-    except ValueError:
-        delays = []
-    if not 1 <= len(delays) <= 2:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected ticks, or A's and B's: 16,1")
-    return delays * 2 if len(delays) == 1 else delays
-
-
-def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of the command."""
-    parser.description = (
-        "Let two policies play against each other and say which is better, with a 95 % interval. A win is "
-        "more goals; a draw counts half. Or, with --scenes, measure the skills of one."
-    )
-    parser.add_argument(
-        "a", nargs="?", metavar="A",
-        help="policy folder, training run (its newest checkpoint), chaser, charger, or random, which presses "
-        "buttons at random (default: the run of train.toml in this folder)",
-    )  # fmt: skip
-    parser.add_argument(
-        "b", nargs="?", metavar="B", help="its opponent, given the same way (default: chaser)"
-    )
-    add_options(parser, _MATCHES, "half of them from each side")
-    parser.set_defaults(matches=None, seconds=None)  # so that `run` knows what was given
-    parser.add_argument(
-        "--scenes", nargs="?", const=",".join(SCENES), metavar="NAMES",
-        help="play scenes with A in place of matches: saves, shots and other skills; A may be standing, a "
-        f"car that does nothing (NAMES: with commas between them: {', '.join(SCENES)}; default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--trials", type=int, metavar="N",
-        help=f"with --scenes: trials of each, half of them on each side (default: {TRIALS})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=int, metavar="N", help="cars in a team (default: what A was trained for)"
-    )
-    parser.add_argument(
-        "--action-delay", type=_delays, metavar="TICKS[,TICKS]",
-        help="ticks that an action waits, from the state it was decided on to the first tick it drives: of "
-        "both, or of A and of B (default: what the policy folders say)",
-    )  # fmt: skip
-    choice = parser.add_mutually_exclusive_group()
-    for name, value, text in (
-        (
-            "--deterministic",
-            "argmax",
-            "always play the most likely action (default: what the policy folders say)",
-        ),
-        ("--sample", "sample", "sample actions (default: what the policy folders say)"),
-    ):
-        choice.add_argument(name, dest="selection", action="store_const", const=value, help=text)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command."""
-    say = shared.printer(options)
-    output_files.check_outputs(options.json)
-    first = run_named(options.a, "A", "a policy folder, a training run, chaser, charger or random")
-    if options.scenes is not None:
-        return run_scenes(options, first)
-    if options.trials is not None:
-        raise ValueError("--trials is given without --scenes, expected --matches, or --scenes beside it")
-    if options.seconds is None:
-        options.seconds = SECONDS
-    second = options.b or CHASER
-    a, b = policy_path(first), policy_path(second)
-    found = evaluate(
-        a,
-        b,
-        _MATCHES if options.matches is None else options.matches,
-        team_size=options.team_size,
-        selection=options.selection,
-        action_delay=options.action_delay,
-        **how(options, first, second),
-    )
-    (low, high), (won, drawn, lost) = found.interval, found.results
-    goals, touches = found.goals.sum(0).tolist(), found.touches_per_minute
-    chosen = {"sample": ", sampled actions", "argmax": ", argmax actions"}.get(options.selection, "")
-    size = found.team_size
-    names = f"{shorten_policy(a)} against {shorten_policy(b)}"
-    say(f"{names}, {found.matches} matches {size}v{size} of {options.seconds:g} s{chosen}")
-    say(f"  won {won}, drawn {drawn}, lost {lost}, goals {goals[0]} : {goals[1]}")
-    say(f"  win rate {found.win_rate:.1%} (a draw counts half; 95 %: {low:.1%} to {high:.1%})")
-    say(f"  touches per car per minute {touches[0]:.1f} and {touches[1]:.1f}")
-    delays = " and ".join(map(str, found.delays))
-    say(f"  action delay {delays} ticks, from the state decided on to the first tick driven")
-    result = {
-        "matches": found.matches, "win_rate": found.win_rate, "interval": [low, high], "goals": goals,
-        "won": won, "drawn": drawn, "lost": lost, "action_delay": found.delays,
-        "touches_per_minute": list(touches), "minutes": float(found.minutes.sum()),
-        "team_size": size,
-    }  # fmt: skip
-    return 0 if output_files.write_json(options.json, result) else 2
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `rlgym-bridge evaluate`; see `rlgym_bridge.cli.run_command`."""
-    return run_command("evaluate", arguments, "python -m training.evaluate")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from rlgym_bridge.cli import run_module
+
+    run_module("evaluate")

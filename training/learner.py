@@ -28,6 +28,7 @@ from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.own_modules import read_own_sources
 
 PART: Final = 2048
 """Most rows that go through the networks at once on a CPU: what they leave then stays in its caches."""
@@ -98,6 +99,7 @@ class PPOLearner:
         self.optimizer = torch.optim.Adam(self.parameters, settings.learning_rate, eps=ADAM_EPS, fused=True)
         self.learned = learned_cars(settings)
         self.modules = self._task.modules()
+        read_own_sources(self.modules, hold=True)
         check_rivals(settings, self._task)
         self.steps = 0
         self.scale = RunningScale.of_size(self.shape.obs_size)

@@ -1,130 +1,27 @@
-"""Rate the checkpoints of a run against fixed opponents: `python -m training.ratings RUN`.
+"""Choose and rate the matches of a run's checkpoints against fixed opponents.
 
-checkpoints -> matches against anchors, and against themselves -> Elo, with its noise -> table, JSON, picture
+checkpoints -> matches against anchors, and against themselves -> Elo, with its noise
 """
 
-import argparse
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from rlgym_bridge.training.contests.contest_options import shown_progress
 from rlgym_bridge.training.contests.elo import EloRating
 from rlgym_bridge.training.contests.entrant import Entrant
-from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
-from rlgym_bridge.training.contests.rated_checkpoints import (
-    describe_ratings,
-    rate_checkpoints,
-    rate_player,
-    summarise_ratings,
-)
-from rlgym_bridge.training.contests.rating_book import (
-    BOOK,
-    Anchor,
-    RatingBook,
-    given_as,
-    player_of,
-    read_anchors,
-)
-from rlgym_bridge.training.contests.rating_picture import draw_ratings
-from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys, play_jobs
-from rlgym_bridge.training.evaluate import check_numbers
-from rlgym_bridge.training.play_options import add_options, how
-from rlgym_bridge.training.policy_matches import team_size_of
-from rlgym_bridge.training.runs.lock import Locked
+from rlgym_bridge.training.contests.kept_matches import KeptMatches
+from rlgym_bridge.training.contests.rated_checkpoints import rate_player
+from rlgym_bridge.training.contests.rating_book import Anchor, RatingBook, given_as, player_of
+from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files, run_command
-from rlgym_bridge.policy.files import policy_path
-from rlgym_bridge.project.this_project import run_named
 from rlgym_bridge.server import ConfigError
 
-_WORK: Final = "ratings"
-_FIRST: Final = 1000.0  # points of the first anchor
-_MATCHES: Final = 40
+FIRST: Final = 1000.0
+"""Elo points of the first anchor."""
 
 Pair = tuple[Entrant, Entrant]
 
 
-def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of the command."""
-    parser.description = (
-        "Rate the checkpoints of a training run against fixed opponents (Elo), and say how far copies of one "
-        "version differ. Anchors keep their ratings and matches are kept, so that the same command later "
-        "plays newer checkpoints alone, on the same scale. DIR gets ratings.json, ratings.txt, ratings.png."
-    )
-    parser.add_argument(
-        "run", nargs="?", metavar="RUN", type=Path,
-        help="folder of a training run (default: the run of train.toml in this folder)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--anchors", nargs="+", default=[], metavar="BOT",
-        help="fixed opponents: policy folders, chaser or random; :sample or :argmax behind a folder chooses "
-        f"how it plays. The first one ever named has {_FIRST:g} points (default: those of DIR, else chaser)",
-    )  # fmt: skip
-    add_options(parser, _MATCHES, "for each checkpoint with each anchor and with itself, half from each side")
-    parser.add_argument(
-        "--most", type=int, default=10, metavar="N",
-        help="rate at most N checkpoints newer than those rated, evenly spread (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--team-size", type=int, metavar="N", help="cars in a team (default: what the run trained)"
-    )
-    parser.add_argument(
-        "--out", type=output_files.folder_name, metavar="DIR",
-        help="folder for results, matches and the ratings of anchors (default: RUN/ratings-1v1, or as the "
-        "team size is)",
-    )  # fmt: skip
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command."""
-    options.run = Path(run_named(options.run and str(options.run), "RUN", "the folder of a training run"))
-    newest = policy_path(str(options.run))
-    if options.team_size is None:
-        options.team_size = 1 if newest == str(options.run) else team_size_of(newest)
-    size = options.team_size
-    check_numbers(
-        options.matches, options.seconds, seed=(options.seed, 0), most=(options.most, 1),
-        processes=(options.processes, 1), team_size=(size, 1),
-    )  # fmt: skip
-    options.out = options.out or options.run / f"ratings-{size}v{size}"
-    output_files.check_outputs(options.json)
-    output_files.check_output_folder(options.out, options.json)
-    book = RatingBook.read(options.out / BOOK)
-    checkpoints = book.choose_checkpoints(options.run, options.most, size)
-    anchors = read_anchors(options.anchors, book, size)
-    with Locked(options.out, _WORK):
-        kept = KeptMatches(options.out / FILE, _settings_of(options))
-        book.write(options.out / BOOK)
-        modules = how(options, options.run)["allow_modules"]
-        pairs = list(_pairs_of(book, checkpoints.values(), anchors))
-        jobs = [job for pair in pairs for job in _jobs_of(options, pair, modules)]
-        try:
-            with shown_progress(options, options.processes) as show:
-                play_jobs(kept, jobs, options.processes, show)
-        except KeyboardInterrupt:
-            print(
-                f"stopped: {len(kept.results)} matches are kept in {kept.path}; the same command goes on "
-                "with the others",
-                file=sys.stderr,
-            )
-            return 1
-        _fix_anchors(book, anchors, kept)
-        book.write(options.out / BOOK)
-        return _report(options, book, kept)
-
-
-def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that all kept matches share."""
-    return {
-        "what": _WORK, "run": options.run.resolve().name, "seconds": options.seconds,
-        "team_size": options.team_size, "seed": options.seed, "rules": options.rules,
-    }  # fmt: skip
-
-
-def _pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence[Entrant]) -> Iterator[Pair]:
+def pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequence[Entrant]) -> Iterator[Pair]:
     """Yield who plays: a new anchor those before it, a checkpoint all anchors and itself.
 
     Raises:
@@ -147,51 +44,44 @@ def _pairs_of(book: RatingBook, checkpoints: Iterable[Entrant], anchors: Sequenc
         yield from ((checkpoint, other) for other in others.values())
 
 
-def _jobs_of(options: argparse.Namespace, pair: Pair, modules: Sequence[str]) -> Iterator[SimulatedJob]:
-    """Yield the jobs of the matches of a pair."""
+def jobs_of(
+    pair: Pair, count: int, modules: Sequence[str], *, seconds: float, seed: int, team_size: int, rules: str
+) -> Iterator[SimulatedJob]:
+    """Yield the jobs of the matches of a pair.
+
+    Args:
+        pair: Who plays.
+        count: How many matches, half of them from each side.
+        modules: Modules that policy folders may name, besides those of their runs.
+        seconds: Game time of a match.
+        seed: Of everything.
+        team_size: Cars a team.
+        rules: The game's rules to play by, see `game_rules.parse_rules`.
+    """
     first, second = (player_of(one) for one in pair)
-    keys = [(first, second, number) for number in range(options.matches)]
-    for its, swapped, seed in cut_keys(keys, options.seed):
+    keys = [(first, second, number) for number in range(count)]
+    for its, swapped, own_seed in cut_keys(keys, seed):
         blue, orange = pair[::-1] if swapped else pair
         arguments = {
-            "seconds": options.seconds, "seed": seed, "team_size": options.team_size, "rules": options.rules,
+            "seconds": seconds, "seed": own_seed, "team_size": team_size, "rules": rules,
             "selection": (blue.selection, orange.selection),
             "allow_modules": [*modules, *blue.allow_modules, *orange.allow_modules],
         }  # fmt: skip
         yield SimulatedJob(its, (blue.path, orange.path), arguments)
 
 
-def _fix_anchors(book: RatingBook, anchors: Sequence[Entrant], kept: KeptMatches) -> None:
+def fix_anchors(book: RatingBook, anchors: Sequence[Entrant], kept: KeptMatches) -> None:
     """Give anchors that are new their ratings, each by its matches against those before it."""
     for entrant in anchors:
         player, fixed = player_of(entrant), book.fixed()
         if player in fixed:
             continue
         elo, _ = rate_player(player, fixed, kept.results)
-        rated = elo or EloRating(_FIRST, 0.0)
+        rated = elo or EloRating(FIRST, 0.0)
         book.anchors.append(Anchor(player, entrant.name, given_as(entrant), rated.rating, rated.deviation))
 
 
-def _report(options: argparse.Namespace, book: RatingBook, kept: KeptMatches) -> int:
-    """Print and write the ratings."""
-    rated, size = rate_checkpoints(book, kept.results), options.team_size
-    title = f"{options.run.resolve().name}, {size}v{size}, matches of {options.seconds:g} s"
-    lines = [title, *describe_ratings(rated, book.anchors)]
-    shared.printer(options)("\n".join(lines))
-    result = {**kept.settings, **summarise_ratings(rated, book.anchors)}
-    draw_ratings(title, rated, book.anchors, options.out / "ratings.png")
-    written = [
-        output_files.write_json(options.out / "ratings.json", result),
-        output_files.write(options.out / "ratings.txt", "\n".join(lines) + "\n"),
-        output_files.write_json(options.json, result),
-    ]
-    return 0 if all(written) else 2
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `rlgym-bridge ratings`; see `rlgym_bridge.cli.run_command`."""
-    return run_command("ratings", arguments, "python -m training.ratings")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from rlgym_bridge.cli import run_module
+
+    run_module("ratings")

@@ -1,23 +1,17 @@
 """Let a policy play the scenes in several processes, and report what it solves: `evaluate --scenes`."""
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rlgym_bridge.training.play_options import how
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import check_players, team_size_of
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
 from rlgym_bridge.training.scene_trials import SceneResult, check_scenes, play_scenes
 from rlgym_bridge.training.scenes import SCENES
 
-from rlgym_bridge.cli import options as shared
-from rlgym_bridge.cli import output_files
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.game import TICK_SKIP
-from rlgym_bridge.policy.files import policy_path, shorten_policy
 from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.user_input.nearest_key import check_names
 
@@ -114,41 +108,6 @@ def parse_scenes(text: str) -> list[str]:
     names = list(dict.fromkeys(text.split(",")))
     check_names("--scenes", names, SCENES)
     return names
-
-
-def run_scenes(options: argparse.Namespace, first: str) -> int:
-    """Run `rlgym-bridge evaluate --scenes`.
-
-    Args:
-        options: Of the command.
-        first: What is evaluated, as the user named it.
-    """
-    if options.b is not None:
-        raise ValueError(f"B is {options.b} with --scenes, expected A alone: scenes have their own opponents")
-    if ignored := [f"--{name}" for name in ("matches", "seconds") if getattr(options, name) is not None]:
-        raise ValueError(
-            f"{' and '.join(ignored)} given with --scenes, expected --trials: a scene has a length of its own"
-        )
-    scenes = parse_scenes(options.scenes)
-    say = shared.printer(options)
-    player = first if first == STANDING else policy_path(first)
-    played = how(options, first)
-    del played["seconds"]
-    trials = TRIALS if options.trials is None else options.trials
-    delay = None if options.action_delay is None else options.action_delay[0]
-    found = evaluate_scenes(
-        player, scenes, trials, team_size=options.team_size, selection=options.selection,
-        action_delay=delay, **played,
-    )  # fmt: skip
-    say(f"{shorten_policy(player)}, {trials} trials of each scene, half of them on each side")
-    for line in describe_results(found):
-        say(line)
-    result = {
-        "policy": Path(player).as_posix(),
-        "seed": options.seed,
-        "scenes": [one.to_json() for one in found],
-    }
-    return 0 if output_files.write_json(options.json, result) else 2
 
 
 def describe_results(results: Sequence[SceneResult]) -> list[str]:

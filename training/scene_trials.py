@@ -180,7 +180,7 @@ def _drivers(
     size, found = state.layout.blue, []
     number = _SEEDS * seed[0] + seed[1]
     opponent = {name: load_player(name) for name in _WHOLE_TEAMS}
-    opponent["rams"] = scripted_player(RammingDriver, player.tick_skip)
+    opponent["rams"] = scripted_player(RammingDriver, player.tick_skip or TICK_SKIP)
     cars = size if scene.opponent in _WHOLE_TEAMS else 1
     for matches, own in ((slice(0, blue), 0), (slice(blue, state.matches), size)):
         pairs = [(player, own)]

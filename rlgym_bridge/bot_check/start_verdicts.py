@@ -28,7 +28,13 @@ def judge_start(bot: BotFile, match: TriedMatch, timeout: float) -> Iterator[Bot
             yield BotVerdict("agent id", "failure", seen, repr(agent_id), remedy)
         return
     if not match.problem:
-        yield BotVerdict("agent id", "pass", f"the process connects as {agent_id!r}", repr(agent_id))
+        foreign = {one: None for bot_result in match.bots for one in bot_result.foreign_ids}
+        seen = f"the process connects as {', '.join(map(repr, (agent_id, *foreign)))}"
+        if foreign:
+            remedy = "connect with the agent id from RLBOT_AGENT_ID alone: others belong to other bots"
+            yield BotVerdict("agent id", "failure", seen, repr(agent_id), remedy)
+        else:
+            yield BotVerdict("agent id", "pass", seen, repr(agent_id))
         yield _judge_readiness(match, timeout)
 
 

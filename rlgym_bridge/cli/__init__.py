@@ -15,9 +15,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
-from rlgym_bridge.cli.commands import COMMANDS, explain_broken, explain_missing, overview
+from rlgym_bridge.cli.commands import COMMANDS, MODULES, explain_broken, explain_missing, overview
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import escape_controls
@@ -57,26 +57,47 @@ def serve() -> int:
     return run_command("server", program="rlgym-server")
 
 
+def run_module(name: str) -> NoReturn:
+    """Run a command as the module that Python was started with (`python -m training.NAME`), and end.
+
+    Args:
+        name: Of the command.
+
+    Raises:
+        SystemExit: With the exit code, see `run_command`.
+    """
+    started = sys.modules["__main__"].__spec__
+    module = started.name.removesuffix(".__main__") if started else name
+    sys.exit(run_command(name, program=f"python -m {module}"))
+
+
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, with its processes; a second one ends it at once."""
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal end a command as Ctrl-C does, with its processes.
+
+    A second signal ends it at once.
+    """
 
     def end(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_DFL)
         raise KeyboardInterrupt
 
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, end)
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [
+        number for name in names if signal.getsignal(number := getattr(signal, name)) == signal.SIG_DFL
+    ]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    for number in numbers:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
-@_ended_by_sigterm()
+@_ended_by_signals()
 def run_command(name: str, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Run one command.
 
@@ -95,7 +116,7 @@ def run_command(name: str, arguments: Sequence[str] | None = None, program: str 
         if isinstance(stream, io.TextIOWrapper):  # names of bots may have what a redirected output lacks
             stream.reconfigure(errors="backslashreplace")
     try:
-        command: Any = import_module(COMMANDS[name].module)
+        command: Any = import_module(MODULES[name])
         parser = argparse.ArgumentParser(prog=program)
         command.add_to(parser)
         status = f"exit status: {getattr(command, 'STATUS', _STATUS)}"

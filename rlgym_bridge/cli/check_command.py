@@ -19,6 +19,7 @@ from rlgym_bridge.bot_check.check_bot import check_bot
 from rlgym_bridge.bot_check.tried_match import MatchTrier
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.user_input.text_files import escape_controls
 
 STATUS: Final = "0 no check failed, 1 a check failed, 2 bad usage or input"
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     )
     failed = False
     try:
-        with _silent_server(), shared.stopped_by_signals(trier.stop):
+        with _silent_server(), stopped_by_signals(trier.stop):
             verdicts = list(check_bot(bot, trier, options.timeout))
         failed = any(one.result == "failure" for one in verdicts)
     finally:

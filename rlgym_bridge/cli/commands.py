@@ -13,8 +13,6 @@ class Command(NamedTuple):
     help: str
 
 
-_TRAINING: Final = "rlgym_bridge.training"
-
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "play": {
         "match": Command(
@@ -29,14 +27,19 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "init": Command(
             "rlgym_bridge.cli.init_command", "begin a bot of your own: a folder with all it needs"
         ),
-        "train": Command(_TRAINING + ".__main__", "train a bot by self-play in RocketSim"),
+        "train": Command("rlgym_bridge.cli.train_command", "train a bot by self-play in RocketSim"),
         "evaluate": Command(
-            _TRAINING + ".evaluate", "let two policies play and say which is better, with an interval"
+            "rlgym_bridge.cli.evaluate_command",
+            "let two policies play and say which is better, with an interval",
         ),
-        "ratings": Command(_TRAINING + ".ratings", "rate the checkpoints of a training run on one scale"),
-        "average": Command(_TRAINING + ".average", "average the newest checkpoints of a run into one policy"),
-        "curves": Command(_TRAINING + ".curves", "plot the learning curves of training runs"),
-        "imitate": Command(_TRAINING + ".imitate", "train a policy to imitate recorded matches"),
+        "ratings": Command(
+            "rlgym_bridge.cli.ratings_command", "rate the checkpoints of a training run on one scale"
+        ),
+        "average": Command(
+            "rlgym_bridge.cli.average_command", "average the newest checkpoints of a run into one policy"
+        ),
+        "curves": Command("rlgym_bridge.cli.curves_command", "plot the learning curves of training runs"),
+        "imitate": Command("rlgym_bridge.cli.imitate_command", "train a policy to imitate recorded matches"),
     },
     "bring a bot": {
         "import": Command(
@@ -60,13 +63,17 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "rlgym_bridge.cli.parity_command",
             "check that a bot sees and does the same in simulator and match",
         ),
-        "league": Command(_TRAINING + ".league", "let bots play each other without the game, and rate them"),
-        "stress": Command(_TRAINING + ".stress", "say what will cost a bot most matches in the real game"),
+        "league": Command(
+            "rlgym_bridge.cli.league_command", "let bots play each other without the game, and rate them"
+        ),
+        "stress": Command(
+            "rlgym_bridge.cli.stress_command", "say what will cost a bot most matches in the real game"
+        ),
         "check": Command(
             "rlgym_bridge.cli.check_command", "try a bot as RLBot would start it, and say what breaks"
         ),
         "sim-vs-server": Command(
-            _TRAINING + ".sim_vs_server",
+            "rlgym_bridge.cli.sim_vs_server_command",
             "check that a policy plays on the match server as it did in training",
         ),
         "doctor": Command(
@@ -87,6 +94,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
 """Groups of commands, in the order in which `--help` shows them."""
 
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+MODULES: Final = {name: command.module for name, command in COMMANDS.items()} | {
+    "sharpen": "rlgym_bridge.cli.sharpen_command",
+    "forget-inputs": "rlgym_bridge.cli.forget_inputs_command",
+}
+"""Modules of the commands by name; those of runs that are retouched by hand have no place in `--help`."""
 
 
 _EXTRAS: Final = {

@@ -15,22 +15,7 @@ from rlbot.config import load_match_config
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.lineup import (
-    add_line_up_options,
-    empty_match,
-    first_of_process,
-    with_environment,
-    with_line_up,
-)  # fmt: skip
-from rlgym_bridge.cli.outcome import (
-    find_refusal,
-    find_troubles,
-    print_result,
-    progress_line,
-    read_bot_report,
-    summarise,
-    with_followed,
-)  # fmt: skip
+from rlgym_bridge.cli.outcome import print_result, progress_line, summarise
 from rlgym_bridge.cli.real_match import play_real_match
 from rlgym_bridge.cli.record_match import RecordedMatch
 from rlgym_bridge.cli.server_options import add_server_option
@@ -40,6 +25,13 @@ from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.matches.bot_report import find_refusal, find_troubles, read_bot_report, with_followed
+from rlgym_bridge.matches.lineup import (
+    empty_match,
+    first_of_process,
+    with_environment,
+    with_line_up,
+)  # fmt: skip
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.project.this_project import match_file
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
@@ -55,6 +47,7 @@ from rlgym_bridge.server import (
 )  # fmt: skip
 from rlgym_bridge.server.config.bot_files import catch_rlbot_errors, parsed
 from rlgym_bridge.server.config.toml_lines import Source
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 _BOT: Final = Path("bot.toml")
 
@@ -72,7 +65,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="match file, RLBot v5 .toml or v4 .cfg (default: match.toml or rlbot.cfg in the current folder, "
         "or else the shipped bot against Chaser; with --blue, --follow or --orange a standard match)",
     )
-    add_line_up_options(parser)
+    _add_line_up_options(parser)
     add_server_option(parser)
     parser.add_argument(
         "--allow-modules", nargs="+", default=[], metavar="MODULE",
@@ -102,6 +95,29 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="policies sample their actions (default: what the policy folder says)",
     )  # fmt: skip
     shared.add_output_options(parser)
+
+
+def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which bots play."""
+    bots = (
+        "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; with --server rlbot "
+        "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"
+    )
+    blue = parser.add_mutually_exclusive_group()
+    blue.add_argument(
+        "--blue",
+        nargs="+",
+        metavar="BOT",
+        help=f"bots of the blue team, in place of the match file's. {bots}",
+    )
+    blue.add_argument(
+        "--follow",
+        nargs="+",
+        metavar="RUN",
+        help="the same, as training runs that may still train: each car plays its run's newest checkpoint, "
+        "and takes a newer one at the next kickoff",
+    )
+    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -273,7 +289,7 @@ def _play(
             rules=shared.rules_of(options),
             allow_clients=options.allow_clients,
         ) as server,
-        shared.stopped_by_signals(server.stop),
+        stopped_by_signals(server.stop),
     ):
         result = server.play(configuration)
     if shown:

@@ -5,9 +5,11 @@ from typing import Any
 
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
-from rlgym_bridge.cli.outcome import BotReport, summarise
+from rlgym_bridge.cli.outcome import summarise
 from rlgym_bridge.cli.watching_match import add_watch_options, watched
+from rlgym_bridge.matches.bot_report import BotReport
 from rlgym_bridge.server import ConfigError, MatchResult, MatchServer
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from rlgym_bridge.view.watch import Watch
 
 
@@ -68,7 +70,7 @@ def _serve(options: argparse.Namespace, watch: Watch | None) -> dict[str, Any]:
         rules=shared.rules_of(options),
         watch=watch,
     )
-    with server, shared.stopped_by_signals(server.stop):
+    with server, stopped_by_signals(server.stop):
         if not options.quiet:
             print(
                 f"listening on {server.host}:{server.port} at {options.pace} pace; Ctrl-C ends it", flush=True

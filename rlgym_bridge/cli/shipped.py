@@ -5,7 +5,7 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.cli.lineup import command_of
+from rlgym_bridge.matches.lineup import command_of
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.server import ConfigError, read_match_file
 

@@ -19,6 +19,7 @@ from rlgym_bridge.recording.open import open_recording
 from rlgym_bridge.recording.recording import Recording
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.user_input.extras import explain_install
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 _WAIT_SECONDS = 0.2
 
@@ -122,7 +123,7 @@ def _show(path: Path, options: argparse.Namespace, console: Console) -> None:
 
     stopped = threading.Event()
     windowed = options.window or (has_display() and not options.web)
-    with shared.stopped_by_signals(stopped.set), ExitStack() as stack:
+    with stopped_by_signals(stopped.set), ExitStack() as stack:
         if windowed:
             process = stack.enter_context(window(path))
         else:

@@ -22,7 +22,7 @@ from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import control_rows, observe
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
+from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_plan
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.state import MatchState
 
@@ -239,7 +239,7 @@ class Episode:
         plans: list[np.ndarray | None] = []
         for given in self._calls.parse(actions):
             try:
-                plans.append(checked_rows(given, self._tick_skip, source))
+                plans.append(checked_plan(given, self._tick_skip, source))
             except ControlsError as error:
                 if refused is None or self._cars == 1:
                     raise

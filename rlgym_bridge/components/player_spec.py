@@ -8,9 +8,8 @@ import numpy as np
 
 from rlgym_bridge.clock import Timing
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.state import MatchState
-from rlgym_bridge.user_input.arguments import show_value
+from rlgym_bridge.user_input.arguments import check_whole, show_value
 
 
 class Policy(Protocol):
@@ -45,24 +44,27 @@ class PlayerSpec:
         policy: Called without arguments; returns the `Policy` that chooses the actions.
         components: Called without arguments; returns the `Components` that build what the policy sees, and
             turn its actions into control rows.
-        tick_skip: Ticks that a parser's single row `(8,)` is held.
+        tick_skip: Ticks that a parser's single row is held, `(8,)` or `(1, 8)`. None: `(8,)` is held for 8
+            ticks, and `(1, 8)` lasts one tick, as in RLGym. Several rows last as many ticks.
         timing: Action delay and input latency.
         shadow: Whether a simulation follows a live match, which gives wheels, auto-flips and bumps exactly.
             None: where RocketSim is installed. Counting alone estimates them, in half the time.
         team_sizes: (blue, orange) of the matches it can play, on either side; None for all.
 
     Raises:
-        ValueError: `policy` or `components` is no function or class.
+        ValueError: `policy` or `components` is no function or class, or `tick_skip` no whole number above 0.
     """
 
     policy: Callable[[], Policy]
     components: Callable[[], Components]
-    tick_skip: int = TICK_SKIP
+    tick_skip: int | None = None
     timing: Timing = field(default_factory=Timing)
     shadow: bool | None = None
     team_sizes: tuple[tuple[int, int], ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.tick_skip is not None:
+            check_whole("tick_skip", self.tick_skip, 1, unit="ticks")
         for name in ("policy", "components"):
             made = getattr(self, name)
             if not callable(made):

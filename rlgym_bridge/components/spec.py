@@ -1,7 +1,8 @@
 """Components that a file can name, and those of an environment.
 
-A policy folder names its components; only modules the user trusts are imported for it. Ours are named by
-the package's public face, so that their modules may move.
+A policy folder names its components. Without the user's word only component classes of this project, of
+RLGym and of rlgym-tools are made for it: no other module is imported, and no function is called. Ours are
+named by the package's public face, so that their modules may move.
 """
 
 import json
@@ -27,10 +28,20 @@ import rlgym_bridge
 from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.signatures import check_signatures
 from rlgym_bridge.components.user_errors import describe_error
-from rlgym_bridge.user_input.user_modules import explain_not_found, import_user_module
+from rlgym_bridge.user_input.user_modules import explain_not_found, import_user_module, is_installed
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
-"""Packages that a policy folder may always name components of."""
+"""Packages that have components which any policy folder may name."""
+
+_COMPONENT_ROOMS: Final = (
+    "rlgym_bridge.components",
+    *(
+        f"{package}.rocket_league.{room}"
+        for package in ("rlgym", "rlgym_tools")
+        for room in ("obs_builders", "action_parsers")
+    ),
+)
+"""Packages of `TRUSTED` whose classes any policy folder may name, if they are of the kind asked for."""
 
 _MOST_ARGUMENT: Final = 10_000  # of whole numbers: cars, ticks, choices
 
@@ -158,15 +169,14 @@ def component_factory(
         obs: Observation builder, where `env` is None.
         parser: Action parser, where `env` is None.
         env: `"module:function"` that returns an `RLGym`, or a wrapper of one; all components are its own.
-        allow: Modules that may be imported besides `TRUSTED`, each with what lies in it; None for all.
-            An environment's module must be named here, `TRUSTED` does not do.
+        allow: Modules of the user's own that may be imported besides the components of `TRUSTED`, each with
+            what lies in it; None for all. An environment's module must be named here. A function of an
+            installed package must be named itself, as `"module:function"`.
 
     Raises:
         ValueError: A name may not be imported, does not exist or is something else; neither an
-            environment nor both components are given; `allow` is a text.
+            environment nor both components are given.
     """
-    if isinstance(allow, str):
-        raise ValueError(f"allow_modules is {allow!r}, expected a list of names of modules: [{allow!r}]")
     if env is not None:
         function = _env_function(env, allow)
         return lambda: _from_env(env, function)
@@ -210,11 +220,30 @@ def environment(name: str) -> RLGym[Any, Any, Any, Any, Any, Any, Any, Any]:
 
 
 def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
-    """Return the function that makes an environment; its module has to be allowed, `TRUSTED` does not do."""
+    """Return the function that makes an environment.
+
+    Args:
+        name: `"module:function"`.
+        allow: As `component_factory` takes it.
+
+    Raises:
+        ValueError: It is not allowed, there is none, or it is something else.
+    """
+    if allow is not None and name not in allow and is_installed(name.partition(":")[0]):
+        raise UntrustedModuleError(
+            f"the policy names the environment {name}, a function of an installed package; if you trust it, "
+            f'give allow_modules=("{name}",), on the command line --allow-modules {name}'
+        )
     with rlgym_ppo_importable():
-        function = _import(name, () if allow is not None else None, allow)
+        function = _import(name, allow)
     if not callable(function):
         raise ValueError(f"{name} is {function!r}, expected a function that returns an RLGym")
+    home = getattr(function, "__module__", None) or ""
+    if allow is not None and name not in allow and not _is_within(home, allow):
+        raise UntrustedModuleError(
+            f"the policy names {name}, which is defined in {home or 'no module'}, expected a function of a "
+            f"module that you allow: {', '.join(allow)}"
+        )
     made: Callable[[], Any] = function
     return made
 
@@ -246,7 +275,7 @@ def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Cal
             f"a component is {spec!r}, expected its name, so that a file can hold it: "
             f"ComponentSpec.of({type(spec).__name__}, ...) with its arguments by name"
         )
-    component: Any = _import(spec.path, TRUSTED, allow)
+    component: Any = _import(spec.path, allow)
     for name, value in spec.args.items():  # a file of a stranger may name them: no vast sizes
         if type(value) is int and abs(value) > _MOST_ARGUMENT and spec.modules[0].startswith(TRUSTED):
             raise ValueError(f"{spec.path} has {name} = {value:,}, expected {_MOST_ARGUMENT:,} at most")
@@ -263,19 +292,41 @@ def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Cal
     return make
 
 
-def _import(path: str, trusted: Sequence[str] | None, allow: Sequence[str] | None) -> Any:
+def _is_open(module: str, name: str) -> bool:
+    """Tell whether any policy folder may name a class: one of our public components, or of RLGym's."""
+    if module == rlgym_bridge.__name__:
+        return rlgym_bridge.is_component(name)
+    return _is_within(module, _COMPONENT_ROOMS)
+
+
+def _is_within(module: str, entries: Sequence[str]) -> bool:
+    """Tell whether a module is one of some modules, or lies in one of them."""
+    return any(module == entry or module.startswith(entry + ".") for entry in entries)
+
+
+def _import(path: str, allow: Sequence[str] | None) -> Any:
+    """Import a name of a module.
+
+    Args:
+        path: `"module:Name"`.
+        allow: As `component_factory` takes it.
+
+    Raises:
+        ValueError: It is not allowed, or there is none.
+    """
     module_name, _, name = path.partition(":")
     if not (name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
         raise ValueError(f'"{path}" is no name of the form "package.module:Name"')
-    if trusted is not None and allow is not None:
-        allowed = (*trusted, *allow)
-        if not any(module_name == entry or module_name.startswith(entry + ".") for entry in allowed):
-            known = ", ".join(allowed) or "nothing"
-            raise UntrustedModuleError(
-                f"the policy names {path}, and importing it would run code of {module_name}; if you "
-                f'trust it, give allow_modules=("{module_name}",), on the command line '
-                f"--allow-modules {module_name}. Allowed now: {known}"
-            )
+    if allow is not None and not (
+        path in allow or _is_within(module_name, allow) or _is_open(module_name, name)
+    ):
+        raise UntrustedModuleError(
+            f"the policy names {path}, and importing it would run code of {module_name}; if you "
+            f'trust it, give allow_modules=("{module_name}",), on the command line --allow-modules '
+            f"{module_name} (of a run those are allowed that the settings in the current folder name). "
+            "Allowed now: "
+            f"{', '.join(('components of ' + ', '.join(TRUSTED), *allow))}"
+        )
     try:
         module = import_user_module(module_name)
     except ModuleNotFoundError as error:

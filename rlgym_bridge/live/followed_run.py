@@ -69,7 +69,7 @@ class FollowedRun:
             if (problem := misfit(spec, config)) is not None:
                 raise ValueError(f"it {problem}")
             player.take(spec)
-        except Exception as error:  # an own component may raise anything
+        except (Exception, SystemExit) as error:  # an own component may raise anything
             what = f"{newest or self._run}: {error}; the one before plays on"
             player.faults.add("checkpoint not taken", what, error)
             return

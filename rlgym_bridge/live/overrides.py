@@ -59,7 +59,7 @@ class Overrides:
                 if returned is None:
                     return None
                 first, rows = frame, checked_rows(returned, 1, "override")
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._faults.add("override failed", f"the policy plays on: {error}", error)
                 return None
             self._rows[car] = first, rows

@@ -11,7 +11,7 @@ from rlgym_bridge.components.episode import Episode
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.controls import NEUTRAL, ControlsError
 from rlgym_bridge.dialect import Dialect
-from rlgym_bridge.game import Phase
+from rlgym_bridge.game import TICK_SKIP, Phase
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.live.overrides import Override, Overrides
 from rlgym_bridge.packets.decoder import Decoder
@@ -65,7 +65,7 @@ class LivePlayer:
         self._input_latency = input_latency
         self.clock = self._make_clock(spec, len(player_ids))
         self.decoder = Decoder(field, config, spec.shadow, dialect)
-        self._tick_skip = spec.tick_skip
+        self._tick_skip = spec.tick_skip or TICK_SKIP
         self._ids = list(player_ids)
         self._cars: list[int] = []  # places in the state of those of our cars that are there
         self._driven: list[tuple[int, int]] = []  # index in the newest packet, and place in `_ids`, of each
@@ -92,7 +92,7 @@ class LivePlayer:
                 return self._foresee_new_cars(packet)
             info = packet.match_info
             rows = self.clock.foresee(info.frame_num, int(info.match_phase))
-        except Exception:
+        except (Exception, SystemExit):
             return False  # `see` fails on it too, and counts it
         if rows is None:
             return False
@@ -112,7 +112,7 @@ class LivePlayer:
         """Play on one packet; every packet is needed, in order. Never raises."""
         try:
             self._see(packet)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.faults.add("packet failed", f"neutral controls: {error}", error)
             self._answer_neutrally(packet)
 
@@ -135,7 +135,7 @@ class LivePlayer:
         self.close()
         self.episode = episode
         self.clock = self._make_clock(spec, len(self._ids))
-        self._tick_skip = spec.tick_skip
+        self._tick_skip = spec.tick_skip or TICK_SKIP
         self._open = False
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> Clock:
@@ -147,7 +147,7 @@ class LivePlayer:
         """Close what the components have opened. Never raises."""
         try:
             self.episode.close()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.faults.add("renderer not closed", str(error), error)
 
     def _see(self, packet: flat.GamePacket) -> None:
@@ -251,7 +251,7 @@ class LivePlayer:
                 self._report_decision(acted=True)
         except ControlsError as error:
             self.faults.add("bad controls", f"neutral controls for this decision: {error}")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.faults.add("decision failed", f"neutral controls: {error}", error)
         self.decoder.clear_touches()
         if len(rows) < len(self._ids):
@@ -266,7 +266,7 @@ class LivePlayer:
         """Compute conditions and rewards; play does not depend on them, even if they fail."""
         try:
             self.episode.judge()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.faults.add("judgement failed", f"conditions and rewards are left out: {error}", error)
 
     def _idle_rows(self, ticks: int) -> list[np.ndarray]:
@@ -284,6 +284,6 @@ class LivePlayer:
             self.episode.step(state)
             self._judge()
             self._report_decision(acted=False)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.faults.add("last step failed", str(error), error)
         self.decoder.clear_touches()

@@ -22,11 +22,13 @@ from safetensors import SafetensorError
 from rlgym_bridge.components.spec import Components, ComponentSpec, component_factory
 from rlgym_bridge.components.user_errors import describe_error, is_ours
 from rlgym_bridge.game import HITBOX_NAMES, MOST_TEAM_SIZE, TICK_SKIP
+from rlgym_bridge.policy.carried_modules import explain_copies, use_carried, write_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files, write_files
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.manifest import FORMAT, SELECTIONS, Manifest, Normalisation, PolicyMismatch
 from rlgym_bridge.policy.mismatch import changed_own, differences
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.user_input.own_modules import read_own_sources
 
 __all__ = [
     "ComponentSpec",
@@ -75,6 +77,7 @@ def save_policy(
     action_delay: int | None = None, input_latency: int = 0, selection: str = "sample", seed: int = 0,
     obs_normalisation: Normalisation | None = None, hitbox: str = "octane",
     training: Mapping[str, Any] | None = None, activation: str = "relu", mirror: bool = False,
+    modules: Sequence[str] = (),
 ) -> Manifest:  # fmt: skip
     """Write a policy folder; one that is there is replaced file by file.
 
@@ -97,6 +100,7 @@ def save_policy(
         training: JSON object with whatever is worth knowing later.
         activation: Between the layers, one of `activations.ACTIVATIONS`.
         mirror: Whether states of one half of the field are mirrored for the network, see `symmetry.py`.
+        modules: Names of further modules; copies of the user's own go along, see `carried_modules.py`.
 
     Returns:
         The manifest, as it was written to `policy.json`.
@@ -118,15 +122,13 @@ def save_policy(
         probe=built.probe, versions=_versions(), training=dict(training or {}), mirror=mirror,
         weights_sha256=hashlib.sha256(data).hexdigest(), activation=activation,
     )  # fmt: skip
-    text = manifest.to_json()
     # Read both back as a loader will, so that what is written can be played.
-    problems = differences(manifest, built, components)
-    if problems:
-        raise PolicyMismatch(
-            f"what is to be saved does not fit: {'; '.join(problems)}. {_remedy(manifest, built)}"
-        )
+    if problems := differences(manifest, built, components):
+        told = "; ".join(problems)
+        raise PolicyMismatch(f"what is to be saved does not fit: {told}. {_remedy(manifest, built)}")
     _network(manifest, data, built, "what is to be saved")
-    write_files(Path(folder), data, text)
+    write_files(Path(folder), data, manifest.to_json())
+    write_carried(Path(folder), read_own_sources([*modules, *manifest.modules]))
     return manifest
 
 
@@ -187,7 +189,8 @@ def load_policy(
 
     Args:
         folder: Holds `policy.json` and `weights.safetensors`.
-        allow_modules: Modules that its components may be imported from, besides `spec.TRUSTED`.
+        allow_modules: Modules that its components may be imported from, besides the components of
+            `spec.TRUSTED`; `carried:NAME` means the copy that the folder carries.
         selection: `"sample"` or `"argmax"` in place of the manifest's.
 
     Returns:
@@ -205,14 +208,19 @@ def load_policy(
     manifest, data = read_files(folder)
     source = str(folder / MANIFEST_FILE)
     try:
-        make = component_factory(manifest.obs, manifest.parser, manifest.env, allow_modules)
+        allowed = use_carried(folder, allow_modules)
+        make = component_factory(manifest.obs, manifest.parser, manifest.env, allowed)
         components = make()
         _check_declared(manifest, components)
         built = fingerprint(components, manifest.team_sizes, _hitbox_number(manifest.hitbox))
-    except Exception as error:  # a component's own, too: whatever it makes of the arguments it was given
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a component's own, too: whatever it makes of the arguments it was given
         failed = "" if is_ours(error) else "the components cannot be made or called: "
-        raise ValueError(f"{source}: {failed}{describe_error(error)}") from error
-    _check_fits(manifest, built, components, source)
+        copies = explain_copies(folder, allow_modules)
+        raise ValueError(f"{source}: {failed}{describe_error(error)}{copies}") from error
+    _check_fits(manifest, built, components, source, explain_copies(folder, allow_modules))
     if selection is not None:
         manifest = replace(manifest, selection=selection)
     return LoadedPolicy(folder, manifest, _network(manifest, data, built, str(folder / WEIGHTS_FILE)), make)
@@ -243,7 +251,7 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
     try:
         _, declared = components.obs_builder.get_obs_space("blue-0")  # type: ignore[union-attr]
         known = bool(declared >= 0)  # a float, too: RLGym's builder takes its sizes as they are given
-    except Exception:  # one of others may not know before its first match
+    except (Exception, SystemExit):  # one of others may not know before its first match
         return
     if known and declared != manifest.obs_size:
         raise PolicyMismatch(
@@ -252,7 +260,9 @@ def _check_declared(manifest: Manifest, components: Components) -> None:
         )
 
 
-def _check_fits(manifest: Manifest, built: Fingerprint, components: Components, source: str) -> None:
+def _check_fits(
+    manifest: Manifest, built: Fingerprint, components: Components, source: str, copies: str
+) -> None:
     found = differences(manifest, built, components)
     if found:
         own = [f"your {name}" for name in changed_own(manifest, built)]
@@ -261,7 +271,7 @@ def _check_fits(manifest: Manifest, built: Fingerprint, components: Components, 
         hint = "; saved with other versions: " + ", ".join(changed) if changed else ""
         raise PolicyMismatch(
             f"{source} does not fit {' and '.join(own) or 'this checkout'}: {'; '.join(found)}. Use the code "
-            f"it was trained with, or train anew into another folder{hint}."
+            f"it was trained with, or train anew into another folder{hint}{copies}."
         )
 
 

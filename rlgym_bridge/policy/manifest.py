@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from reprlib import repr as shorten
 from typing import Annotated, Any, Final, Literal
 
@@ -143,6 +144,12 @@ class Manifest:
     weights_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z"), expecting("64 hexadecimal digits")]
     activation: Annotated[str, one_of(*ACTIVATIONS)] = "relu"
     mirror: Annotated[bool, expecting("true or false")] = False
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Names of the modules of its environment, or of its observation builder and parser."""
+        specs = [spec.modules for spec in (self.obs, self.parser) if spec is not None]
+        return (*([self.env.partition(":")[0]] if self.env else []), *chain(*specs))
 
     def to_json(self) -> str:
         """Return the text of `policy.json`.

@@ -1,31 +1,33 @@
-"""Tells which modules may be imported for the policies of a training run that a user names.
+"""Tell which modules may be imported for the policies of a training run that a user names.
 
-A policy folder names the modules of its builder and parser, and importing them runs code. A run is the user's
-own: training writes into its folder which modules its settings name. They are looked for among
-installed modules and in the current folder, never in the folder of a run or a policy.
+A policy folder names the modules of its builder and parser, and importing them runs code. Training writes
+into the folder of a run which modules its settings name, and anybody may have written that file. So those of
+them are allowed that the user's project names: the settings in the current folder. They are never looked for
+in the folder of a run or a policy.
 """
 
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
+from rlgym_bridge.user_input.own_modules import trace_own_files
 from rlgym_bridge.user_input.text_files import read_toml
 from rlgym_bridge.user_input.toml_text import toml_line
-from rlgym_bridge.user_input.user_modules import add_module_folders
+from rlgym_bridge.user_input.user_modules import add_module_folders, names_no_modules
 
 RUN_FILE: Final = "run.toml"
 _ABOUT: Final = (
-    "# Written by training: modules of this run's settings. Commands that are given the folder of this run\n"
-    "# import them for its policies without --allow-modules.\n"
+    "# Written by training: modules of this run's settings. Commands import them for its policies where the\n"
+    "# settings (*.toml) in the current folder name them, or --allow-modules does.\n"
 )
 
 
 def write_run_modules(run: Path, modules: Sequence[str]) -> None:
-    """Write into the folder of a run which modules its policies may name.
+    """Write into the folder of a run which modules its policies name.
 
     Args:
         run: The folder.
@@ -44,7 +46,9 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
             can be played.
 
     Returns:
-        Names of the run's modules; none for a policy folder outside of a run, whatever else lies in it.
+        Those modules of the run that the settings in the current folder name, or that modules named there
+        import; an environment's as `"module:function"`, too. None for a policy folder outside of a run,
+        whatever else lies in it.
 
     Raises:
         ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, in a
@@ -57,17 +61,48 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
     modules = read_toml(file).get("modules")
     if not isinstance(modules, list) or not all(isinstance(one, str) for one in modules):
         raise ValueError(f"{file}: modules is {modules!r}, expected a list of names of modules")
-    if modules:
-        add_module_folders(Path.cwd())
+    here = _modules_of_project(Path.cwd()) if modules else []
+    allowed = [name for name in here if name.partition(":")[0] in modules]
     for module in modules:
-        if (place := _place_with(run, module)) is not None:
+        if module not in allowed and (project := _project_of(run, module)) is not None:
+            raise ValueError(f"{file} names {module}, which lies in {project}: run this there (cd {project})")
+    for name in allowed:
+        if (place := _place_with(run, name.partition(":")[0])) is not None:
             raise ValueError(
-                f"{file}: {module} would be imported from {place}, which came with the run, expected "
+                f"{file}: {name} would be imported from {place}, which came with the run, expected "
                 "modules of your own elsewhere; if you trust it, name it with --allow-modules"
             )
-        if (project := _project_of(run, module)) is not None:
-            raise ValueError(f"{file} names {module}, which lies in {project}: run this there (cd {project})")
-    return tuple(modules)
+    return tuple(allowed)
+
+
+def _modules_of_project(folder: Path) -> list[str]:
+    """Return the modules that the settings in a folder name, and the user's own that these import.
+
+    The search for modules includes the folder from then on, where there are any. Nothing is imported.
+    """
+    named = [] if names_no_modules(folder) else [*_named_in_settings(folder)]
+    if not named:
+        return []
+    add_module_folders(folder)
+    own: list[str] = []
+    with suppress(ValueError):  # a file that is no Python is told when it is imported
+        own = [
+            path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            for path in trace_own_files(name.partition(":")[0] for name in named)
+        ]
+    return list(dict.fromkeys([*named, *(name.partition(":")[0] for name in named), *own]))
+
+
+def _named_in_settings(folder: Path) -> Iterator[str]:
+    """Yield `components` and `env` of the files of settings in a folder."""
+    for file in sorted(folder.glob("*.toml")):
+        try:
+            settings = read_toml(file)
+        except (OSError, ValueError):
+            continue  # another program's, or broken: who trains with it is told
+        for key in ("components", "env"):
+            if isinstance(value := settings.get(key), str) and value:
+                yield value
 
 
 def _project_of(run: Path, module: str) -> Path | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rlgym_bridge.components.spec import TRUSTED
+from rlgym_bridge.policy.carried_modules import use_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, WEIGHTS_FILE, read_files
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.project.bot_description import ProjectError, agent_id_of, check_name
@@ -23,9 +24,9 @@ from rlgym_bridge.project.bot_texts import (
 )
 from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.project.logo import draw_logo
-from rlgym_bridge.project.own_modules import OwnModules, find_own_modules, imported_by
+from rlgym_bridge.user_input.own_modules import OwnModules, find_own_modules, imported_by
 from rlgym_bridge.user_input.text_files import read_bytes, read_text, read_toml
-from rlgym_bridge.user_input.user_modules import add_module_folders
+from rlgym_bridge.user_input.user_modules import add_module_folders, is_installed
 
 BOT_FILE: Final = "bot.toml"
 PROGRAM_FILE: Final = "bot.py"
@@ -42,7 +43,8 @@ class PackagePlan:
         policy: A policy folder.
         name: Of the bot; None takes the project's.
         author: Who made it; None takes the project's.
-        modules: Modules that the policy may import components from; a project's `bot.py` says it itself.
+        modules: Modules that the policy may import components from, `carried:NAME` for its copy; a project's
+            `bot.py` says it itself.
         hivemind: Whether one process drives all its cars of a team.
         project: Folder with the `bot.toml` and `bot.py` to take; None writes new ones.
         include: Files that the bot's own modules read, in the current folder.
@@ -92,6 +94,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
         OSError: The same.
     """
     manifest, weights = read_files(plan.policy)
+    modules = use_carried(plan.policy, plan.modules)
     settings, details = ({}, {}) if plan.project is None else bot_tables(plan.project)
     name = str(settings.get("name", "") if plan.name is None else plan.name)
     author = str(details.get("developer", "") if plan.author is None else plan.author)
@@ -99,9 +102,9 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     if author:
         check_name(author, "the author")
     agent_id = _agent_id(plan, settings, name, author, manifest)
-    needed = _modules_of(manifest)
+    needed = [*manifest.modules]
     if plan.project is None:
-        program = write_program(agent_id, _allowed(manifest, plan.modules))
+        program = write_program(agent_id, _allowed(manifest, modules))
     else:
         program = read_text(plan.project / PROGRAM_FILE)
         if old := settings.get("agent_id"):
@@ -111,7 +114,7 @@ def make_bot(plan: PackagePlan) -> PackagedBot:
     own = find_own_modules(needed)
     _check_found(own, manifest)
     data = {_path_here(file): file for file in plan.include}
-    by_name = dict.fromkeys((*own.modules, *_modules_of(manifest)))
+    by_name = dict.fromkeys((*own.modules, *manifest.modules))
     words = words_of(name, author, manifest, [*by_name], [*data])
     hivemind = plan.hivemind or settings.get("hivemind") is True
     texts = {
@@ -199,29 +202,19 @@ def _agent_id(
     return f"{given}/{digest[:8]}"
 
 
-def _modules_of(manifest: Manifest) -> list[str]:
-    """Return the modules that a policy names."""
-    specs = [spec for spec in (manifest.obs, manifest.parser) if spec is not None]
-    return [*_environment_of(manifest), *(module for spec in specs for module in spec.modules)]
-
-
-def _environment_of(manifest: Manifest) -> list[str]:
-    """Return the module of a policy's environment, where it has one."""
-    return [] if manifest.env is None else [manifest.env.partition(":")[0]]
-
-
 def _allowed(manifest: Manifest, allowed: Sequence[str]) -> list[str]:
     """Return the modules that `bot.py` has to allow.
 
     Raises:
         ProjectError: One of them is not among those that the user trusts.
     """
-    foreign = [
-        *_environment_of(manifest),
-        *(name for name in _modules_of(manifest) if not _is_in(name, TRUSTED)),
-    ]
+    if manifest.env is not None and is_installed(manifest.modules[0]):
+        foreign = [manifest.env]
+    else:
+        within = () if manifest.env else TRUSTED
+        foreign = [name for name in manifest.modules if not _is_in(name, within)]
     for name in foreign:
-        if not _is_in(name, allowed):
+        if name not in allowed and not _is_in(name, allowed):
             raise ProjectError(
                 f"the policy names {name}, and the bot would run its code; if it is yours, give "
                 f"--allow-modules {name}"
@@ -239,7 +232,7 @@ def _check_found(own: OwnModules, manifest: Manifest) -> None:
     Raises:
         ProjectError: One is not.
     """
-    for name in _modules_of(manifest):
+    for name in manifest.modules:
         if name.partition(".")[0] in own.missing:
             raise ProjectError(
                 f"the policy needs {name}, which is neither in {Path.cwd()} nor installed: package it in the "

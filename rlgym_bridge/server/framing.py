@@ -1,16 +1,16 @@
 """Pack messages for clients, with their length before them."""
 
-import logging
 from typing import Final
 
 from rlbot import flat
 
 from rlgym_bridge.dialect import OWN_SERVER
+from rlgym_bridge.server.client_log import client_log
 
 MAX_PAYLOAD: Final = 65535
 """Bytes in one message: the length has 16 bits [RLBot core]."""
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 
 def framed(message: object, *, named: bool = False) -> bytes:

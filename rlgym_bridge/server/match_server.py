@@ -1,6 +1,5 @@
 """Serve matches in RocketSim: one match with `play`, or in RLBotServer's place with `serve_forever`."""
 
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +10,7 @@ from rlbot import flat
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.physics import Spread
 from rlgym_bridge.recording.mcap.mcap_writer import Recorder
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.game.rules import check_rules
@@ -26,7 +26,7 @@ from rlgym_bridge.server.result import MatchResult, MatchStatus
 from rlgym_bridge.server.server_errors import MatchCalledOff
 from rlgym_bridge.user_input.arguments import check_whole, show_value
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _DISK_SECONDS = 30.0  # lockstep waits this long for a disk rather than lose a part of the recording
 _IDLE_SECONDS = 0.5  # between two checks for orders while there is no match

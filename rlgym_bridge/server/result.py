@@ -36,6 +36,7 @@ class BotResult:
         invalid_inputs: Inputs dropped because a value was not finite.
         dropped_messages: Messages not sent because the bot did not read.
         was_told_to_end: Whether its process did not end by itself after the match.
+        foreign_ids: Other agent ids under which its process has connected, as if it were another bot.
     """
 
     name: str
@@ -61,11 +62,17 @@ class BotResult:
     invalid_inputs: int
     dropped_messages: int
     was_told_to_end: bool = False
+    foreign_ids: tuple[str, ...] = ()
+
+    @property
+    def intrusions(self) -> tuple[str, ...]:
+        """Return what it did to take another bot's car, in words that follow its name."""
+        return tuple(f"connected as {agent_id!r} too" for agent_id in self.foreign_ids)
 
     @property
     def troubles(self) -> tuple[str, ...]:
         """Return what its author should look at, in words that follow its name."""
-        found = []
+        found = list(self.intrusions)
         share = self.unanswered / max(1, self.replies + self.unanswered)
         if share > _TROUBLE_SHARE:
             found.append(f"left {share:.0%} of its packets unanswered")

@@ -32,7 +32,7 @@ class BatchParts:
     Args:
         components: All with a batch form.
         team_sizes: Cars of blue and orange.
-        tick_skip: Not used: rows in batches name their ticks.
+        tick_skip: See `VectorEnv`.
         hitboxes: Of which each car's is drawn for each episode.
 
     Attributes:
@@ -40,8 +40,9 @@ class BatchParts:
     """
 
     def __init__(
-        self, components: Components, team_sizes: tuple[int, int], tick_skip: int, hitboxes: Sequence[int]
-    ) -> None:
+        self, components: Components, team_sizes: tuple[int, int], tick_skip: int | None,
+        hitboxes: Sequence[int],
+    ) -> None:  # fmt: skip
         if components.state_mutator is None:
             raise ValueError("components have no state_mutator, expected one that begins an episode")
         self._mutator: Any = components.state_mutator
@@ -50,6 +51,7 @@ class BatchParts:
         self._reward: Any = components.reward_fn
         self._conditions: Sequence[Any] = (components.termination_cond, components.truncation_cond)
         self._sizes, self._hitboxes = team_sizes, hitboxes
+        self._tick_skip = tick_skip or 1
         # Rows and new episodes come from actions and chance alone.
         readers = (components.obs_builder, components.reward_fn, *self._conditions)
         self.reads = joined_reads(part for part in readers if part is not None)
@@ -97,6 +99,8 @@ class BatchParts:
         if not (np.abs(rows) <= 1).all():
             for plan in rows.reshape(-1, *rows.shape[2:]):
                 checked_rows(plan, 1, type(parser).__name__)
+        if repeats == 1 and rows.shape[2] == 1:
+            repeats = self._tick_skip
         if repeats > 1:
             return np.broadcast_to(rows[:, :, :1], (*rows.shape[:2], repeats, 8))
         return rows

@@ -12,7 +12,7 @@ from rlgym_bridge.components.episode import ComponentCalls
 from rlgym_bridge.components.mutator_base import BatchMutator, blank_state
 from rlgym_bridge.components.reward_base import name_of_bad
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.controls import checked_rows
+from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import from_rlgym
@@ -27,7 +27,7 @@ class MatchParts:
     Args:
         components: Of each match.
         team_sizes: Cars of blue and orange; what the mutators make has to agree.
-        tick_skip: Ticks that a single row `(8,)` is held.
+        tick_skip: See `VectorEnv`.
         hitboxes: Of which each car's is drawn for each episode, before the mutator runs.
 
     Attributes:
@@ -40,7 +40,7 @@ class MatchParts:
         self,
         components: Sequence[Components],
         team_sizes: tuple[int, int],
-        tick_skip: int,
+        tick_skip: int | None,
         hitboxes: Sequence[int],
     ) -> None:
         if any(parts.state_mutator is None for parts in components):
@@ -111,7 +111,7 @@ class MatchParts:
         for match, calls in enumerate(self._calls):
             name = type(calls.parts.parser).__name__
             given = calls.parse(actions[match : match + 1])
-            every.append([checked_rows(rows, self._tick_skip, name) for rows in given])
+            every.append([checked_plan(rows, self._tick_skip, name) for rows in given])
         lengths = {len(rows) for match_rows in every for rows in match_rows}
         if len(lengths) > 1:
             name = type(self._calls[0].parts.parser).__name__

@@ -60,7 +60,8 @@ class VectorEnv:
         components: Makes builder, parser, reward, conditions and mutator; called once, or once a match.
             The mutator is needed; without conditions an episode never ends, without a reward it is 0.
         team_sizes: Cars of blue and orange.
-        tick_skip: Ticks that a parser's single row `(8,)` is held.
+        tick_skip: Ticks that a parser's single row is held, `(8,)` or `(1, 8)`. None: `(8,)` is held for 8
+            ticks, and `(1, 8)` lasts one tick, as in RLGym. Several rows last as many ticks.
         action_delay: Ticks from the state that an action was decided on to the first tick it drives; or
             (least, most), from which each episode's is drawn.
         delay_noise: Standard deviation, in ticks, of single decisions' delays around their episode's; a delay
@@ -97,7 +98,7 @@ class VectorEnv:
         components: Callable[[], Components],
         team_sizes: tuple[int, int] = (1, 1),
         *,
-        tick_skip: int = 8,
+        tick_skip: int | None = None,
         action_delay: int | tuple[int, int] = 1,
         delay_noise: float = 0.0,
         own_delays: np.ndarray | None = None,
@@ -253,7 +254,7 @@ class VectorEnv:
 
 def _parts_of(
     components: Callable[[], Components], first: Components, matches: int, sizes: tuple[int, int],
-    tick_skip: int, hitboxes: Sequence[int],
+    tick_skip: int | None, hitboxes: Sequence[int],
 ) -> BatchParts | MatchParts:  # fmt: skip
     """Return one set of components for all matches, or one for each where a component has no batch form."""
     foreign = foreign_parts(first)

@@ -13,7 +13,7 @@ _MOST_DELAY_NOISE: Final = 1e9  # ticks; keeps out infinity
 
 
 def check_settings(
-    matches: int, team_sizes: tuple[int, int], tick_skip: int, action_delay: int | tuple[int, int],
+    matches: int, team_sizes: tuple[int, int], tick_skip: int | None, action_delay: int | tuple[int, int],
     delay_noise: float, own_delays: np.ndarray | None, hitbox: int | Sequence[int],
     constants: Mapping[str, Spread] | None, seed: int,
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, ...]]:  # fmt: skip
@@ -25,7 +25,8 @@ def check_settings(
     Raises:
         ValueError: A setting is out of range; the message says what it is and what was expected.
     """
-    for name, number, least in (("matches", matches, 1), ("tick_skip", tick_skip, 1), ("seed", seed, 0)):
+    ticks = 1 if tick_skip is None else tick_skip
+    for name, number, least in (("matches", matches, 1), ("tick_skip", ticks, 1), ("seed", seed, 0)):
         check_whole(name, number, least)
     if not _is_pair(team_sizes) or not 1 <= max(team_sizes) <= MOST_TEAM_SIZE:
         raise ValueError(

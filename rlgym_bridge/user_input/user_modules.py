@@ -1,11 +1,15 @@
 """Modules of users: imported from folders that are named, behind all that is installed."""
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Final
+
+INSTALLED: Final = ("site-packages", "dist-packages")
+"""Names of the folders that hold installed packages."""
 
 _FOREIGN: Final = ("policy.json", "run.toml")
 """Files of folders that may come from anybody; no module is searched beside them."""
@@ -55,7 +59,12 @@ def explain_not_found(name: str) -> str:
         place = next(iter(getattr(parent, "__path__", ())), None) or getattr(parent, "__file__", "")
         return f"{first} is {place}, expected {rest} in it; rename another {first} that you mean"
     if first == "training" and parent is None:
-        return "the project's own is rlgym_bridge.training now: change the import"
+        return f"{_where_expected(here, first)}; this project's own is rlgym_bridge.training"
+    return _where_expected(here, first)
+
+
+def _where_expected(here: Path, first: str) -> str:
+    """Say where a package or module was expected, given the current folder."""
     own = here / first if (here / first).is_dir() else here / f"{first}.py"
     if names_no_modules(here):
         unused = f"{own} is not used: " if own.exists() else ""
@@ -64,6 +73,25 @@ def explain_not_found(name: str) -> str:
     if own.exists():
         return f"{own} is there, but this program does not search that folder: set PYTHONPATH to it"
     return f"expected it in the current folder or on PYTHONPATH; the current folder is {here}"
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a module belongs to Python or to an installed package; nothing is imported.
+
+    Args:
+        module: Its name, with dots. Where its top-level package is installed to be edited, it is the user's.
+    """
+    first = module.partition(".")[0]
+    if first in sys.stdlib_module_names:
+        return True
+    try:
+        spec = importlib.util.find_spec(first)
+    except (ImportError, ValueError):  # somebody has put None in its place
+        return False
+    if spec is None:
+        return False
+    places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
+    return any(part in INSTALLED for place in places for part in Path(place).parts)
 
 
 def names_no_modules(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlbot import flat
 
-from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
 from tests.benchmarks.runner import compared
 from tests.parity.world import make_match

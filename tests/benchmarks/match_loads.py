@@ -19,7 +19,7 @@ from typing import Final
 import psutil
 from rlbot import flat
 
-from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.result import MatchStatus
 from rlgym_bridge.view.watch import Watch

@@ -61,7 +61,7 @@ def measure():
 
 _LOCKSTEP: Final = """
 import queue, threading, time
-from rlgym_bridge.cli.lineup import empty_match, with_line_up
+from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import MatchServer
 TICKS = 480  # in a slice
 bots = ["chaser"] * {size}

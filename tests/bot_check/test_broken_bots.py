@@ -53,6 +53,7 @@ def test_a_bot_that_does_not_start_is_named(
 @pytest.mark.parametrize(
     ("kind", "names", "seen"),
     [
+        ("connects twice", {"agent id"}, "'tests/broken', 'somebody/else'"),
         ("never connects", {"connects"}, "its process runs and does not connect"),
         ("wrong port", {"connects"}, "connect"),
         ("hangs in initialize", {"initialises"}, "it did not get ready in time"),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rlgym_bridge.training.policy_matches import play_matches
 
-from rlgym_bridge.cli.lineup import empty_match, with_line_up
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
+from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState

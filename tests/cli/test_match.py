@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from rlgym_bridge.cli import main
+from rlgym_bridge.cli.options import stopped_by_signals
 from rlgym_bridge.cli.outcome import progress_line
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import Phase
@@ -265,9 +266,18 @@ def test_a_port_in_use_is_said_to_be_in_use(here: Here) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_stopped_match_tells_its_score_and_ends_its_bots(number: signal.Signals, tmp_path: Path) -> None:
-    words = ["match", str(ROOT / "rlbot.cfg"), "--json", str(tmp_path / "out.json")]
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_stopped_match_tells_its_score_and_ends_its_bots(name: str, tmp_path: Path) -> None:
+    number = getattr(signal, name)
+    recording = tmp_path / "match.mcap"
+    words = [
+        "match",
+        str(ROOT / "rlbot.cfg"),
+        "--json",
+        str(tmp_path / "out.json"),
+        "--record",
+        str(recording),
+    ]
     with child(
         [sys.executable, "-m", "tests.support.checked_cli", *words], cwd=tmp_path, env=CHECKED,
         stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -276,7 +286,7 @@ def test_a_stopped_match_tells_its_score_and_ends_its_bots(number: signal.Signal
         assert "0 : 0" in match.stdout.readline()
         bots = psutil.Process(match.pid).children(recursive=True)
         assert bots
-        if number == signal.SIGINT:  # a terminal's goes to all processes of the command
+        if name == "SIGINT":  # a terminal's goes to all processes of the command
             os.killpg(match.pid, number)
         else:
             match.send_signal(number)
@@ -285,6 +295,24 @@ def test_a_stopped_match_tells_its_score_and_ends_its_bots(number: signal.Signal
         assert not any(bot.is_running() and bot.status() != psutil.STATUS_ZOMBIE for bot in bots)
     assert "stopped" in out and "touches" in out and "left before the end" not in out
     assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
+    assert [path.name for path in tmp_path.glob("*.mcap*")] == [recording.name]
+    assert recording.read_bytes().endswith(b"\x89MCAP0\r\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="a terminal of POSIX is closed")
+def test_a_command_under_nohup_goes_on_without_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stopped: list[bool] = []
+    try:
+        with stopped_by_signals(lambda: stopped.append(True)):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert not stopped
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with stopped_by_signals(lambda: stopped.append(True)):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stopped == [True]
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_unwritable_output_is_refused_before_the_match(tmp_path: Path, here: Here) -> None:

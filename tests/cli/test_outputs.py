@@ -10,8 +10,8 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.cli import main, output_files
-from rlgym_bridge.cli.outcome import BotReport, read_bot_report
 from rlgym_bridge.cli.output_files import check_output_folder, check_outputs, write_json
+from rlgym_bridge.matches.bot_report import BotReport, read_bot_report
 from rlgym_bridge.probe import ProbeReport
 from rlgym_bridge.probe.battery import Probe
 from rlgym_bridge.server import ConfigError
@@ -96,7 +96,7 @@ def test_what_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_while_the_program_loads_says_stopped(name: str, tmp_path: Path) -> None:
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text(

@@ -11,7 +11,6 @@ from rlgym.api import RLGym, StateMutator, TransitionEngine
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
 
-from rlgym_bridge.cli.lineup import with_line_up
 from rlgym_bridge.client.agent_connections import NoServer
 from rlgym_bridge.client.own_players import match_of
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
@@ -27,6 +26,7 @@ from rlgym_bridge.components.rewards import GoalReward, TouchReward, VelocityPla
 from rlgym_bridge.controls import ControlsError
 from rlgym_bridge.engines.live import LiveEngine, LiveEngineError
 from rlgym_bridge.engines.sim import SimEngine
+from rlgym_bridge.matches.lineup import with_line_up
 from rlgym_bridge.policy.load_player import CHASER
 from rlgym_bridge.rlgym_state import to_rlgym
 from rlgym_bridge.server import Impairments

@@ -12,10 +12,10 @@ from typing import Any, Final
 from rlbot import flat
 from rlgym_bridge.training.settings_file import load_settings
 
-from rlgym_bridge.cli.outcome import read_bot_report
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.field_test.field_pack import open_field_pack
 from rlgym_bridge.field_test.field_report import read_field_test
+from rlgym_bridge.matches.bot_report import read_bot_report
 from rlgym_bridge.packets.decoder import Decoder
 from rlgym_bridge.physics import read_physics
 from rlgym_bridge.policy.folder import load_policy

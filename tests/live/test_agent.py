@@ -73,6 +73,16 @@ def test_each_kind_of_fault_is_logged_once_a_second_at_most(caplog: pytest.LogCa
     assert len([record for record in caplog.records if "decision failed" in record.message]) <= 2
 
 
+def test_a_policy_that_exits_costs_decisions_and_not_the_bot() -> None:
+    policy = Always(SystemExit(3))
+    one = live_player(policy)
+    for frame in range(1, 20):
+        assert neutral(sent(one, at(frame)))
+    policy.action = 16
+    answers = [sent(one, at(frame)) for frame in range(20, 40)]
+    assert one.faults.counts["decision failed"] >= 2 and not neutral(answers[-1])
+
+
 def test_a_missing_car_plays_once_it_is_there() -> None:
     one = live_player(Always())
     other = player(player_id=8)

@@ -4,15 +4,25 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rlgym_bridge import ContinuousAction, PlayerSpec, play
+from rlgym_bridge import (
+    ContinuousAction,
+    LookupTableAction,
+    MultiDiscreteAction,
+    PlayerSpec,
+    RepeatAction,
+    play,
+)
 from rlgym_bridge.chaser import Chaser
 from rlgym_bridge.components.spec import Components
 from tests.support.documentation import blocks
 from tests.support.documentation_folders import run_command
+from tests.support.made_packets import at
+from tests.support.players_by_hand import player_of, sent
 
 PAGE = "docs/bring/own-policy.md"
 BOT = """[settings]
@@ -57,6 +67,34 @@ def play_example(folder: Path, word: str) -> dict:
 
 def test_a_program_of_ones_own_drives_a_car(tmp_path: Path) -> None:
     assert play_example(tmp_path, "class DrivesAtTheBall")["boost_used"] == 0
+
+
+@pytest.mark.parametrize(
+    ("tick_skip", "parser", "every"),
+    [
+        (4, ContinuousAction(), 4), (None, ContinuousAction(), 1), (5, MultiDiscreteAction(), 5),
+        (3, LookupTableAction(), 3), (4, RepeatAction(ContinuousAction(), 6), 6),
+    ],
+)  # fmt: skip
+def test_a_player_decides_once_in_its_tick_skip(tick_skip: int | None, parser: Any, every: int) -> None:
+    class Counting:
+        def reset(self, cars: Any, seed: int | None = None) -> None:
+            pass
+
+        def act(self, obs: Any, state: Any) -> np.ndarray:
+            shape = (1, 1) if isinstance(parser, LookupTableAction) else (1, 1, 8)
+            return np.zeros(shape, np.int64)
+
+    one = player_of(PlayerSpec(Counting, lambda: Components(None, parser), tick_skip=tick_skip), [7])
+    for frame in range(1, 62):
+        sent(one, at(frame))
+    assert one.decisions == pytest.approx(60 / every, abs=1)
+
+
+def test_a_tick_skip_that_is_none_is_refused() -> None:
+    for given in (0, 2.5, True):
+        with pytest.raises(ValueError, match=r"tick_skip is .*, expected a whole number of ticks, 1 or more"):
+            PlayerSpec(Chaser, lambda: Components(None, ContinuousAction()), tick_skip=given)  # type: ignore[arg-type]
 
 
 def test_a_policy_object_is_no_run_to_follow(caplog: pytest.LogCaptureFixture) -> None:

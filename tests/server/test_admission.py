@@ -1,20 +1,26 @@
 """In a match only those drive and give orders whom it has started, or who are let in."""
 
+import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.server.game.roster import seat_players
+from rlgym_bridge.cli.outcome import BotReport, find_troubles
+from rlgym_bridge.server import MatchServer
+from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.net import callers
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.callers import Caller, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.server.net.loadouts import Loadouts
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.wire import listen
@@ -139,6 +145,81 @@ def test_a_flood_of_orders_has_one_line_in_the_log(
     with guarded_lobby(monkeypatch, Standing.STRANGER) as lobby:
         join(lobby, *[flat.StartCommand("a.toml"), match_of(player(0))] * 20)
     assert caplog.text.count("starts another match: ignored") == 1
+
+
+def started(seats: list[AgentSeat], number: int) -> BotProcess:
+    """Return a bot process as the match has started it, with this number and mark."""
+    return BotProcess(seats, Path(), SimpleNamespace(pid=number), mark=f"{callers.MARK}/{number}")  # type: ignore[arg-type]
+
+
+@contextmanager
+def two_bots(monkeypatch: pytest.MonkeyPatch, caller: list[Caller], ids: Sequence[str]) -> Iterator[Lobby]:
+    """Open the lobby of a match that has started process 100 for blue and 200 for orange."""
+    with guarded_lobby(monkeypatch, Standing.OWN) as lobby:
+        monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", lambda _: caller[0])
+        roster = seat_players(match_of(player(0, agent_id=ids[0]), player(1, agent_id=ids[1])))
+        lobby.open_match(roster)
+        lobby.admission.processes = [started([seat], 100 + 100 * seat.index) for seat in roster.cars]
+        yield lobby
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        Caller(Standing.OWN, "", (102, 101, 100, 1)),
+        Caller(Standing.OWN, "", (777,), f"{callers.MARK}/100"),  # its parents have ended
+    ],
+)
+def test_a_bot_gets_its_own_car_and_not_its_opponents(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with two_bots(monkeypatch, [caller], ["test/mine", "test/theirs"]) as lobby:
+        crowd = [join(lobby, agent(whose)) for whose in ("theirs", "mine")]
+        assert len(crowd) == 2 and [[seat.index for seat in one.seats] for one in lobby.clients.everyone] == [
+            [],
+            [0],
+        ]
+        assert [one.foreign_ids for one in lobby.admission.processes] == [["test/theirs"], []]
+    assert "asks for 'Bot (2)' (agent_id 'test/theirs', orange): refused" in caplog.text
+
+
+def test_a_bot_that_plays_its_twin_gets_one_car(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = [Caller(Standing.OWN, "", (100,))]
+    with two_bots(monkeypatch, caller, ["test/twin", "test/twin"]) as lobby:
+        crowd = [join(lobby, agent("twin")) for _ in range(2)]
+        caller[0] = Caller(Standing.OWN, "", (200,))
+        crowd.append(join(lobby, agent("twin")))
+        assert len(crowd) == 3 and [[seat.index for seat in one.seats] for one in lobby.clients.everyone] == [
+            [0],
+            [],
+            [1],
+        ]
+        assert not any(one.foreign_ids for one in lobby.admission.processes)
+
+
+@pytest.mark.parametrize(
+    ("caller", "seated"),
+    [
+        (Caller(Standing.OWN, "", (777, 1)), False),  # without parents and mark it may be of any bot
+        (Caller(Standing.OWN, "", (os.getpid(), 1)), True),
+        (Caller(Standing.UNKNOWN), True),
+    ],
+)
+def test_a_car_is_for_its_bot_or_for_this_process(
+    caller: Caller, seated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with two_bots(monkeypatch, [caller], ["test/mine", "test/theirs"]) as lobby:
+        client = join(lobby, agent("theirs"))
+        assert takes_seat(lobby) is seated and client.receive()
+
+
+def test_a_bot_that_connects_as_its_opponent_is_reported_and_gets_no_car() -> None:
+    with MatchServer(pace="lockstep", seconds=1.0, max_overtime=0.1, max_kickoff=2.0) as server:
+        result = server.play(match_of(player(0, "thief", "Thief"), player(1, name="Victim")))
+    thief, victim = result.bots
+    assert thief.foreign_ids == ("test/ball",) and "connected as 'test/ball' too" in thief.troubles
+    assert find_troubles(thief, BotReport(missed=0)) == ["connected as 'test/ball' too"]
+    assert victim.troubles == () and victim.replies > 100 and victim.boost_used > 0
 
 
 def test_a_server_for_match_managers_looks_at_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

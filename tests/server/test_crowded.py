@@ -1,5 +1,6 @@
 """More visitors than the server has room for."""
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -10,11 +11,13 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.game.roster import seat_players
 from rlgym_bridge.server.net import clients as server_clients
+from rlgym_bridge.server.net.callers import Caller, Standing
 from tests.support.processes import child
-from tests.support.raw_client import RawClient, connect, settle
+from tests.support.raw_client import RawClient, agent, connect, settle
 from tests.support.short_waits import shorten_farewell
-from tests.support.stepped_match import HERE
+from tests.support.stepped_match import HERE, match_of, player
 
 ROOT = HERE.parent.parent
 
@@ -87,12 +90,67 @@ def test_a_client_that_pauses_gets_all_of_its_messages(lobby):
     assert numbers == list(range(sent))
 
 
-def test_one_client_too_many_is_turned_away_and_the_log_says_so(lobby, room_for_four, caplog):
+@pytest.fixture
+def newcomers(monkeypatch):
+    """Take newcomers for processes of this standing; the first of the list is changed by tests."""
+    standing = [None]
+    found = lambda _: standing[0] and Caller(standing[0])  # noqa: E731
+    monkeypatch.setattr("rlgym_bridge.server.net.admission.find_own", found)
+    return standing
+
+
+def crowd_of_four(lobby):
+    """Return four clients that have said one word each."""
     crowd = [connect(lobby, flat.PingRequest(cookie=3)) for _ in range(4)]
     assert [one.receive().cookie for one in crowd] == [3] * 4
+    return crowd
+
+
+def test_one_client_too_many_is_turned_away_and_the_log_says_so(lobby, room_for_four, newcomers, caplog):
+    crowd = crowd_of_four(lobby)
     fifth = connect(lobby)
     assert fifth.receive() is None
     assert "more than 4 connections" in caplog.text and "turned away" in caplog.text
+    assert len(lobby.clients.everyone) == len(crowd)
+
+
+def test_a_process_of_the_match_gets_the_place_of_a_stranger(lobby, room_for_four, newcomers):
+    crowd = crowd_of_four(lobby)
+    crowd[0].send(flat.ConnectionSettings(""))  # it has said what it is, and may stay for longer
+    settle(lobby)
+    newcomers[0] = Standing.OWN
+    entered = []
+    for number, gone in enumerate((1, 2, 3, 0)):
+        entered.append(connect(lobby, flat.PingRequest(cookie=number)))
+        assert entered[-1].receive().cookie == number
+        assert crowd[gone].receive() is None
+    assert connect(lobby).receive() is None  # all four places are of the match's own processes
+
+
+def test_a_car_is_not_taken_from_a_client_for_a_newcomer(lobby, room_for_four, newcomers):
+    lobby.open_match(seat_players(match_of(*[player(0)] * 4)))
+    crowd = [connect(lobby, agent()) for _ in range(4)]
+    newcomers[0] = Standing.OWN
+    assert connect(lobby).receive() is None
+    assert all(one.seats for one in lobby.clients.everyone) and len(crowd) == 4
+
+
+def test_many_newcomers_are_turned_away_one_after_the_other(lobby, room_for_four, newcomers, monkeypatch):
+    monkeypatch.setattr(server_clients, "_MOST_AT_DOOR", 2)
+    crowd = crowd_of_four(lobby)
+    street = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(9)]
+    for one in street:
+        one.socket.setblocking(False)
+    deadline = time.monotonic() + 30.0
+    left = list(street)
+    while left and time.monotonic() < deadline:
+        lobby.clients.pump(0.01)
+        assert len(lobby.clients._at_door) <= 2
+        for one in list(left):
+            with contextlib.suppress(BlockingIOError):
+                assert one.receive() is None
+                left.remove(one)
+    assert not left and len(lobby.clients.everyone) == len(crowd)
 
 
 def test_silent_clients_make_room_for_those_who_come(lobby, room_for_four):

@@ -1,6 +1,7 @@
 """Logs of bots: what a bot does to its own log holds up nobody."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 
 from rlgym_bridge.server import MatchCalledOff, MatchServer
 from rlgym_bridge.server.game.roster import seat_players
-from rlgym_bridge.server.net.launch import end_all, launch
+from rlgym_bridge.server.net.launch import end_all, inherit_orphans, launch
+from tests.support.processes import child
 from tests.support.stepped_match import match_of, player
+
+ASLEEP = "import time; time.sleep(600)"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -25,12 +29,40 @@ def test_a_pipe_in_place_of_a_log_is_not_waited_for(tmp_path: Path) -> None:
     assert process.log_tail == f"(cannot be read: {process.log_path} is a named pipe, expected a log)"
 
 
-@pytest.mark.parametrize("name", ["/../x", "..", "a/../../b", "\x1b[2J", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["/../x", "..", "a/../../b", "\x1b[2J", "x" * 300, "\U00010348" * 80, "é" * 200]
+)
 def test_a_log_stays_in_its_folder_whatever_its_bot_is_called(name: str, tmp_path: Path) -> None:
     seats = seat_players(match_of(player(0, name=name, run_command="echo here"))).agents
     process = launch(seats, "127.0.0.1", 1, tmp_path)
     assert process.popen.wait(20.0) == 0
     assert [*tmp_path.iterdir()] == [process.log_path.resolve()]
+
+
+def test_a_bot_that_deletes_its_log_folder_keeps_nobody_from_playing(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    delete = f"import shutil; shutil.rmtree({str(logs)!r}, ignore_errors=True)"
+    vandal = player(0, name="A", run_command=f'{sys.executable} -c "{delete}" && python simple_bots.py ball')
+    with MatchServer(pace="lockstep", seconds=1.0, max_overtime=0.1, log_dir=logs) as server:
+        result = server.play(match_of(vandal, player(1, name="B")))
+    assert result.ended_by != "stopped" and [bot.crashed for bot in result.bots] == [False, False]
+    assert all(bot.replies > 100 for bot in result.bots)
+
+
+def test_a_log_folder_that_takes_no_logs_is_replaced_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    seats = seat_players(match_of(player(0, name="A", run_command="echo here"))).agents
+    process = launch(seats, "127.0.0.1", 1, tmp_path / "file")
+    assert process.popen.wait(20.0) == 0 and process.log_tail == "here"
+    assert f"that of 'A' (agent_id 'test/ball', blue) is {process.log_path}" in caplog.text
+    with MatchServer(
+        pace="lockstep", seconds=0.5, max_overtime=0.1, log_dir=tmp_path / "file" / "x"
+    ) as server:
+        result = server.play(match_of(player(0), player(1)))
+    assert result.ticks > 60 and not any(bot.crashed for bot in result.bots)
+    assert "bots log to a temporary folder instead" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -82,3 +114,60 @@ def test_what_a_bot_has_started_ends_though_it_has_gone(tmp_path: Path) -> None:
     left = psutil.Process(int(process.log_tail))
     end_all([process], 0.0)
     assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
+
+
+DAEMON = """
+import os, sys, time
+environment = dict(os.environ) if sys.argv[1] == "marked" else {}
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        words = [sys.executable, "-c", "import time; time.sleep(600)"]
+        print(os.getpid(), flush=True)
+        os.execve(sys.executable, words, environment)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX forks")
+@pytest.mark.parametrize(
+    "environment",
+    [
+        "marked",
+        pytest.param("empty", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux's prctl")),
+    ],
+)
+def test_a_process_that_forks_twice_ends_with_its_bot(environment: str, tmp_path: Path) -> None:
+    (tmp_path / "daemon.py").write_text(DAEMON)
+    command = f"{sys.executable} {tmp_path / 'daemon.py'} {environment}; sleep 1"
+    seats = seat_players(match_of(player(0, name="A", run_command=command))).agents
+    inherit_orphans(True)
+    try:
+        with child([sys.executable, "-c", ASLEEP], env={"PATH": os.environ["PATH"]}) as ours:
+            process = launch(seats, "127.0.0.1", 1, tmp_path)
+            assert process.popen.wait(20.0) == 0
+            left = psutil.Process(int(process.log_tail))
+            assert left.is_running() and left.pid != process.popen.pid
+            end_all([process], 0.0)
+            assert process.was_told_to_end and not psutil.pid_exists(left.pid)
+            assert ours.poll() is None  # a program of ours goes on
+    finally:
+        inherit_orphans(False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's prctl")
+def test_an_orphan_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    fork = "import os, time\nif os.fork() == 0:\n    print(os.getpid(), flush=True)\n    time.sleep(600)"
+    seats = seat_players(match_of(player(0, name="A", run_command="echo here"))).agents
+    inherit_orphans(True)
+    try:
+        process = launch(seats, "127.0.0.1", 1, tmp_path)
+        with child([sys.executable, "-c", fork], stdout=subprocess.PIPE, text=True) as browser:
+            assert browser.stdout is not None
+            orphan = psutil.Process(int(browser.stdout.readline()))
+            assert browser.wait(20.0) == 0 and orphan.ppid() == os.getpid()
+            end_all([process], 0.0)
+            assert orphan.is_running()
+    finally:
+        inherit_orphans(False)

@@ -33,6 +33,16 @@ from tests.support.states import ram
 from tests.support.vector_parts import BallAhead, components, peers, play
 
 
+@pytest.mark.parametrize("parser", [LookupTableAction, PeerLookup])
+@pytest.mark.parametrize(("tick_skip", "ticks"), [(5, 5), (None, 1)])
+def test_a_single_row_is_held_for_the_tick_skip(parser: Any, tick_skip: int | None, ticks: int) -> None:
+    env = VectorEnv(2, lambda: components(parser=parser()), tick_skip=tick_skip)
+    env.reset()
+    began = env.state.frame.copy()
+    play(env, 3, forward=True)
+    assert (env.state.frame - began).tolist() == [3 * ticks] * 2
+
+
 @pytest.mark.parametrize("team_size", [1, 2])
 def test_observations_are_rlgyms_with_demolished_cars_too(team_size: int) -> None:
     class Ram(BatchMutator):

@@ -25,6 +25,14 @@ _DRIVE: Final = "drive = Broken.get_output\n"
 _BODIES: Final = {
     "fine": "",
     "wrong agent id": 'os.environ["RLBOT_AGENT_ID"] = "somebody/else"',
+    "connects twice": "import socket\n"
+    "def initialize(self):\n"
+    "    self.other = socket.create_connection(('127.0.0.1', int(os.environ['RLBOT_SERVER_PORT'])))\n"
+    "    settings = flat.ConnectionSettings('somebody/else', False, False, True)\n"
+    "    message = flat.InterfacePacket(settings).pack()\n"
+    "    self.other.sendall(len(message).to_bytes(2, 'big') + message)\n"
+    "    self.other.recv(2)\n"
+    "Broken.initialize = initialize",
     "never connects": "time.sleep(600.0)",
     "wrong port": 'os.environ["RLBOT_SERVER_PORT"] = "23234"',
     "crashes in initialize": "def initialize(self): raise ValueError('no weights here')\n"

@@ -6,8 +6,13 @@ from pathlib import Path
 
 def imports(path: Path) -> set[str]:
     """Return the modules a file imports, by their full names."""
+    return imports_of(ast.parse(path.read_text()))
+
+
+def imports_of(tree: ast.AST) -> set[str]:
+    """Return the modules that parsed code imports, by their full names."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

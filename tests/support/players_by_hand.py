@@ -33,7 +33,7 @@ class Always:
         self.seats, self.resets = len(seats), self.resets + 1
 
     def act(self, obs: np.ndarray | None, state: MatchState) -> np.ndarray:
-        if isinstance(self.action, Exception):
+        if isinstance(self.action, BaseException):
             raise self.action
         return np.full((1, self.seats), self.action)
 

@@ -3,6 +3,7 @@
 import atexit
 import math
 import os
+import socket
 import sys
 import time
 
@@ -163,6 +164,21 @@ class Artist(Bot):
         return at_ball(packet, self.index)
 
 
+class Thief(Bot):
+    """Connects a second time as its opponent, before that is there."""
+
+    def initialize(self) -> None:
+        address = os.environ["RLBOT_SERVER_IP"], int(os.environ["RLBOT_SERVER_PORT"])
+        self.second = socket.create_connection(address)
+        settings = flat.ConnectionSettings("test/ball", False, False, True)
+        message = flat.InterfacePacket(settings).pack()
+        self.second.sendall(len(message).to_bytes(2, "big") + message)
+        self.second.recv(2)  # the match's configuration: the server knows by now who it is
+
+    def get_output(self, packet: flat.GamePacket) -> flat.ControllerState:
+        return at_ball(packet, self.index)
+
+
 class Hive(Hivemind):
     def get_outputs(self, packet: flat.GamePacket) -> dict[int, flat.ControllerState]:
         return {index: at_ball(packet, index) for index in self.indices}
@@ -172,6 +188,7 @@ KINDS = {
     "ball": AtBall, "ram": AtOpponent, "nan": NotANumber, "crash": Crashing, "slow": SlowlyEnding,
     "silent": Silent, "skip": Skipping, "unready": Unready, "setter": Setter, "starter": Starter,
     "hive": Hive, "reader": Reader, "dominus": Dominus, "artist": Artist,
+    "thief": Thief,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from rlgym_bridge.training.average import average, main
+from rlgym_bridge.training.average import average
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
@@ -24,7 +25,9 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
 
 def test_the_newest_checkpoints_give_their_mean(tmp_path: Path) -> None:
     run, out = run_of(tmp_path, 5, 30, 200), tmp_path / "mean"
-    assert main([str(run), "--newest", "2", "--out", str(out), "--selection", "argmax"]) == 0
+    assert (
+        run_command("average", [str(run), "--newest", "2", "--out", str(out), "--selection", "argmax"]) == 0
+    )
     for name, tensor in weights_of(out).items():
         pair = [weights_of(run / "checkpoints" / steps)[name] for steps in ("30", "200")]
         assert tensor.dtype == np.float32
@@ -62,7 +65,7 @@ def test_fewer_than_two_checkpoints_are_no_mean(
     tmp_path: Path, newest: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = run_of(tmp_path, 5, 30)
-    assert main([str(run), "--newest", newest, "--out", str(tmp_path / "mean")]) == 2
+    assert run_command("average", [str(run), "--newest", newest, "--out", str(tmp_path / "mean")]) == 2
     assert "expected two or more" in capsys.readouterr().err
 
 
@@ -70,5 +73,5 @@ def test_a_mean_does_not_overwrite_its_checkpoints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = run_of(tmp_path, 5, 30)
-    assert main([str(run), "--out", str(run / "checkpoints" / "30")]) == 2
+    assert run_command("average", [str(run), "--out", str(run / "checkpoints" / "30")]) == 2
     assert "expected another folder" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`python -m training` as it is called."""
+"""`rlgym-bridge train` as it is called."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rlgym_bridge.training.__main__ import main
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import save
 from tests.support.processes import child, run_to_end
@@ -43,7 +43,7 @@ def test_256_steps_in_the_simulator_leave_a_policy_that_loads(
 ) -> None:
     file = config(tmp_path, "collectors = 1\nmatches = 4\nrollout_steps = 16\nsnapshot_share = 0.5\n")
     words = [file, "--steps", 256, "--out", tmp_path / "run", "--json", tmp_path / "summary.json"]
-    assert main([*map(str, words)]) == 0
+    assert run_command("train", [*map(str, words)]) == 0
     assert "agent steps" in capsys.readouterr().err
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["steps"] >= 256
@@ -126,19 +126,19 @@ def test_a_reward_of_nan_ends_with_1_and_keeps_a_checkpoint(tmp_path: Path) -> N
 def test_bad_input_ends_with_2_and_is_named(
     text: str, arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config(tmp_path, text)), *arguments]) == 2
+    assert run_command("train", [str(config(tmp_path, text)), *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert "Traceback" not in said
 
 
 def test_printing_settings_writes_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--settings", "--json", str(tmp_path / "a.json")]) == 2
+    assert run_command("train", ["--settings", "--json", str(tmp_path / "a.json")]) == 2
     assert "expected none with --settings" in capsys.readouterr().err
 
 
 def test_no_run_is_trained_into_a_policy_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(tmp_path / "policy")
-    assert main(["--out", str(tmp_path / "policy"), "--steps", "10"]) == 2
+    assert run_command("train", ["--out", str(tmp_path / "policy"), "--steps", "10"]) == 2
     assert "a policy folder, expected a folder for the run alone" in capsys.readouterr().err
     assert not (tmp_path / "policy" / "checkpoints").exists()

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
-from rlgym_bridge.training.curves import main, read_curve
+from rlgym_bridge.training.curves import read_curve
 from rlgym_bridge.training.runs.progress import COLUMNS
+
+from rlgym_bridge.cli import run_command
 
 
 def run(folder: Path, touches: list[float]) -> Path:
@@ -42,7 +44,7 @@ def test_the_command_draws_and_names_the_worst_first(
 ) -> None:
     runs = [run(tmp_path / name, values) for name, values in (("good", [1, 9]), ("bad", [1, 2, 3]))]
     picture = tmp_path / "curves.png"
-    assert main([*map(str, runs), "--out", str(picture)]) == 0
+    assert run_command("curves", [*map(str, runs), "--out", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     said = capsys.readouterr().out.splitlines()
     assert "bad" in said[2] and said[2].endswith("never")
@@ -50,7 +52,7 @@ def test_the_command_draws_and_names_the_worst_first(
 
 
 def test_a_folder_without_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
+    assert run_command("curves", [str(tmp_path)]) == 2
     assert f"{tmp_path} has no progress.csv" in capsys.readouterr().err
 
 
@@ -58,7 +60,7 @@ def test_a_folder_without_a_table_is_named(tmp_path: Path, capsys: pytest.Captur
 def test_a_picture_of_unknown_kind_is_refused_before_the_work(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(tmp_path / "missing"), "--out", str(tmp_path / name)]) == 2
+    assert run_command("curves", [str(tmp_path / "missing"), "--out", str(tmp_path / name)]) == 2
     said = capsys.readouterr().err
     assert (
         f"--out is {tmp_path / name}, expected a file whose name ends with one of" in said and ".png" in said
@@ -69,7 +71,7 @@ def test_a_picture_and_json_in_one_file_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = str(tmp_path / "a.png")
-    assert main([str(run(tmp_path / "a", [1, 2])), "--out", file, "--json", file]) == 2
+    assert run_command("curves", [str(run(tmp_path / "a", [1, 2])), "--out", file, "--json", file]) == 2
     assert "is given for two outputs" in capsys.readouterr().err
 
 
@@ -79,7 +81,7 @@ def test_no_output_replaces_a_table_that_was_put_aside(
     folder = run(tmp_path / "a", [1, 2])
     older = folder / "progress.1.csv"
     older.write_text((folder / "progress.csv").read_text())
-    assert main([str(folder), "--json", str(older)]) == 2
+    assert run_command("curves", [str(folder), "--json", str(older)]) == 2
     assert "belongs to a policy folder or a training run" in capsys.readouterr().err
 
 
@@ -87,5 +89,5 @@ def test_no_output_replaces_a_table_that_was_put_aside(
 def test_touches_that_no_run_can_reach_are_refused(
     touches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(tmp_path), f"--touches={touches}"]) == 2
+    assert run_command("curves", [str(tmp_path), f"--touches={touches}"]) == 2
     assert "--touches is" in capsys.readouterr().err

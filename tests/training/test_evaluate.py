@@ -10,9 +10,9 @@ from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
 from rlgym_bridge.training.evaluate import Evaluation, evaluate
-from rlgym_bridge.training.evaluate import main as evaluate_main
 from rlgym_bridge.training.policy_matches import play_matches
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.folder import ComponentSpec, save_policy
@@ -127,13 +127,13 @@ def test_the_commands_write_json_and_name_what_is_wrong(
     (tmp_path / "run" / "checkpoints" / "latest").write_text("200\n")
     result = tmp_path / "result.json"
     short = ["--matches", "2", "--seconds", "1", "--processes", "1"]
-    assert evaluate_main([network, "chaser", *short, "--json", str(result)]) == 0
+    assert run_command("evaluate", [network, "chaser", *short, "--json", str(result)]) == 0
     data = json.loads(result.read_text())
     assert {"matches", "win_rate", "interval", "goals"} <= set(data) and data["matches"] == 2
     assert data["action_delay"] == [1, 1]
     for newest in ("run", "run/checkpoints/latest"):
         capsys.readouterr()
-        assert evaluate_main([str(tmp_path / newest), "chaser", *short]) == 0
+        assert run_command("evaluate", [str(tmp_path / newest), "chaser", *short]) == 0
         assert str(Path("run", "checkpoints", "200")) in capsys.readouterr().out
     slow = folder(tmp_path / "slow", repeats=4)
     for arguments, message in (
@@ -143,5 +143,5 @@ def test_the_commands_write_json_and_name_what_is_wrong(
         ([slow, "chaser", "--matches", "2"], "decides every 4 ticks"),
         ([network, "chaser", "--action-delay=-1"], "action_delay is [-1, -1], expected 0 to 1200 ticks"),
     ):
-        assert evaluate_main(arguments) == 2
+        assert run_command("evaluate", arguments) == 2
         assert message in capsys.readouterr().err

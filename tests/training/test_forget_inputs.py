@@ -10,9 +10,10 @@ import safetensors.numpy
 import torch
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.runs.forget_inputs import forget_inputs, main
+from rlgym_bridge.training.runs.forget_inputs import forget_inputs
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
 from tests.support.training_runs import SMALL
 
@@ -91,7 +92,7 @@ def test_a_folder_without_checkpoint_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["forget_inputs", str(tmp_path / "none"), "ally-"])
-    assert main() == 2
+    assert run_command("forget-inputs") == 2
     assert "has no checkpoint, expected the folder of a training run" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 

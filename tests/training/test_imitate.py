@@ -14,8 +14,8 @@ import safetensors.numpy
 from rlgym_bridge.training import cloning_data
 from rlgym_bridge.training.behaviour_cloning import imitate
 from rlgym_bridge.training.cloning_data import choose_held_out
-from rlgym_bridge.training.imitate import main
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
@@ -49,7 +49,7 @@ def test_a_clone_does_what_the_game_applied_and_plays(tmp_path: Path) -> None:
     match = record_late_match(tmp_path, seconds=20)
     out, result = tmp_path / "clone", tmp_path / "result.json"
     words = ["--bot", bot(match, 0), "--epochs", "150", "--layers", "64", "--out", str(out), "-q"]
-    assert main([str(match), *words, "--json", str(result)]) == 0
+    assert run_command("imitate", [str(match), *words, "--json", str(result)]) == 0
     found = json.loads(result.read_text())
     assert found["corrected"] and found["bots"] == [bot(match, 0)]
     assert 0.05 < found["differing"] / found["steps"] < 0.5
@@ -91,7 +91,7 @@ def test_a_clone_does_what_the_game_applied_and_plays(tmp_path: Path) -> None:
 def test_policies_that_differ_are_not_imitated_together(
     match: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(match), "-q"]) == 2
+    assert run_command("imitate", [str(match), "-q"]) == 2
     said = capsys.readouterr().err
     assert "parser of" in said and "one policy cannot learn from both" in said and "--bot" in said
 
@@ -124,7 +124,9 @@ def test_bad_input_is_named(
     words: list[str], message: str, clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ["--out", str(tmp_path / "out"), "--json", str(tmp_path / "result.json")]
-    assert main([*more, *(word.format(match=clean, bot=bot(clean, 0)) for word in words)]) == 2
+    assert (
+        run_command("imitate", [*more, *(word.format(match=clean, bot=bot(clean, 0)) for word in words)]) == 2
+    )
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -133,7 +135,7 @@ def test_an_unknown_activation_is_refused(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(ValueError, match="activation is 'sigmoid', expected one of relu, leaky_relu, tanh"):
         imitate(["match.mcap"], tmp_path / "out", activation="sigmoid")
     with pytest.raises(SystemExit):
-        main(["match.mcap", "--activation", "sigmoid"])
+        run_command("imitate", ["match.mcap", "--activation", "sigmoid"])
     assert "invalid choice: 'sigmoid' (choose from 'relu'" in capsys.readouterr().err
 
 
@@ -153,7 +155,10 @@ def test_a_clone_has_the_network_that_was_asked_for(
     monkeypatch.setattr(offline, "clone", clone_at_once)
     monkeypatch.setattr(cluster, "cluster", lambda **how: nullcontext())
     words = ["--activation", "tanh", "--layer-norm", "--layers", "16", "8", "-q"]
-    assert main([str(clean), "--bot", bot(clean, 0), *words, "--out", str(tmp_path / "clone")]) == 0
+    assert (
+        run_command("imitate", [str(clean), "--bot", bot(clean, 0), *words, "--out", str(tmp_path / "clone")])
+        == 0
+    )
     loaded = load_policy(tmp_path / "clone")
     assert loaded.manifest.activation == "tanh"
     weights = safetensors.numpy.load_file(tmp_path / "clone" / "weights.safetensors")
@@ -175,11 +180,11 @@ def test_a_policy_that_is_there_stays(
 ) -> None:
     retimed(tmp_path / "mine", 8)
     before = (tmp_path / "mine" / "policy.json").read_bytes()
-    assert main([str(clean), "--out", str(tmp_path / "mine")]) == 2
+    assert run_command("imitate", [str(clean), "--out", str(tmp_path / "mine")]) == 2
     assert "holds a policy already" in capsys.readouterr().err
     assert (tmp_path / "mine" / "policy.json").read_bytes() == before
     (tmp_path / "file").touch()
-    assert main([str(clean), "--out", str(tmp_path / "file")]) == 2
+    assert run_command("imitate", [str(clean), "--out", str(tmp_path / "file")]) == 2
     assert "is a file, expected a folder" in capsys.readouterr().err
 
 
@@ -187,9 +192,8 @@ def test_a_policy_that_is_there_stays(
     "code",
     [
         "import rlgym_bridge.rllib",
-        "sys.argv = ['x', '--engine', 'rllib']; "
-        "import rlgym_bridge.training.__main__ as t; sys.exit(t.main())",
-        "import rlgym_bridge.training.imitate as t; sys.exit(t.main(['x.mcap']))",
+        "from rlgym_bridge.cli import main; sys.exit(main(['train', '--engine', 'rllib']))",
+        "from rlgym_bridge.cli import main; sys.exit(main(['imitate', 'x.mcap']))",
     ],
 )
 def test_without_ray_it_is_said_what_to_install(code: str, tmp_path: Path) -> None:

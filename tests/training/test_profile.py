@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from rlgym_bridge.training import profile_training as module
-from rlgym_bridge.training.__main__ import main
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.profile_training import TrainingProfile, profile_training
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.run import Iteration
 from rlgym_bridge.training.settings import SettingsError, check_settings
 
+from rlgym_bridge.cli import run_command
 from tests.support.processes import run_to_end
 from tests.support.training_runs import SMALL
 
@@ -74,7 +74,7 @@ def test_a_profile_is_a_table_and_json() -> None:
 )
 def test_bad_profiles_end_with_2(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     try:
-        status = main(words)
+        status = run_command("train", words)
     except SystemExit as left:
         status = int(left.code or 0)
     assert status == 2

@@ -16,8 +16,8 @@ from rlgym_bridge.training.contests.rated_checkpoints import (
 )
 from rlgym_bridge.training.contests.rating_book import BOOK, Anchor, RatingBook, spread_evenly
 from rlgym_bridge.training.contests.served_match import ServedResult
-from rlgym_bridge.training.ratings import main
 
+from rlgym_bridge.cli import run_command
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
 
@@ -33,7 +33,12 @@ def save_checkpoint(run: Path, steps: int) -> None:
 def rate(run: Path, *more: str) -> dict[str, Any]:
     """Rate a run by two matches of a second for each pair."""
     result = run / "result.json"
-    assert main([str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]) == 0
+    assert (
+        run_command(
+            "ratings", [str(run), "--matches", "2", "--seconds", "1", "--quiet", "--json", str(result), *more]
+        )
+        == 0
+    )
     found: dict[str, Any] = json.loads(result.read_text())
     return found
 
@@ -167,7 +172,7 @@ def test_anchors_that_rate_nothing_are_refused(
     save(Path("other"))
     Path("run/ratings-1v1").mkdir()
     RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {}).write(Path("run/ratings-1v1", BOOK))
-    assert main(["run", "--anchors", *anchors]) == 2
+    assert run_command("ratings", ["run", "--anchors", *anchors]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -180,16 +185,16 @@ def test_what_has_changed_since_it_was_rated_is_refused(
     book = RatingBook([Anchor("0a1b2c", "old", str(old), 1000, 0)], {"100": "0a1b2c"})
     (run / "ratings-1v1").mkdir()
     book.write(run / "ratings-1v1" / BOOK)
-    assert main([str(run)]) == 2
+    assert run_command("ratings", [str(run)]) == 2
     assert "the run was begun anew" in capsys.readouterr().err
     book.checkpoints.clear()
     book.write(run / "ratings-1v1" / BOOK)
-    assert main([str(run)]) == 2
+    assert run_command("ratings", [str(run)]) == 2
     assert (
         "the anchor" in (said := capsys.readouterr().err)
         and "has other weights than when it was rated" in said
     )
-    assert main([str(tmp_path / "old")]) == 2
+    assert run_command("ratings", [str(tmp_path / "old")]) == 2
     assert "has no checkpoints" in capsys.readouterr().err
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rlgym_bridge.training.evaluate import main as evaluate_main
 from rlgym_bridge.training.intervals import median_interval, share_interval
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
 from rlgym_bridge.training.scene_report import parse_scenes
 from rlgym_bridge.training.scene_trials import SceneResult, play_scenes
 from rlgym_bridge.training.scenes import SCENES
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.player_spec import PlayerSpec
 from rlgym_bridge.policy.load_player import load_player
 from tests.support.scene_players import Carrying, Flying, Jumping
@@ -80,7 +80,7 @@ def test_the_command_prints_a_table_and_writes_json(
     monkeypatch.setattr("rlgym_bridge.training.scene_report.open_pool", ThreadPoolExecutor)  # at once
     result = tmp_path / "scenes.json"
     arguments = ["standing", "--scenes", "shot,recovery", "--trials", "2", "--json", str(result)]
-    assert evaluate_main(arguments) == 0
+    assert run_command("evaluate", arguments) == 0
     out = capsys.readouterr().out
     assert "standing, 2 trials of each scene" in out and "over 6 s " in out
     data = json.loads(result.read_text())
@@ -104,7 +104,7 @@ def test_what_scenes_cannot_be_played_with_is_named(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.training.scene_report.open_pool", ThreadPoolExecutor)
-    assert evaluate_main(["standing", *arguments, "--scenes", "shot"]) == 2
+    assert run_command("evaluate", ["standing", *arguments, "--scenes", "shot"]) == 2
     assert message in capsys.readouterr().err
 
 

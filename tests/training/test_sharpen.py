@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from rlgym_bridge.training.runs.sharpen import main, sharpen
+from rlgym_bridge.training.runs.sharpen import sharpen
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import WEIGHTS_FILE
 from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import edit, observations, save
@@ -75,7 +76,7 @@ def test_what_cannot_be_sharpened_is_refused(
     monkeypatch.setattr(
         sys, "argv", ["sharpen", str(tmp_path / "before"), factor, "--out", str(tmp_path / "after")]
     )
-    assert main() == 2
+    assert run_command("sharpen") == 2
     assert expected in capsys.readouterr().err and not (tmp_path / "after").exists()
 
 
@@ -84,8 +85,8 @@ def test_a_policy_is_not_replaced_by_its_sharper_one(
 ) -> None:
     save(tmp_path / "bot")
     monkeypatch.setattr(sys, "argv", ["sharpen", str(tmp_path / "bot"), "2", "--out", str(tmp_path / "bot")])
-    assert main() == 2 and "is read and would be replaced" in capsys.readouterr().err
+    assert run_command("sharpen") == 2 and "is read and would be replaced" in capsys.readouterr().err
     monkeypatch.setattr(
         sys, "argv", ["sharpen", str(tmp_path / "bot"), "2", "--out", str(tmp_path / "sharper")]
     )
-    assert main() == 0 and "with its logits multiplied by 2" in capsys.readouterr().out
+    assert run_command("sharpen") == 0 and "with its logits multiplied by 2" in capsys.readouterr().out

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rlgym_bridge.training.evaluate import Evaluation
-from rlgym_bridge.training.sim_vs_server import main, rates, ratios
+from rlgym_bridge.training.sim_vs_server import rates, ratios
+
+from rlgym_bridge.cli import run_command
 
 
 def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Evaluation:
@@ -33,12 +35,17 @@ def test_equal_worlds_have_ratios_of_one() -> None:
 @pytest.mark.slow
 def test_the_command_plays_in_both_worlds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = tmp_path / "result.json"
-    assert main(["chaser", "chaser", "--matches", "2", "--seconds", "10", "--json", str(result)]) == 0
+    assert (
+        run_command(
+            "sim-vs-server", ["chaser", "chaser", "--matches", "2", "--seconds", "10", "--json", str(result)]
+        )
+        == 0
+    )
     found = json.loads(result.read_text())["a_minute"]
     assert found["touches of A"]["training"] > 0 and found["touches of A"]["server"] > 0
     assert "over the server" in capsys.readouterr().out
 
 
 def test_bad_input_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none"), "chaser", "--matches", "2"]) == 2
+    assert run_command("sim-vs-server", [str(tmp_path / "none"), "chaser", "--matches", "2"]) == 2
     assert "none" in capsys.readouterr().err

@@ -6,7 +6,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,9 @@ _MOST_LETTERS: Final = 1 << 28  # of the file: a forfeit quotes up to 8 KiB of a
 
 MatchKey = tuple[str, str, int]
 """Two names (of entries; of a cause and its opponent), and the number of their match."""
+
+Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
+"""Called after matches with the number of results, that of matches, and what has just ended."""
 
 
 class KeptMatches:

@@ -20,9 +20,9 @@ from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey
 from rlgym_bridge.training.contests.served_match import ServedMatch, ServedResult, play_served
 from rlgym_bridge.training.runs.stopping import ENDING
 
-from rlgym_bridge.cli.options import stopped_by_signals
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.server import MatchServer
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 _END_SECONDS: Final = 15.0  # for a worker to end its bots and leave
 _LOOK_SECONDS: Final = 0.2  # between two looks whether to stop
@@ -162,7 +162,7 @@ def _work(connection: Connection) -> None:
             answer = play_served(match, begin)
         except ValueError as error:
             answer = ValueError(str(error))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answer = RuntimeError(explain_error(error))
         finally:
             over.set()

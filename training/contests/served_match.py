@@ -14,13 +14,13 @@ from typing import Final
 
 from rlbot import flat
 
-from rlgym_bridge.cli.lineup import empty_match, first_of_process, with_environment, with_line_up
-from rlgym_bridge.cli.outcome import BotReport, find_troubles, read_bot_report
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE
 from rlgym_bridge.live.agent import SEED_VARIABLE
 from rlgym_bridge.live.agent_report import REPORT_VARIABLE
 from rlgym_bridge.live.play import SELECTION_VARIABLE
+from rlgym_bridge.matches.bot_report import BotReport, find_troubles, read_bot_report
+from rlgym_bridge.matches.lineup import empty_match, first_of_process, with_environment, with_line_up
 from rlgym_bridge.server import BotResult, Impairments, MatchCalledOff, MatchResult, MatchServer
 
 LOGS: Final = "logs"
@@ -125,7 +125,10 @@ def play_served(match: ServedMatch, begin: Callable[[MatchServer], None] = lambd
         ServerError: There is no free port.
     """
     configuration = line_up(match)
-    with _logged(match.log_dir), tempfile.TemporaryDirectory(prefix="rlgym-bridge-") as folder:
+    with (
+        _logged(match.log_dir),
+        tempfile.TemporaryDirectory(prefix="rlgym-bridge-", ignore_cleanup_errors=True) as folder,
+    ):
         reports = [Path(folder, f"{i}.json") for i, _ in enumerate(configuration.player_configurations)]
         with_environment(
             configuration,

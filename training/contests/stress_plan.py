@@ -111,7 +111,7 @@ def _pace_of(entrant: Entrant) -> tuple[int, int]:
     """Return the ticks that a decision lasts, and those after which it acts; 0 for a bot of others."""
     if entrant.path in BUILT_IN:
         spec = load_player(entrant.path)
-        return spec.tick_skip, spec.timing.action_delay
+        return spec.tick_skip or 0, spec.timing.action_delay
     if entrant.is_policy:
         manifest, _ = read_files(Path(entrant.path))
         return manifest.tick_skip, manifest.action_delay

@@ -69,7 +69,7 @@ class SelfPlayRunner(MatchRunner):
         """Let rivals that are training runs play their newest checkpoints from now on."""
         try:
             self.env.env.renew_rivals()
-        except Exception as error:  # told by `report`, see `sample`
+        except (Exception, SystemExit) as error:  # told by `report`, see `sample`
             self._fault = explain_error(error)
 
     def take(self, states: Mapping[str, Any]) -> None:

@@ -6,10 +6,8 @@ Inputs that are 0 in most matches, such as those of team mates, are learned from
 learned of them early can do harm later, and goes away slowly. A policy that ignores them can learn them anew.
 """
 
-import argparse
 import io
 import os
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +20,6 @@ from rlgym_bridge.training.runs.restore import STATE_FILE, read_state
 from rlgym_bridge.training.settings import SettingsError
 
 from rlgym_bridge.policy.files import chosen_checkpoint, write_files
-from rlgym_bridge.user_input.text_files import escape_controls
 
 
 def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
@@ -52,9 +49,8 @@ def forget_inputs(run: Path, parts: Sequence[str]) -> list[str]:
             )
         for part in parts:
             if not part or not any(_has(name, part) for name in names):
-                raise SettingsError(
-                    f"no input of {checkpoint} has a part {part!r}; they are of {', '.join(_groups(names))}"
-                )
+                known = ", ".join(count_groups(names))
+                raise SettingsError(f"no input of {checkpoint} has a part {part!r}; they are of {known}")
         forgotten = [place for place, name in enumerate(names) if any(_has(name, part) for part in parts)]
         state = read_state(checkpoint)
         learned: Any = state["policy"].get(FIRST_LAYER) if isinstance(state["policy"], dict) else None
@@ -84,31 +80,12 @@ def _has(name: str, part: str) -> bool:
     return name == part or any(one.startswith(part) for one in name.split("/"))
 
 
-def _groups(names: Sequence[str]) -> Counter[str]:
-    """Return how many inputs each first part of a name has."""
+def count_groups(names: Sequence[str]) -> Counter[str]:
+    """Return how many of the inputs have each first part of a name: `ally-0` of `ally-0/position/x`."""
     return Counter(name.partition("/")[0] for name in names)
 
 
-def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(
-        description=f"{__doc__.partition(':')[0]}. Its newest checkpoint is overwritten."
-    )
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a training run")
-    parser.add_argument(
-        "parts", nargs="+", metavar="PART",
-        help="an input, or how a part of its name begins: ally- is ally-0/position/x and all of its kind",
-    )  # fmt: skip
-    options = parser.parse_args()
-    try:
-        forgotten = forget_inputs(options.run, options.parts)
-    except (OSError, ValueError) as error:
-        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
-        return 2
-    groups = ", ".join(f"{group} ({count})" for group, count in _groups(forgotten).items())
-    print(escape_controls(f"{options.run}: its newest checkpoint forgot {len(forgotten)} inputs: {groups}"))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from rlgym_bridge.cli import run_module
+
+    run_module("forget-inputs")

@@ -73,4 +73,5 @@ def write_policy(
         training={"steps": steps, "settings": recorded},
         activation=shape.activation,
         mirror=shape.mirror is not None,
+        modules=task.modules(),
     )

@@ -13,6 +13,7 @@ from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import as_lists
 from torch import Tensor
 
+from rlgym_bridge.policy.carried_modules import explain_copies
 from rlgym_bridge.policy.files import policy_path, read_files
 from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Normalisation
@@ -66,7 +67,7 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
     if found:
         raise SettingsError(
             f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
-            "as they were, or train anew in another folder (out)"
+            f"as they were, or train anew in another folder (out){explain_copies(folder)}"
         )
     return state
 

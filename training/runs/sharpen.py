@@ -6,18 +6,13 @@ A policy that explores in training plays too many unlikely actions in matches. W
 same, and so does its order of the actions.
 """
 
-import argparse
-import math
-import sys
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from rlgym_bridge.training.runs.policy_tensors import pack_tensors, read_tensors
 
-from rlgym_bridge.cli.output_files import check_output_folder, folder_name
-from rlgym_bridge.policy.files import policy_path, write_files
-from rlgym_bridge.user_input.text_files import escape_controls
+from rlgym_bridge.policy.files import write_files
 
 _MOST_FACTOR: Final = 1000.0  # beyond it a policy plays its likeliest actions alone, below 1/1000 all alike
 
@@ -57,32 +52,7 @@ def sharpen(folder: Path, factor: float, out: Path) -> float:
     return times
 
 
-def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("policy", metavar="POLICY", help="policy folder, or training run (its newest)")
-    parser.add_argument("factor", metavar="FACTOR", help="above 1: likely actions become likelier")
-    parser.add_argument(
-        "--out", type=folder_name, required=True, metavar="DIR", help="policy folder to write"
-    )
-    options = parser.parse_args()
-    try:
-        folder = Path(policy_path(options.policy))
-        check_output_folder(options.out, None, [folder])
-        sharpen(folder, _number(options.factor), options.out)
-    except (OSError, ValueError) as error:
-        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
-        return 2
-    print(f"{options.out}: {folder} with its logits multiplied by {options.factor}")
-    return 0
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from rlgym_bridge.cli import run_module
+
+    run_module("sharpen")

@@ -1,17 +1,17 @@
 """Configuration files with their line numbers, for errors that say where."""
 
-import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.nearest_key import nearest_key
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_text
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _MOST_CHARACTERS: Final = 1 << 16
 """Longest file; those of matches and bots have a twentieth of this."""

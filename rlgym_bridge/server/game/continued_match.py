@@ -3,16 +3,16 @@
 `existing_match_behavior` as RLBot's core has it: Restart, RestartIfDifferent, ContinueAndSpawn.
 """
 
-import logging
 from collections.abc import Mapping
 
 from rlbot import flat
 
 from rlgym_bridge.game import Phase
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.match_mutators import name_of
 from rlgym_bridge.server.game.simulated_match import Match
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 
 def kept_cars(

@@ -1,6 +1,5 @@
 """Assign seats, names and ids to the bots and scripts of a match configuration."""
 
-import logging
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +8,11 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import ENGINE_AGENT, HITBOX_OF_BODY, MOST_TEAM_SIZE
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.referee import TEAM_NAMES
 from rlgym_bridge.server.server_errors import ConfigError
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 SCRIPT_TEAM: Final = 2  # team number of scripts [RLBot core]
 

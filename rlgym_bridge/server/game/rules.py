@@ -4,7 +4,6 @@ What RocketSim cannot do is refused rather than left out silently: a bot would b
 rules than the ones in the file.
 """
 
-import logging
 import math
 from collections.abc import Mapping
 from typing import Final
@@ -13,6 +12,7 @@ from rlbot import flat
 from rlbot.utils.maps import GAME_MAP_TO_UPK, STANDARD_MAPS
 
 from rlgym_bridge.physics import Spread
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.match_mutators import (
     BALL_SPEED,
     BOOST_STRENGTH,
@@ -35,7 +35,7 @@ from rlgym_bridge.server.game.referee import Course
 from rlgym_bridge.server.server_errors import ConfigError
 from rlgym_bridge.sim.game_rules import parse_rules
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 LONGEST_SECONDS: Final = 86_400.0
 """Playing time of the longest match, a day; frame numbers have room for 207 of them."""

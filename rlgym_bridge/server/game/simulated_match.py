@@ -1,6 +1,5 @@
 """Play one match in RocketSim tick by tick, without a network."""
 
-import logging
 import math
 import random
 from collections import deque
@@ -12,6 +11,7 @@ from rlbot import flat
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.game import BLUE, ORANGE, TICKS_PER_SECOND, Phase
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.ball_prediction import BallPrediction
 from rlgym_bridge.server.game.match_physics import Physics
 from rlgym_bridge.server.game.packer import Packer
@@ -21,7 +21,7 @@ from rlgym_bridge.server.game.scoreboard import Scoreboard
 from rlgym_bridge.server.game.simulation import OnKickoff, Simulation
 from rlgym_bridge.server.game.state_setting import is_usable, set_bodies
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _NEUTRAL_INPUT = flat.ControllerState(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, False)
 

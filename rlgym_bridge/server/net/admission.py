@@ -5,24 +5,27 @@
 Clients that watch are not looked for, and nothing of this runs in a tick in which nobody asks.
 """
 
-import logging
+import os
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import AgentSeat
 from rlgym_bridge.server.net.callers import Caller, Ends, Standing, ends_of, find_caller, find_own
 from rlgym_bridge.server.net.connected_client import Client
+from rlgym_bridge.server.net.launch import BotProcess
 from rlgym_bridge.user_input.arguments import shorten_text
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _REST_SECONDS: Final = 0.1  # between two searches among all processes, which take the game's thread's time
+_NEAR_REST_SECONDS: Final = 0.02  # between two searches for those who find no room
 _MOST_REQUESTS: Final = 8  # of a client, while it is not known who it is
 _BY_HAND: Final = frozenset({Standing.OWN, Standing.SAME_USER, Standing.OTHER_MACHINE, Standing.UNKNOWN})
 _STARTED: Final = frozenset({Standing.OWN, Standing.UNKNOWN})
@@ -35,9 +38,11 @@ Watch = Callable[[socket.socket, Callable[[], None]], None]
 class Admission:
     """The clients that may do more than watch a match.
 
-    A seat whose bot the match starts is for processes that this one has started. A seat whose bot is started
-    by hand is for processes of this user, and of other machines where they can connect. Orders are taken from
-    what this process has started. Where the system tells nothing of connections, all are let in.
+    A seat whose bot the match starts is for the process that was started for it, or for this one. A seat
+    whose bot is started by hand is for processes of this user, and of other machines where they can connect;
+    a bot that the match starts gets no other seats than its own. RLBot's core asks for the agent id alone.
+    Orders are taken from what this process has started. Where the system tells nothing of connections, all
+    are let in.
 
     Args:
         watch: As `Watch` says.
@@ -45,11 +50,13 @@ class Admission:
     Attributes:
         is_guarded: Whether anybody is kept out; otherwise nothing is looked for.
         starts_bots: Whether the match starts the bots that have a command.
+        processes: The bot processes that the match has started.
     """
 
     def __init__(self, watch: Watch) -> None:
         self.is_guarded = False
         self.starts_bots = True
+        self.processes: Sequence[BotProcess] = ()
         self._watch = watch
         self._callers: WeakKeyDictionary[Client, Caller] = WeakKeyDictionary()
         self._waiting: WeakKeyDictionary[Client, list[Callable[[], None]]] = WeakKeyDictionary()
@@ -70,14 +77,30 @@ class Admission:
         if client in self._waiting:
             if len(self._waiting[client]) < _MOST_REQUESTS:
                 self._waiting[client].append(then)
-            return False
+        else:
+            self._find_out(client, then, far=True)
+        return False
+
+    def look_near(self, client: Client, then: Callable[[], None]) -> bool:
+        """Find out whether a client is of a process that this one has started, and nothing else.
+
+        Args:
+            client: Who has just connected.
+            then: Called in the game's thread once `has_started` knows.
+
+        Returns:
+            Whether that is found out; False where the client has gone.
+        """
+        return self._find_out(client, then, far=False)
+
+    def _find_out(self, client: Client, then: Callable[[], None], far: bool) -> bool:
         try:
             ends = ends_of(client.link.socket)
         except (OSError, ValueError):
             return False  # it has gone
         self._waiting[client] = [then]
-        self._begin().submit(self._look, client, ends)
-        return False
+        self._begin().submit(self._look, client, ends, far)
+        return True
 
     def has_started(self, client: Client) -> bool:
         """Tell whether a client is known to be of a process that this one has started."""
@@ -88,10 +111,39 @@ class Admission:
         """Tell whether a client that is known may have a seat; the log says why not, once."""
         by_hand = not (seat.run_command and self.starts_bots)
         allowed = self._is_one_of(client, _BY_HAND if by_hand else _STARTED)
+        if allowed and self.is_guarded:
+            allowed = self._is_seat_of(client, seat)
         if not allowed:
             expected = "a process of this user" if by_hand else "the bot that the match starts"
             self._refuse(client, f"asks for {seat.label}: refused, expected {expected}")
         return allowed
+
+    def _is_seat_of(self, client: Client, seat: AgentSeat) -> bool:
+        """Tell whether a bot process may have a seat; each gets as many as it was started for."""
+        process, caller = self._process_of(client), self._callers[client]
+        if process is None:  # one that lost its parents and its mark may be of any bot
+            is_launched = any(seat in one.seats for one in self.processes)
+            return not is_launched or caller.standing is Standing.UNKNOWN or os.getpid() in caller.lineage[:1]
+        held = sum(len(one.seats) for one in self._callers if self._process_of(one) is process)
+        return held < len(process.seats) and seat.agent_id in {one.agent_id for one in process.seats}
+
+    def _process_of(self, client: Client) -> BotProcess | None:
+        """Return the bot process that a client belongs to; None for all others."""
+        caller = self._callers.get(client)
+        if caller is None:
+            return None
+        for one in self.processes:
+            if one.popen.pid in caller.lineage or (one.mark and one.mark == caller.mark):
+                return one
+        return None
+
+    def note_agent_id(self, client: Client) -> None:
+        """Note where a bot process connects under another agent id than those it was started for."""
+        process, agent_id = self._process_of(client), shorten_text(client.agent_id or "")
+        if process is None or client.agent_id in {seat.agent_id for seat in process.seats}:
+            return
+        if agent_id not in process.foreign_ids and len(process.foreign_ids) < _MOST_REQUESTS:
+            process.foreign_ids.append(agent_id)
 
     def takes_order(self, client: Client, what: str, then: Callable[[], None]) -> bool:
         """Tell whether an order of a client counts; the log says why not, once.
@@ -137,9 +189,12 @@ class Admission:
             self._watch(self._wake[0], self._hear)
         return self._near
 
-    def _look(self, client: Client, ends: Ends) -> None:
+    def _look(self, client: Client, ends: Ends, far: bool) -> None:
         gone = client.link.broken  # who connects and leaves without end holds up nobody
         caller = Caller(Standing.STRANGER) if gone else find_own(ends)
+        if caller is None and not far:
+            caller = Caller(Standing.STRANGER)
+            time.sleep(_NEAR_REST_SECONDS)
         if caller is not None:
             self._tell(client, caller)
         elif self._far is not None:

@@ -41,4 +41,5 @@ def bot_result(account: BotAccount, match: Match, process: BotProcess | None, cr
         invalid_inputs=account.invalid,
         dropped_messages=account.dropped,
         was_told_to_end=process.was_told_to_end if process else False,
+        foreign_ids=tuple(process.foreign_ids) if process else (),
     )

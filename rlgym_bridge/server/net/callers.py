@@ -15,7 +15,7 @@ MARK_VARIABLE: Final = "RLGYM_BRIDGE_MATCH"
 """Environment variable by which bots, and what they start, are known where their parents have ended."""
 
 MARK: Final = secrets.token_hex(16)
-"""Its value, another one for each server process."""
+"""Its value begins with this, another one for each server process; a number for each bot process follows."""
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
 """Address and port of the client's end of a connection, then of the server's."""
@@ -38,10 +38,14 @@ class Caller:
     Attributes:
         standing: Its relation to this process.
         process: Its number and name, for messages; empty where they are not known.
+        lineage: Its number, and those of the processes that it comes from; empty where they are not known.
+        mark: The value of `MARK_VARIABLE` that it has, if any.
     """
 
     standing: Standing
     process: str = ""
+    lineage: tuple[int, ...] = ()
+    mark: str = ""
 
 
 def ends_of(connection: Any) -> Ends:
@@ -65,7 +69,7 @@ def find_own(ends: Ends) -> Caller | None:
         for process in (here, *here.children(recursive=True)):  # a few milliseconds
             with suppress(psutil.Error, OSError):
                 if _has(process, ends):
-                    return Caller(Standing.OWN, _describe(process))
+                    return _described(process, Standing.OWN)
     return None
 
 
@@ -80,7 +84,7 @@ def find_caller(ends: Ends) -> Caller:
         return Caller(Standing.OTHER_MACHINE if remote else Standing.STRANGER)
     try:
         process = psutil.Process(pid)
-        return Caller(_standing_of(process), _describe(process))
+        return _described(process, _standing_of(process))
     except (psutil.Error, OSError):
         return Caller(Standing.STRANGER, f"process {pid}")
 
@@ -90,7 +94,7 @@ def _standing_of(process: psutil.Process) -> Standing:
     if process.pid == own or any(parent.pid == own for parent in process.parents()):
         return Standing.OWN
     with suppress(psutil.Error, OSError):  # the parents of a bot may have ended
-        if process.environ().get(MARK_VARIABLE) == MARK:
+        if process.environ().get(MARK_VARIABLE, "").startswith(MARK):
             return Standing.OWN
     same = process.username() == psutil.Process().username()
     return Standing.SAME_USER if same else Standing.STRANGER
@@ -142,8 +146,11 @@ def _plain(address: str) -> str:
     return str(mapped or plain)
 
 
-def _describe(process: psutil.Process) -> str:
-    try:
-        return f"process {process.pid}, {process.name()}"
-    except (psutil.Error, OSError):
-        return f"process {process.pid}"
+def _described(process: psutil.Process, standing: Standing) -> Caller:
+    """Return a process with all that is known of it."""
+    name, lineage, mark = f"process {process.pid}", [process.pid], ""
+    with suppress(psutil.Error, OSError):
+        name = f"{name}, {process.name()}"
+        lineage += [parent.pid for parent in process.parents()]
+        mark = process.environ().get(MARK_VARIABLE, "")
+    return Caller(standing, name, tuple(lineage), mark)

@@ -12,16 +12,19 @@ from typing import Final
 from rlbot import flat
 
 from rlgym_bridge.game import TICK_SECONDS
+from rlgym_bridge.server.client_log import begin_limits, client_log, end_limits
 from rlgym_bridge.server.framing import framed
+from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.connected_client import Client, Handler
 from rlgym_bridge.server.net.farewells import Farewells
 from rlgym_bridge.server.net.socket_events import SocketEvents
 from rlgym_bridge.server.net.time_budget import TimeBudget
 from rlgym_bridge.server.net.wire import ClientLink, WireError
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
-_MOST_CONNECTIONS: Final = 256  # Windows waits for 512 at most; a process of macOS may open 256 files
+_MOST_CONNECTIONS: Final = 240  # with those at the door 256: a process of macOS may open as many files
+_MOST_AT_DOOR: Final = 16  # who have connected while all places were taken
 _FAREWELL_STEP: Final = 0.02
 _NO_HANDLE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _DEAF_SECONDS: Final = 1.0  # between two attempts to accept where there is no handle
@@ -33,7 +36,10 @@ class Clients:
     """All connections, served by one selector.
 
     At most 256 are open at a time. Newcomers get the places of those who linger after a goodbye, then of
-    those who have said nothing. The messages of a client take a limited time of each tick, beside the first
+    those who have said nothing. Where all have spoken, a newcomer waits until it is known who it is: one that
+    this process has started gets the place of a client without a car, all others are turned away.
+
+    The messages of a client take a limited time of each tick, beside the first
     one of a client that drives cars: what is more waits, in its connection at last, where the client notices.
 
     Attributes:
@@ -51,8 +57,9 @@ class Clients:
         listener: socket.socket,
         handlers: dict[type, Handler],
         on_gone: Callable[[Client, str], None],
+        admission: Admission,
     ) -> None:
-        """Serve those who connect to `listener`."""
+        """Serve those who connect to `listener`; `admission` knows which of them this process has started."""
         self.handlers = handlers
         self.on_gone = on_gone
         self.hear_until = math.inf
@@ -60,6 +67,8 @@ class Clients:
         self.wants_prediction = False
         self.listener = listener
         self._clients: dict[socket.socket, Client] = {}
+        self._admission = admission
+        self._at_door: set[socket.socket] = set()
         self._backlog: set[ClientLink] = set()  # those for which messages wait to be sent
         self._slow: list[Client] = []  # those that are watched for room to write
         self._resting: dict[Client, None] = {}  # not heard before the next tick; who is next stands first
@@ -69,6 +78,7 @@ class Clients:
         self._sockets = SocketEvents()
         self._leaving = Farewells(self._sockets)
         self._sockets.watch(listener, EVENT_READ, listener)
+        begin_limits()
 
     @property
     def everyone(self) -> list[Client]:
@@ -156,10 +166,11 @@ class Clients:
         for client in self.everyone:
             self.dismiss(client, "the server closes")
         self.see_off()
-        for connection in (*self._clients, *self._leaving.connections):  # they came meanwhile
+        for connection in (*self._clients, *self._leaving.connections, *self._at_door):  # they came meanwhile
             connection.close()
         self.listener.close()
         self._sockets.close()
+        end_limits()
 
     def _accept(self) -> None:
         try:
@@ -169,22 +180,67 @@ class Clients:
                 self._wait_for_handle(error)
             return  # else it has gone again before it was taken
         full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
-        if full and not (self._leaving.make_room() or self._part_with_silent()):
-            _log.error("more than %d connections: client %s:%s turned away", _MOST_CONNECTIONS, *address[:2])
-            connection.close()
-            return
+        full = full and not (self._leaving.make_room() or self._part_with_silent())
         try:
             client = Client(ClientLink(connection, f"client {address[0]}:{address[1]}", self._backlog))
-            client.watch(self._sockets, EVENT_READ)
+            if not full:
+                client.watch(self._sockets, EVENT_READ)
         except OSError:  # gone again
             connection.close()
+            return
+        if full:
+            self._ask_at_door(client)
             return
         self._clients[connection] = client
         self.refresh()
 
+    def _ask_at_door(self, client: Client) -> None:
+        """Find out whether this process has started a newcomer for which there is no place."""
+        connection = client.link.socket
+        if not self._admission.look_near(client, lambda: self._answer_at_door(client)):
+            connection.close()
+            return
+        self._at_door.add(connection)
+        if len(self._at_door) >= _MOST_AT_DOOR:  # the others wait in the system's queue
+            self._sockets.watch(self.listener, 0, self.listener)
+
+    def _answer_at_door(self, client: Client) -> None:
+        """Let a newcomer in, in the place of a client without a car, or turn it away."""
+        connection = client.link.socket
+        if connection not in self._at_door:
+            return  # the server has closed
+        self._at_door.discard(connection)
+        if self._deaf_until is None:
+            self._sockets.watch(self.listener, EVENT_READ, self.listener)
+        full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
+        if full and not (self._admission.has_started(client) and self._part_with_stranger()):
+            _log.error("more than %d connections: %s turned away", _MOST_CONNECTIONS, client.link.name)
+            connection.close()
+            return
+        self._clients[connection] = client
+        try:
+            client.watch(self._sockets, EVENT_READ)
+        except OSError:
+            self._lose(client, "the connection broke")
+        self.refresh()
+
+    def _part_with_stranger(self) -> bool:
+        """Close the connection of a client without a car; tell whether there was one.
+
+        Those go first who have not said what they are, of these the one that has been here longest.
+        """
+        others = [
+            one for one in self._clients.values() if not one.seats and not self._admission.has_started(one)
+        ]  # fmt: skip
+        if others:
+            stranger = min(others, key=lambda one: one.agent_id is not None)
+            self._lose(stranger, "a bot of the match needs its place")
+        return bool(others)
+
     def _part_with_silent(self) -> bool:
         """Close the connection that has said nothing for longest; tell whether there was one."""
-        silent = next((one for one in self._clients.values() if not one.has_spoken), None)
+        started = self._admission.has_started
+        silent = next((one for one in self._clients.values() if not (one.has_spoken or started(one))), None)
         if silent is not None:
             self._lose(silent, "it said nothing, and others wait for its place")
         return silent is not None

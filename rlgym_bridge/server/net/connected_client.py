@@ -1,18 +1,19 @@
 """One connected client, as the server knows it."""
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rlbot import flat
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM, AgentSeat
 from rlgym_bridge.server.net.socket_events import SocketEvents
 from rlgym_bridge.server.net.time_budget import TimeBudget
 from rlgym_bridge.server.net.wire import ClientLink
+from rlgym_bridge.user_input.arguments import show_value
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _SEATED_SECONDS: Final = 0.001  # of a tick's 8.3 ms, for the messages of a client that drives cars
 
@@ -55,7 +56,7 @@ class Client:
         """Take in what the client says of itself, and what it wants."""
         self.agent_id = settings.agent_id.strip()
         if self.agent_id:
-            self.link.name = f"agent {self.agent_id!r}"
+            self.link.name = f"agent {show_value(self.agent_id)}"
         self.closes_between_matches = settings.close_between_matches
         self.wants_prediction = settings.wants_ball_predictions
         self.wants_comms = settings.wants_comms

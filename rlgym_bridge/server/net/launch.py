@@ -1,11 +1,15 @@
 """Start bot processes as RLBot does, watch them, and end them with all their children."""
 
+import ctypes
+import itertools
 import logging
+import math
 import os
 import re
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,12 +36,18 @@ _APART: Final[dict[str, Any]] = (
 )
 """A Ctrl-C in the terminal is for the server, which ends the bots in good order."""
 
+_numbers: Final = itertools.count()  # of the bot processes that were started
 _TAIL_LINES: Final = 12
 _TAIL_BYTES: Final = 8192
 _SEARCHED_BYTES: Final = 1 << 24
 _LONGEST_LOG: Final = 64 << 20  # bytes; a match of an hour writes some kilobytes
 _KEPT_LOG: Final = 1 << 20  # bytes of the beginning that a longer one keeps
+_LONGEST_NAME: Final = 80  # bytes of a bot's name in that of its log; file systems take 255 in all
 _SHOWN_COMMAND: Final = 500  # letters; a shorter one is shown whole, so that it can be entered
+_PR_SET_CHILD_SUBREAPER: Final = 36  # of Linux's prctl
+_EXTENDED_LIMITS: Final = 9  # JobObjectExtendedLimitInformation
+_KILL_ON_JOB_CLOSE: Final = 0x2000
+_SCRIPTS: Final = str(Path(sys.executable).parent)  # first in the PATH of bots
 _TERMINATE_SECONDS: Final = 2.0  # a process has this long to end after it was asked to
 
 
@@ -52,6 +62,9 @@ class BotProcess:
         early_exit_code: Its exit code, if it has ended before the match did.
         exceptions: Python's tracebacks in the first 16 MiB of its log when the match ended.
         was_told_to_end: It did not end by itself, and was made to.
+        mark: Value of `MARK_VARIABLE` that its processes have.
+        started_at: When it was started, as psutil tells it, s; infinity where it does not.
+        foreign_ids: Agent ids other than those of its seats under which its processes have connected.
     """
 
     seats: list[AgentSeat]
@@ -60,7 +73,17 @@ class BotProcess:
     early_exit_code: int | None = None
     exceptions: int = 0
     was_told_to_end: bool = False
+    mark: str = ""
+    started_at: float = math.inf
+    foreign_ids: list[str] = field(default_factory=list)
     _family: dict[int, psutil.Process] = field(default_factory=dict)
+    _job: int | None = None  # Windows: a handle with which all that it has started ends
+
+    def __post_init__(self) -> None:
+        with suppress(psutil.Error):
+            self.started_at = psutil.Process(self.popen.pid).create_time()
+        if sys.platform == "win32":
+            self._job = _put_in_job(int(getattr(self.popen, "_handle")))  # noqa: B009
 
     @property
     def exit_code(self) -> int | None:
@@ -77,20 +100,44 @@ class BotProcess:
         return code is not None and (code != 0 or not self._has_heirs())
 
     def _has_heirs(self) -> bool:
-        """Tell whether a process lives that its shell started, or that is in its shell's session."""
+        """Tell whether a process lives that its shell started, in whatever session."""
         if not self.living():
             self.find_heirs()
         return bool(self.living())
 
     def find_heirs(self) -> None:
-        """Remember those of its shell's children and session that its living processes have not started."""
+        """Remember what it has started and its living processes do not know of.
+
+        These are its shell's children and session, and all that have its mark: who forks twice and leads a
+        session of its own is known by that alone.
+        """
         pid = self.popen.pid
-        if self.exit_code is not None and psutil.pid_exists(pid):
-            return  # the system has given the number to a stranger, which it does when no heir has it
+        # The system gives the number to a stranger only when no heir has it.
+        is_strangers = self.exit_code is not None and psutil.pid_exists(pid)
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
-                if process.ppid() == pid or (sys.platform != "win32" and os.getsid(process.pid) == pid):
+                is_near = not is_strangers and (
+                    process.ppid() == pid or (sys.platform != "win32" and os.getsid(process.pid) == pid)
+                )
+                if is_near or (self.mark and process.environ().get(MARK_VARIABLE) == self.mark):
                     self._family[process.pid] = process
+
+    def take_in(self, process: psutil.Process) -> None:
+        """Count a process among its own."""
+        self._family[process.pid] = process
+
+    def reap(self) -> None:
+        """Take the exit codes of those that this process has inherited; others stay as zombies."""
+        for pid in self._family:
+            if sys.platform != "win32" and pid != self.popen.pid:
+                with suppress(OSError):
+                    os.waitpid(pid, os.WNOHANG)
+
+    def end_job(self) -> None:
+        """End what is left of it on Windows."""
+        if self._job is not None:
+            getattr(ctypes, "windll").kernel32.CloseHandle(ctypes.c_void_p(self._job))  # noqa: B009
+            self._job = None
 
     @property
     def log_tail(self) -> str:
@@ -181,7 +228,7 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
         seats: Seats that the process is to fill; the first one says how to start it.
         host: Address of this server.
         port: Port of this server.
-        log_dir: Folder for its log.
+        log_dir: Folder for its log; a temporary one is made where it takes none.
 
     Returns:
         The process. A command that cannot be run ends it at once, with the shell's words in its
@@ -189,18 +236,13 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
     """
     seat = seats[0]
     environment = dict(os.environ)
-    scripts = str(Path(sys.executable).parent)
-    environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
+    environment["PATH"] = _SCRIPTS + os.pathsep + environment.get("PATH", "")
     environment.update(seat.environment)
-    environment[MARK_VARIABLE] = MARK
+    mark = environment[MARK_VARIABLE] = f"{MARK}/{next(_numbers)}"
     environment["RLBOT_AGENT_ID"] = seat.agent_id
     environment["RLBOT_SERVER_IP"] = _LOCAL.get(host, host)
     environment["RLBOT_SERVER_PORT"] = str(port)
-    safe_name = re.sub(r"[^\w.-]+", "_", seat.name)[:80]
-    log_path = log_dir / f"{seat.team}-{seat.index}-{safe_name}.log"
-    if log_path.exists() and not log_path.is_file():  # left there by a bot: opening a pipe waits for ever
-        log_path.unlink()
-    log_path.open("wb").close()
+    log_path = _make_log(log_dir, seat)
     with log_path.open("ab") as log:  # so that what is printed after `shorten_log` goes to its end
         try:
             popen = subprocess.Popen(
@@ -220,7 +262,27 @@ def launch(seats: list[AgentSeat], host: str, port: int, log_dir: Path) -> BotPr
         shorten_text(seat.run_command, _SHOWN_COMMAND),
     )
     _log.debug("started %s with %r in %s", seat.label, seat.run_command, seat.root_dir)
-    return BotProcess(seats, log_path, popen)
+    return BotProcess(seats, log_path, popen, mark=mark)
+
+
+def _make_log(log_dir: Path, seat: AgentSeat) -> Path:
+    """Make an empty log, in a temporary folder where this one takes none: a bot may have changed it."""
+    safe_name = re.sub(r"[^\w.-]+", "_", seat.name).encode()[:_LONGEST_NAME].decode(errors="ignore")
+    name = f"{seat.team}-{seat.index}-{safe_name}.log"
+    try:
+        return _make_empty(log_dir / name)
+    except OSError as error:
+        path = _make_empty(Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-")) / name)
+        _log.warning("%s: no log can be written there; that of %s is %s", error, seat.label, path)
+        return path
+
+
+def _make_empty(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():  # left there by a bot: opening a pipe waits for ever
+        path.unlink()
+    path.open("wb").close()
+    return path
 
 
 def launch_again(process: BotProcess, host: str, port: int) -> BotProcess:
@@ -233,7 +295,6 @@ def launch_again(process: BotProcess, host: str, port: int) -> BotProcess:
     """
     end_all([process], 0.0)
     log_dir = process.log_path.parent / "restarted"
-    log_dir.mkdir(exist_ok=True)
     return launch(process.seats, host, port, log_dir)
 
 
@@ -245,8 +306,12 @@ def end_all(processes: list[BotProcess], patience: float) -> None:
         patience: Seconds in which they may leave by themselves.
     """
     _wait(processes, patience)
+    hidden = _find_hidden(processes)
     for one in processes:
         one.find_heirs()
+        for process in hidden:
+            one.take_in(process)
+        hidden = []
         one.was_told_to_end = bool(one.living())
     for process in _living(processes):
         _try(process.terminate)
@@ -255,6 +320,72 @@ def end_all(processes: list[BotProcess], patience: float) -> None:
         _log.warning("process %d does not end, killed", process.pid)
         _try(process.kill)
     _wait(processes, _TERMINATE_SECONDS)
+    for one in processes:
+        one.end_job()
+        one.reap()
+
+
+def inherit_orphans(wanted: bool) -> None:
+    """Make this process the parent of all whose own parent has ended, on Linux; elsewhere do nothing.
+
+    What a bot has started stays among this process's children, where it can be found.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+
+
+def _find_hidden(processes: list[BotProcess]) -> list[psutil.Process]:
+    """Return the orphans of these bots that have lost the mark with their environment, on Linux.
+
+    An orphan of something else that this process has started, such as a browser, has this process's
+    variables, and is left alone.
+    """
+    if sys.platform != "linux" or not processes:
+        return []
+    since = min(one.started_at for one in processes)
+    ours = set(os.environ.items())
+    hidden = []
+    with suppress(psutil.Error, OSError):
+        for child in psutil.Process().children():
+            with suppress(psutil.Error, OSError):
+                its = child.environ()
+                is_changed = its.get("PATH", "").startswith(_SCRIPTS) and its.get("PATH") != os.environ.get(
+                    "PATH"
+                )
+                if (
+                    child.create_time() >= since
+                    and MARK_VARIABLE not in its
+                    and (is_changed or not ours & set(its.items()))
+                ):
+                    hidden.append(child)
+    return hidden
+
+
+def _put_in_job(process: int) -> int | None:
+    """Put a process in a job that ends all its processes when the job is closed; untried on Windows.
+
+    Args:
+        process: Handle of the process.
+
+    Returns:
+        The job's handle; None where Windows refuses.
+    """
+    kernel = getattr(ctypes, "windll").kernel32  # noqa: B009
+    kernel.CreateJobObjectW.restype = ctypes.c_void_p
+    job = kernel.CreateJobObjectW(None, None)
+    if not job:
+        return None
+    # JOBOBJECT_EXTENDED_LIMIT_INFORMATION: LimitFlags are the third field of its first part.
+    limits = (ctypes.c_byte * (144 if ctypes.sizeof(ctypes.c_void_p) == 8 else 112))()
+    ctypes.c_uint32.from_buffer(limits, 16).value = _KILL_ON_JOB_CLOSE
+    is_set = kernel.SetInformationJobObject(
+        ctypes.c_void_p(job), _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits)
+    )
+    if not (is_set and kernel.AssignProcessToJobObject(ctypes.c_void_p(job), ctypes.c_void_p(process))):
+        kernel.CloseHandle(ctypes.c_void_p(job))
+        return None
+    return int(job)
 
 
 def _living(processes: list[BotProcess]) -> list[psutil.Process]:

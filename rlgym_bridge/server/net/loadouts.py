@@ -1,6 +1,5 @@
 """Take the loadouts that bots give their cars in a match; here a loadout decides the hitbox."""
 
-import logging
 from collections.abc import Callable
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -8,12 +7,13 @@ from weakref import WeakKeyDictionary
 from rlbot import flat
 
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.game.roster import Roster
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.allowance import Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 _TICKS_OF_ONE: Final = 4  # all cars of a match are made anew for one, and the log has a line
 

@@ -3,7 +3,6 @@
 Messages to clients, and the treatment of clients that misbehave, follow RLBot's core.
 """
 
-import logging
 import math
 import socket
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from rlbot import flat
 
 from rlgym_bridge.server.bot_account import BotAccount
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.server.game.roster import AgentSeat, Roster
@@ -24,7 +24,7 @@ from rlgym_bridge.server.net.impairments import Lines
 from rlgym_bridge.server.net.match_comms import MatchComms
 from rlgym_bridge.server.net.orders import Orders
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 
 class Lobby:
@@ -64,6 +64,7 @@ class Lobby:
                 **self.drawings.handlers,
             },
             self._on_gone,
+            self.admission,
         )
         self.accounts: list[BotAccount] = []
         self.awaited, self.has_skippers = 0, False
@@ -246,6 +247,7 @@ class Lobby:
         """Give a client the first free seat with its agent id; a hivemind all of its team."""
         if not client.agent_id:
             return
+        self.admission.note_agent_id(client)
         seat = self._free.first_for(client.agent_id)
         if seat is not None and not self.admission.may_drive(client, seat):
             return

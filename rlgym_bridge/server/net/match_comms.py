@@ -1,19 +1,19 @@
 """Pass on the messages that bots send each other: match communication, and quick chat."""
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from rlbot import flat
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.framing import MAX_PAYLOAD, framed
 from rlgym_bridge.server.game.roster import SCRIPT_TEAM
 from rlgym_bridge.server.net.allowance import CLIENTS_TOGETHER, Allowance
 from rlgym_bridge.server.net.connected_client import Client, Handler
 from rlgym_bridge.user_input.arguments import shorten_text
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 TICK_BYTES: Final = 1 << 11
 """Bytes that a client may tell the others in each tick; two of the longest messages at once."""

@@ -12,7 +12,14 @@ from typing import Final
 
 from rlgym_bridge.server.game.roster import AgentSeat, Roster
 from rlgym_bridge.server.net.host_settings import HostSettings
-from rlgym_bridge.server.net.launch import BotProcess, end_all, launch, launch_again, processes_needed
+from rlgym_bridge.server.net.launch import (
+    BotProcess,
+    end_all,
+    inherit_orphans,
+    launch,
+    launch_again,
+    processes_needed,
+)
 from rlgym_bridge.server.net.lobby import Lobby
 from rlgym_bridge.server.net.missing_bots import describe_absent, explain_absence, find_strangers
 from rlgym_bridge.server.server_errors import MatchCalledOff
@@ -36,7 +43,7 @@ class MatchProcesses:
         address: Address and port that bots are to connect to.
 
     Attributes:
-        temporary: A temporary folder with their logs; None where the settings name one.
+        temporary: A temporary folder with their logs; None where they are in the one that the settings name.
         has_restarted: Whether a bot was started anew, and may be on its way.
     """
 
@@ -46,6 +53,7 @@ class MatchProcesses:
         """Begin without a process."""
         self._lobby, self._settings, self._roster, self._address = lobby, settings, roster, address
         self._started: list[BotProcess] = []
+        lobby.admission.processes = self._started
         self._given_up: set[int] = set()  # pids of bots whose early end has been logged
         self.temporary: Path | None = None
         self.has_restarted = False
@@ -65,6 +73,7 @@ class MatchProcesses:
         configuration = self._roster.configuration
         groups = processes_needed(self._roster.agents) if configuration.auto_start_agents else []
         log_dir = self._log_dir() if groups else Path()
+        inherit_orphans(bool(groups))
         for group in groups:
             process = launch(group, *self._address, log_dir)
             self._started.append(process)
@@ -113,13 +122,17 @@ class MatchProcesses:
     def end(self, was_played: bool) -> None:
         """End all, after they have had time to end by themselves."""
         end_all(self._started, _LEAVE_SECONDS if was_played else _NEVER_PLAYED_SECONDS)
+        inherit_orphans(False)
 
     def _log_dir(self) -> Path:
-        if self._settings.log_dir is None:
-            self.temporary = Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
-            return self.temporary
-        self._settings.log_dir.mkdir(parents=True, exist_ok=True)
-        return self._settings.log_dir
+        if self._settings.log_dir is not None:
+            try:
+                self._settings.log_dir.mkdir(parents=True, exist_ok=True)
+                return self._settings.log_dir
+            except OSError as error:
+                _log.warning("%s: bots log to a temporary folder instead", error)
+        self.temporary = Path(tempfile.mkdtemp(prefix="rlgym-bridge-match-"))
+        return self.temporary
 
     def _not_taken(self, seats: list[AgentSeat]) -> list[AgentSeat]:
         return [seat for seat in seats if not self._lobby.is_taken(seat)]

@@ -1,16 +1,16 @@
 """Take orders of clients to the server: start a match, stop it, set its state, shut down."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlbot import flat
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.net.admission import Admission
 from rlgym_bridge.server.net.connected_client import Client, Handler
 from rlgym_bridge.user_input.arguments import shorten_text
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 
 @dataclass(frozen=True)

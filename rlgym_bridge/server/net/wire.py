@@ -6,7 +6,6 @@ Sockets never block here, so a client that stops reading cannot hold up a match.
 
 import errno
 import ipaddress
-import logging
 import socket
 import sys
 from collections import deque
@@ -14,6 +13,7 @@ from typing import Final
 
 from rlbot import flat
 
+from rlgym_bridge.server.client_log import client_log
 from rlgym_bridge.server.server_errors import ServerError
 from rlgym_bridge.user_input.message_limits import TO_SERVER, check_message, kind_of
 
@@ -25,7 +25,7 @@ _SHORT_BYTES: Final = 256  # a message of this decodes to 30 kB at most
 _DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`
 _WAITING_CONNECTIONS: Final = 64
 
-_log = logging.getLogger(__name__)
+_log = client_log(__name__)
 
 
 class WireError(ValueError):

@@ -1,6 +1,5 @@
-"""Put the BOT arguments of the command line into a match."""
+"""Put bots into a match, each given as a path or a name."""
 
-import argparse
 import os
 import shlex
 import subprocess
@@ -28,29 +27,6 @@ from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
-
-
-def add_line_up_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which bots play."""
-    bots = (
-        "BOT is a policy folder, a training run, a bot.toml, chaser, charger or random; with --server rlbot "
-        "or --allow-idle also human or psyonix:SKILL (beginner, rookie, pro, allstar)"
-    )
-    blue = parser.add_mutually_exclusive_group()
-    blue.add_argument(
-        "--blue",
-        nargs="+",
-        metavar="BOT",
-        help=f"bots of the blue team, in place of the match file's. {bots}",
-    )
-    blue.add_argument(
-        "--follow",
-        nargs="+",
-        metavar="RUN",
-        help="the same, as training runs that may still train: each car plays its run's newest checkpoint, "
-        "and takes a newer one at the next kickoff",
-    )
-    parser.add_argument("--orange", nargs="+", metavar="BOT", help="the same for the orange team")
 
 
 def empty_match() -> flat.MatchConfiguration:

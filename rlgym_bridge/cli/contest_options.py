@@ -4,16 +4,15 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
-from rlgym_bridge.training.contests.served_match import LOGS, ServedResult
-from rlgym_bridge.training.usable_cores import count_usable_cores
-
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
+from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey, Progress
+from rlgym_bridge.training.contests.served_match import LOGS, ServedResult
+from rlgym_bridge.training.usable_cores import count_usable_cores
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
@@ -112,10 +111,6 @@ def allowed_modules(options: argparse.Namespace) -> tuple[str, ...]:
     if options.allow_modules:
         add_module_folders(Path.cwd())
     return tuple(options.allow_modules)
-
-
-Progress = Callable[[int, int, Mapping[MatchKey, ServedResult]], None]
-"""Called after matches with the number of results, that of matches, and what has just ended."""
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Put bots into a match, and read what each reported about itself."""

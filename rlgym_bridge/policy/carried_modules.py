@@ -1,0 +1,134 @@
+"""Copies of the user's own modules in a policy folder, so that an old policy plays with the code it had.
+
+    save_policy -> write_carried -> own_modules/ -> use_carried, where the user allows it by name
+
+Importing a copy runs code of whoever made the folder. So a copy is used only where the user gives its name,
+as `carried:my_parts` among the modules that he allows.
+"""
+
+import atexit
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.user_input.own_modules import MOST_SOURCE_BYTES, MOST_SOURCES
+from rlgym_bridge.user_input.text_files import read_bytes
+from rlgym_bridge.user_input.user_modules import is_installed
+
+CARRIED_FOLDER: Final = "own_modules"
+"""Folder of the copies, in a policy folder."""
+
+CARRIED: Final = "carried:"
+"""Prefix of an allowed module whose copy is meant."""
+
+_IN_USE: Final[dict[str, dict[str, bytes]]] = {}  # files of the copies that this process imports, by module
+
+
+def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
+    """Write copies of modules into a policy folder, in place of those that are there.
+
+    Args:
+        policy: The folder; it is there.
+        sources: Contents by path, as `read_own_sources` returns them.
+    """
+    folder, unfinished = policy / CARRIED_FOLDER, policy / f".{CARRIED_FOLDER}.{os.getpid()}.tmp"
+    try:
+        for path, content in sources.items():
+            file = unfinished / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        if sources:
+            unfinished.replace(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def carried_names(policy: Path) -> list[str]:
+    """Return the names of the top-level modules that a policy folder carries."""
+    folder = policy / CARRIED_FOLDER
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted({one.name.removesuffix(".py") for one in found if one.is_dir() or one.suffix == ".py"})
+
+
+def explain_copies(policy: Path, allow_modules: Sequence[str] = ()) -> str:
+    """Say which modules a policy folder carries that the user has not allowed; "" for none."""
+    names = [f"{CARRIED}{name}" for name in carried_names(policy) if f"{CARRIED}{name}" not in allow_modules]
+    if not names:
+        return ""
+    return f"; to use the code that the folder carries, if you trust it: --allow-modules {' '.join(names)}"
+
+
+def use_carried(policy: Path, allow_modules: Sequence[str]) -> tuple[str, ...]:
+    """Have Python import the copies that a user allowed by name, here and in processes that this one starts.
+
+    Args:
+        policy: The policy folder that carries them.
+        allow_modules: Names of modules; `carried:NAME` means the policy's copy of a top-level module.
+
+    Returns:
+        The modules that may be imported: `allow_modules` without the prefixes, and without those copies that
+        this policy does not carry; another one in the match may.
+
+    Raises:
+        ValueError: `allow_modules` is a text; a name is that of an installed package; or this process has
+            imported another module of that name.
+    """
+    if isinstance(allow_modules, str):
+        raise ValueError(
+            f"allow_modules is {allow_modules!r}, expected a list of names of modules: [{allow_modules!r}]"
+        )
+    allowed: list[str] = []
+    copied: dict[str, dict[str, bytes]] = {}
+    for entry in allow_modules:
+        name = entry.removeprefix(CARRIED)
+        if name == entry:
+            allowed.append(entry)
+        elif files := dict(_read_copy(policy, name)):
+            allowed.append(name)
+            if _IN_USE.get(name) != files:
+                _check_unused(policy, name)
+                copied[name] = files
+    if copied:
+        folder = Path(tempfile.mkdtemp(prefix="rlgym-bridge-modules-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        for path, content in (item for files in copied.values() for item in files.items()):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        _IN_USE.update(copied)
+        sys.path.insert(0, str(folder))  # before the user's own modules of these names; nothing else is in it
+        importlib.invalidate_caches()
+    return tuple(allowed)
+
+
+def _check_unused(policy: Path, name: str) -> None:
+    """Check that a copy may take a name. Raises ValueError where it may not."""
+    if name == "rlgym_bridge" or is_installed(name):
+        raise ValueError(f"{CARRIED}{name}: {name} is an installed package, expected a module of the policy")
+    if name in _IN_USE:
+        raise ValueError(
+            f"{CARRIED}{name}: the copy in {policy} differs from one that this process has imported; play "
+            "the two in processes of their own, as match does"
+        )
+    if name in sys.modules:
+        where = getattr(sys.modules[name], "__file__", None) or "elsewhere"
+        raise ValueError(f"{CARRIED}{name}: this process has imported {name} from {where} already")
+
+
+def _read_copy(policy: Path, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the files of one top-level module that a policy carries."""
+    folder = policy / CARRIED_FOLDER
+    if not name.isidentifier():
+        return
+    files = sorted((folder / name).rglob("*.py")) if (folder / name).is_dir() else [folder / f"{name}.py"]
+    if len(files) > MOST_SOURCES:
+        raise ValueError(f"{folder / name} has {len(files)} files, expected {MOST_SOURCES} at most")
+    for file in files:
+        if file.exists():
+            yield file.relative_to(folder).as_posix(), read_bytes(file, MOST_SOURCE_BYTES, "a module")

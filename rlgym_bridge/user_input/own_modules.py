@@ -1,0 +1,249 @@
+"""Find the modules of a user's own that a bot imports, and the packages that those import; nothing is run.
+
+names -> find_own_modules: whole packages, for a packaged bot, with what must be installed
+names -> read_own_sources: the files alone that are imported, for a policy that carries them
+"""
+
+import ast
+import importlib.util
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import Final
+
+from rlgym_bridge.user_input.text_files import explain_unreadable, read_bytes, read_text
+from rlgym_bridge.user_input.user_modules import INSTALLED
+
+MOST_SOURCES: Final = 500
+"""Files of modules that a policy carries at most."""
+
+MOST_SOURCE_BYTES: Final = 4 << 20
+"""Their size at most, in bytes."""
+
+_LOG: Final = logging.getLogger(__name__)
+_HELD: Final[dict[Path, bytes]] = {}
+_COME_ALONG: Final = ("numpy", "rlbot", "rlgym")  # with rlgym_bridge
+
+
+@dataclass(frozen=True)
+class OwnModules:
+    """Modules of a user.
+
+    Attributes:
+        files: Files by their paths in the bot's folder, with slashes.
+        requirements: Lines of `requirements.txt` for what they import when they are imported themselves.
+        missing: Names that nobody has; they may be imported where they are needed alone.
+    """
+
+    files: Mapping[str, Path]
+    requirements: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Their names, with dots."""
+        paths = (Path(path).with_suffix("") for path in self.files)
+        return tuple(".".join(path.parts).removesuffix(".__init__") for path in paths)
+
+
+def find_own_modules(needed: Iterable[str]) -> OwnModules:
+    """Find modules by name, and those that they import, in the folders where Python looks for modules.
+
+    Args:
+        needed: Names of modules, with dots or without.
+
+    Raises:
+        ValueError: A file cannot be read as Python.
+    """
+    waiting, seen = list(needed), {"rlgym_bridge"}
+    files: dict[str, Path] = {}
+    early = {name.partition(".")[0] for name in waiting}  # imported when the bot starts
+    installed, missing = set(), set()
+    while waiting:
+        name = waiting.pop().partition(".")[0]
+        if name in seen or name in sys.stdlib_module_names:
+            continue
+        seen.add(name)
+        place = _place_of(name)
+        if place is None:
+            missing.add(name)
+        elif any(part in INSTALLED for part in place.parts):
+            installed.add(name)
+        else:
+            for file in _files_at(place):
+                files[file.relative_to(place.parent).as_posix()] = file
+                found = imported_by(file)
+                waiting += found
+                early |= {module.partition(".")[0] for module, at_once in found.items() if at_once}
+    required = _requirements((installed & early) - {*_COME_ALONG, "torch"})
+    return OwnModules(files, required, tuple(sorted(missing)))
+
+
+def read_own_sources(names: Iterable[str], hold: bool = False) -> dict[str, bytes]:
+    """Read the Python files of the user's own modules that some modules import, and their own.
+
+    Args:
+        names: Of modules, with dots; installed ones and this project's are passed over.
+        hold: Whether later calls in this process return these files as they are now. A run has imported
+            them, and its user may change them while it trains.
+
+    Returns:
+        Contents by path from the folder in which Python finds the module, with slashes. Empty, with a
+        warning in the log, where they are too many or one cannot be read.
+    """
+    try:
+        files = trace_own_files(names)
+        sources = {
+            path: _HELD.get(file) or read_bytes(file, MOST_SOURCE_BYTES, "a module")
+            for path, file in files.items()
+        }
+    except (OSError, ValueError) as error:
+        _LOG.warning("the policy carries no copy of your modules: %s", error)
+        return {}
+    if hold:
+        _HELD.update((file, sources[path]) for path, file in files.items())
+    if len(sources) > MOST_SOURCES or sum(map(len, sources.values())) > MOST_SOURCE_BYTES:
+        _LOG.warning(
+            "the policy carries no copy of your modules: they are %d files of %d bytes, expected %d of %d at "
+            "most", len(sources), sum(map(len, sources.values())), MOST_SOURCES, MOST_SOURCE_BYTES,
+        )  # fmt: skip
+        return {}
+    return sources
+
+
+def trace_own_files(names: Iterable[str]) -> dict[str, Path]:
+    """Find the Python files of the user's own modules that some modules import, and their own.
+
+    Returns:
+        Files by path from the folder in which Python finds the module, with slashes.
+
+    Raises:
+        ValueError: A file cannot be read as Python.
+    """
+    waiting, seen = list(names), set[str]()
+    roots: dict[str, Path | None] = {}
+    files: dict[str, Path] = {}
+    while waiting:
+        name = waiting.pop()
+        first = name.partition(".")[0]
+        if name in seen:
+            continue
+        seen.add(name)
+        if first not in roots:
+            roots[first] = _own_root(first)
+        if (root := roots[first]) is None:
+            continue
+        for file, package in _files_of(root, name):
+            path = file.relative_to(root).as_posix()
+            if path not in files:
+                files[path] = file
+                waiting += _named_by(file, package)
+    return files
+
+
+def _own_root(name: str) -> Path | None:
+    """Return the folder in which Python finds a top-level module of the user; None for another's."""
+    if name in {"rlgym_bridge", *sys.stdlib_module_names}:
+        return None
+    place = _place_of(name)
+    return None if place is None or any(part in INSTALLED for part in place.parts) else place.parent
+
+
+def _files_of(root: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """Yield the Python files that the import of a module runs, each with the package that it lies in."""
+    folder, package = root, ""
+    for part in name.split("."):
+        if (file := folder / f"{part}.py").is_file():
+            yield file, package
+            return
+        folder, package = folder / part, f"{package}.{part}".strip(".")
+        if (file := folder / "__init__.py").is_file():
+            yield file, package
+
+
+def _named_by(file: Path, package: str) -> Iterator[str]:
+    """Yield the modules that a file may import: of `from a import b` both `a` and `a.b`."""
+    for node in ast.walk(_parsed(file)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: 1 - node.level or None] if node.level else []
+            base = ".".join([*parts, *filter(None, [node.module])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def imported_by(file: Path) -> dict[str, bool]:
+    """Return the modules that a file imports, by name: whether at once, when it is imported itself.
+
+    Raises:
+        ValueError: It cannot be read as Python.
+    """
+    if file.suffix != ".py":
+        return {}
+    found: dict[str, bool] = {}
+    try:
+        for module, at_once in _imports(_parsed(file), True):
+            found[module] = found.get(module, False) or at_once
+    except RecursionError as error:
+        raise ValueError(f"{file}, line 1: {error.args[0]}, expected Python") from error
+    return found
+
+
+def _parsed(file: Path) -> ast.Module:
+    """Parse a Python file.
+
+    Raises:
+        ValueError: It cannot be read as Python.
+    """
+    try:
+        return ast.parse(read_text(file))
+    except (SyntaxError, RecursionError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ValueError(f"{file}, line {line}: {error.args[0]}, expected Python") from error
+    except (OSError, ValueError) as error:
+        raise ValueError(explain_unreadable(error)) from error
+
+
+def _imports(node: ast.AST, at_once: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the modules that code imports, and whether outside of functions."""
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, at_once) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        yield node.module, at_once
+    inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, at_once and not inside)
+
+
+def _place_of(name: str) -> Path | None:
+    """Return the file of a module, or the folder of a package; None where there is none."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # somebody has put None in its place
+        return None
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(spec.origin) if spec.origin and Path(spec.origin).is_file() else None
+
+
+def _files_at(place: Path) -> Iterator[Path]:
+    """Yield the file of a module, or the Python files of a package."""
+    if place.is_file():
+        yield place
+        return
+    for file in sorted(place.rglob("*.py")):
+        if not any(part.startswith(".") for part in file.relative_to(place).parts):
+            yield file
+
+
+def _requirements(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the lines of `requirements.txt` for installed modules, in the versions that are installed."""
+    packages = packages_distributions()
+    found = {package for name in names for package in packages.get(name, ())[:1]}
+    return tuple(f"{package}=={version(package)}" for package in sorted(found))

@@ -1,0 +1,174 @@
+"""A policy folder carries the user's own modules, and plays with them where the user allows it by name."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgym_bridge import ComponentSpec
+from rlgym_bridge.cli import main
+from rlgym_bridge.policy.carried_modules import CARRIED_FOLDER, carried_names, use_carried
+from rlgym_bridge.user_input.own_modules import read_own_sources
+from tests.support.policy_folders import make_module, save
+from tests.support.processes import run_to_end
+
+PARTS = """
+import own_pack.inner
+from own_scale import SCALE
+from rlgym_bridge import DefaultObs
+
+
+class Scaled(DefaultObs):
+    def build_batch(self, *given):
+        return super().build_batch(*given) * SCALE
+"""
+PLAY = (
+    "import sys; from rlgym_bridge import load_policy; policy = load_policy(sys.argv[1], sys.argv[2:]); "
+    "import own_scale; print(own_scale.SCALE)"
+)
+CARRIED = ("carried:own_parts", "carried:own_scale", "carried:own_pack")
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A policy of the current folder's own_parts, whose scale was 0.5 and has since become 0.25."""
+    for name in ("own_parts", "own_scale", "own_pack", "own_pack.inner"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "own_pack").mkdir()
+    for name in ("__init__", "inner", "unused"):
+        (tmp_path / "own_pack" / f"{name}.py").write_text("from . import inner\n")
+    (tmp_path / "own_scale.py").write_text("SCALE = 0.5\n")
+    make_module(tmp_path, monkeypatch, "own_parts", PARTS)
+    monkeypatch.chdir(tmp_path)
+    from own_parts import Scaled
+
+    save(tmp_path / "policy", obs=ComponentSpec.of(Scaled, zero_padding=None))
+    (tmp_path / "own_scale.py").write_text("SCALE = 0.25\n")
+    return tmp_path / "policy"
+
+
+def play(policy: Path, *allowed: str) -> str:
+    """Load a policy in the current folder, in a process of its own; return what it says."""
+    done = run_to_end([sys.executable, "-c", PLAY, str(policy), *allowed])
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+def test_a_policy_carries_the_modules_that_its_components_import(policy: Path) -> None:
+    folder = policy / CARRIED_FOLDER
+    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
+    assert files == {"own_parts.py", "own_scale.py", "own_pack/__init__.py", "own_pack/inner.py"}
+    assert (folder / "own_scale.py").read_text() == "SCALE = 0.5\n"
+    assert carried_names(policy) == ["own_pack", "own_parts", "own_scale"]
+
+
+def test_a_policy_of_the_standard_components_carries_none(tmp_path: Path) -> None:
+    save(tmp_path)
+    assert not (tmp_path / CARRIED_FOLDER).exists() and carried_names(tmp_path) == []
+
+
+def test_changed_modules_are_refused_with_the_way_to_the_copies(policy: Path) -> None:
+    said = play(policy, "own_parts")
+    assert "does not fit your own_parts:Scaled: 92 elements of the observation changed" in said
+    assert said.endswith("--allow-modules carried:own_pack carried:own_parts carried:own_scale.")
+
+
+def test_copies_that_the_user_names_play_in_place_of_his_own(policy: Path) -> None:
+    assert play(policy, *CARRIED) == "0.5"
+
+
+def test_only_the_named_copies_are_used(policy: Path) -> None:
+    assert "does not fit" in play(policy, "carried:own_parts")  # own_scale is the user's, and has changed
+
+
+def test_nothing_that_a_policy_carries_is_imported_unnamed(policy: Path, tmp_path: Path) -> None:
+    for name in ("numpy", "json", "own_parts"):
+        (policy / CARRIED_FOLDER / f"{name}.py").write_text("raise SystemExit('it was run')")
+    (tmp_path / "own_scale.py").write_text("SCALE = 0.5\n")
+    assert play(policy, "own_parts") == "0.5"
+    assert "it was run" not in play(policy, "carried:own_scale")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("carried:numpy", "numpy is an installed package, expected a module of the policy"),
+        ("carried:gone", "importing it would run code of own_parts"),
+        ("carried:../own_parts", "importing it would run code of own_parts"),
+        ("carried:", "importing it would run code of own_parts"),
+    ],
+)
+def test_a_copy_that_cannot_be_used_is_refused(name: str, message: str, policy: Path) -> None:
+    (policy / CARRIED_FOLDER / "numpy.py").write_text("")
+    assert message in play(policy, name)
+
+
+def test_a_process_uses_one_copy_of_a_module(policy: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(policy, tmp_path / "other")
+    code = (
+        "import sys; from rlgym_bridge.policy.carried_modules import use_carried; from pathlib import Path; "
+        "[use_carried(Path(one), ['carried:own_scale']) for one in sys.argv[1:]]"
+    )
+    command = [sys.executable, "-c", code, str(policy), str(other)]
+    assert run_to_end(command).returncode == 0
+    (other / CARRIED_FOLDER / "own_scale.py").write_text("SCALE = 2\n")
+    assert "differs from one that this process has imported" in run_to_end(command).stderr
+    with pytest.raises(ValueError, match=r"this process has imported own_scale from .*own_scale.py already"):
+        use_carried(policy, ["carried:own_scale"])
+
+
+def test_a_match_plays_with_the_copies(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["match", "--blue", str(policy), "--orange", "chaser", "--pace", "lockstep", "--seconds", "1"]
+    assert main([*words, "--max-overtime", "0", "--allow-modules", *CARRIED]) == 0
+    assert main([*words, "--allow-modules", "own_parts"]) == 1
+    assert "--allow-modules carried:own_pack carried:own_parts" in capsys.readouterr().err
+
+
+def test_a_package_takes_the_copies_along(policy: Path, tmp_path: Path) -> None:
+    words = ["package", str(policy), "--name", "Old", "--author", "Me", "--out", str(tmp_path / "old"), "-q"]
+    done = run_to_end([sys.executable, "-m", "rlgym_bridge.cli", *words, "--allow-modules", *CARRIED])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "old" / "own_scale.py").read_text() == "SCALE = 0.5\n"
+    assert 'allow_modules=("own_parts",)' in (tmp_path / "old" / "bot.py").read_text().replace("'", '"')
+
+
+def test_held_sources_stay_as_they_were(policy: Path, tmp_path: Path) -> None:
+    (tmp_path / "own_held.py").write_text("1\n")
+    assert read_own_sources(["own_held"]) == {"own_held.py": b"1\n"}
+    (tmp_path / "own_held.py").write_text("2\n")
+    assert read_own_sources(["own_held"], hold=True) == {"own_held.py": b"2\n"}
+    (tmp_path / "own_held.py").write_text("3\n")
+    assert read_own_sources(["own_held", "numpy", "json"]) == {"own_held.py": b"2\n"}
+
+
+def test_a_module_that_cannot_be_read_is_not_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_module(tmp_path, monkeypatch, "own_broken", "def (")
+    assert read_own_sources(["own_broken"]) == {}
+    assert "carries no copy of your modules" in caplog.text and "own_broken.py, line 1" in caplog.text
+
+
+def test_a_run_goes_on_with_the_modules_that_it_carries(tmp_path: Path) -> None:
+    bot = (
+        "from rlgym_bridge import ComponentSpec, DefaultObs\nSCALE = 0.5\nclass Scaled(DefaultObs):\n"
+        "    def build_batch(self, *given):\n        return super().build_batch(*given) * SCALE\n"
+        "def obs(settings):\n    return ComponentSpec.of(Scaled, zero_padding=None)\n"
+    )
+    few = "collectors = 1\nmatches = 2\nrollout_steps = 8\nminibatch = 32\nthreads = 1\n"
+    (tmp_path / "own_bot.py").write_text(bot)
+    (tmp_path / "train.toml").write_text(f'components = "own_bot"\nout = "run"\ncheckpoint_every = 32\n{few}')
+
+    def train(*words: str) -> str:
+        command = [sys.executable, "-m", "rlgym_bridge.cli", "train", "-q", *words]
+        return run_to_end(command, cwd=tmp_path, seconds=120).stderr
+
+    assert train("--steps", "32") == ""
+    (tmp_path / "own_bot.py").write_text(bot.replace("0.5", "0.25"))
+    refused = train("--steps", "64", "--resume")
+    assert "does not fit what is to be trained: 92 elements" in refused
+    assert refused.endswith("--allow-modules carried:own_bot\n")
+    assert train("--steps", "64", "--resume", "--allow-modules", "carried:own_bot") == ""
+    assert "SCALE = 0.5" in (tmp_path / "run/checkpoints/64" / CARRIED_FOLDER / "own_bot.py").read_text()
+    assert "expected --resume with it" in train("--allow-modules", "carried:own_bot")
+    assert "carries: carried:own_bot" in train("--resume", "--allow-modules", "own_bot")
