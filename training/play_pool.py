@@ -9,6 +9,8 @@ from multiprocessing import get_context
 
 from threadpoolctl import threadpool_limits
 
+from rlgym_bridge.user_input.stop_signals import without_interrupts
+
 
 def _use_one_thread() -> None:
     """Let matrix products of this process use one thread: on a busy machine more take ten times as long."""
@@ -27,9 +29,12 @@ def open_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException as error:
-        for process in list((pool._processes or {}).values()):  # there is no public way
-            process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        with (
+            without_interrupts()
+        ):  # Python would wait for the pool at its own end, where Ctrl-C is a traceback
+            for process in list((pool._processes or {}).values()):  # there is no public way
+                process.kill()
+            pool.shutdown(cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
             raise RuntimeError("a process that played was killed: is there too little memory?") from error
         raise

@@ -1,18 +1,23 @@
 """Advice on how to install what an extra of this package needs, where it is missing."""
 
 import re
+import sys
+from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 _ROOT: Final = Path(__file__).parents[2]
+_CPU_TORCH: Final = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 _OF_EXTRA: Final = re.compile(r"(?P<what>[^;]+?)\s*;.*extra\s*==\s*['\"](?P<extra>\w+)['\"]")
 
 
 def explain_install(*extras: str) -> str:
     """Return the command that installs extras: those of this checkout, or the packages that they stand for.
 
-    Without extras it installs what every command needs.
+    Without extras it installs what every command needs. On Linux the one of training comes with torch's CPU
+    build.
 
     The name of this package alone would not do: the package index may lack it, or have another one of its
     name.
@@ -22,7 +27,7 @@ def explain_install(*extras: str) -> str:
     """
     if (_ROOT / "constraints.txt").is_file():
         what = f'".[{",".join(extras)}]"' if extras else "."
-        return f"pip install -c constraints.txt -e {what} (in the folder {_ROOT})"
+        return f"pip install -c constraints.txt -e {what} (in the folder {_ROOT}){_torch_hint(extras)}"
     metadata = import_module("importlib.metadata")  # not earlier: it imports what the current folder may have
     try:
         lines = metadata.requires("rlgym-bridge") or []
@@ -33,4 +38,14 @@ def explain_install(*extras: str) -> str:
     if not extras:
         needed = dict.fromkeys(line for line, its in found if not its)
     packages = " ".join(f'"{name}"' for name in needed)
-    return f"pip install {packages}" if packages else f"install the extra {','.join(extras)} of its project"
+    command = (
+        f"pip install {packages}" if packages else f"install the extra {','.join(extras)} of its project"
+    )
+    return command + _torch_hint(extras)
+
+
+def _torch_hint(extras: Sequence[str]) -> str:
+    """Say how to get torch without gigabytes of CUDA's libraries, which pip's own brings on Linux."""
+    if sys.platform != "linux" or not {"train", "rllib"} & set(extras) or find_spec("torch") is not None:
+        return ""
+    return f"; before that `{_CPU_TORCH}` takes torch's CPU build, without it CUDA comes, several GB"

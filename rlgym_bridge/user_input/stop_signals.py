@@ -1,15 +1,19 @@
 """Let Ctrl-C, or another program, stop a long work without a KeyboardInterrupt."""
 
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import psutil
 
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at Ctrl-C, when the process is asked to end and when its terminal is closed.
 
-    A second time ends it at once.
+    A second time kills all that it has started, and ends it at once with exit status 1.
 
     A KeyboardInterrupt would do less: raised while Python cleans up an object, it is lost.
     """
@@ -24,7 +28,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     def handle(number: int, _: object) -> None:
         for ending in before:
-            signal.signal(ending, signal.SIG_DFL)
+            signal.signal(ending, _end_at_once)
         stop()
 
     for number in before:
@@ -34,3 +38,25 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_at_once(number: int, _: object) -> None:
+    """Kill the processes that this one has started, and end it; nothing is cleaned up."""
+    signal.signal(number, signal.SIG_IGN)  # one more would end it before the others
+    for child in psutil.Process().children(recursive=True):  # bots have sessions of their own
+        with suppress(psutil.Error):
+            child.kill()
+    os._exit(1)
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, in which this process ends others."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from rlgym_bridge.cli import main
-from rlgym_bridge.cli.options import stopped_by_signals
 from rlgym_bridge.cli.outcome import progress_line
 from rlgym_bridge.dialect import POINTS
 from rlgym_bridge.game import Phase
 from rlgym_bridge.server import MatchStatus
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.servers import match_server
@@ -312,6 +312,34 @@ def test_a_stopped_match_tells_its_score_and_ends_its_bots(name: str, tmp_path: 
     assert json.loads((tmp_path / "out.json").read_text())["ended_by"] == "stopped"
     assert [path.name for path in tmp_path.glob("*.mcap*")] == [recording.name]
     assert recording.read_bytes().endswith(b"\x89MCAP0\r\n")
+
+
+IMPATIENT = """
+import signal, subprocess, sys, time
+from rlgym_bridge.user_input.stop_signals import stopped_by_signals
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+with stopped_by_signals(lambda: print("stopping", flush=True)):
+    print(child.pid, flush=True)
+    time.sleep(600)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_at_once_without_traceback_and_leaves_no_process(second: int) -> None:
+    with child(
+        [sys.executable, "-c", IMPATIENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as program:
+        started = psutil.Process(int(program.stdout.readline()))  # in a session of its own, as bots are
+        program.send_signal(signal.SIGINT)
+        assert program.stdout.readline() == "stopping\n"
+        program.send_signal(second)
+        program.send_signal(second)  # whoever is impatient
+        out, errors = program.communicate(timeout=30)
+    assert (program.returncode, out, errors) == (1, "", "")
+    _, alive = psutil.wait_procs([started], timeout=10)
+    assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="a terminal of POSIX is closed")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from rlgym_bridge.user_input.extras import explain_install
 from tests.support.documentation import ROOT, blocks, command_lines
 from tests.support.processes import run_to_end
 
@@ -27,6 +28,33 @@ def test_three_windows_commands_install_and_play() -> None:
     assert version and supported.startswith(f">={version[1]},")
     assert "-c constraints.txt -e ." in install and (ROOT / "constraints.txt").is_file()
     assert (ROOT / play.split()[2]).is_file()
+
+
+def test_the_training_extra_comes_with_the_cpu_build_of_the_tested_torch() -> None:
+    tested = re.search(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert tested is not None
+    for page in ("README.md", "docs/start/first-bot.md", "docs/start/windows.md"):
+        text = (ROOT / page).read_text()
+        named = re.findall(
+            r"^pip install torch==(\S+) --index-url https://download.pytorch.org/whl/cpu\b", text, re.M
+        )
+        assert named == [tested[1]], page
+        assert text.index("/whl/cpu") < text.index('-e ".[train]"'), page
+
+
+@pytest.mark.parametrize(
+    ("platform", "extra", "there", "told"),
+    [
+        ("linux", "train", False, True), ("linux", "rllib", False, True), ("linux", "train", True, False),
+        ("linux", "view", False, False), ("win32", "train", False, False), ("darwin", "train", False, False),
+    ],
+)  # fmt: skip
+def test_on_linux_the_missing_extra_is_told_with_torchs_cpu_build(
+    platform: str, extra: str, there: bool, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr("rlgym_bridge.user_input.extras.find_spec", lambda _: object() if there else None)
+    assert ("--index-url https://download.pytorch.org/whl/cpu" in explain_install(extra)) is told
 
 
 @pytest.mark.parametrize("version", [(3, 8), (3, 10), (3, 13), (3, 14)])
