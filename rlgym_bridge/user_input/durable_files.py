@@ -56,7 +56,7 @@ def make_folder(path: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Wait until the disk holds the names in a folder: what was made, renamed and deleted there.
 
-    On Windows this does nothing: a folder cannot be opened there, and NTFS keeps the order of its names.
+    On Windows this does nothing: a folder cannot be opened there, and NTFS has a journal of its names.
 
     Raises:
         OSError: The disk fails.
