@@ -179,6 +179,17 @@ def test_a_pipe_in_place_of_a_file_is_named(tmp_path, name, problem):
         load_policy(tmp_path)
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="devices of POSIX have names")
+@pytest.mark.parametrize("name", ["policy.json", "weights.safetensors"])
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/tty", "/dev/random"])
+def test_a_link_to_a_device_in_place_of_a_file_is_not_read(tmp_path, name, device):
+    save(tmp_path)
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to(device)
+    with pytest.raises(ValueError, match=rf"{name} .*is no regular file, expected"):
+        load_policy(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", '{"format": 1, "seed": NaN}', "[" * 100_000, "\xff"])
 def test_a_garbled_manifest_is_named(tmp_path, text):
     save(tmp_path)

@@ -23,6 +23,7 @@ from rlgym_bridge.game import PLAYING_PHASES, TICKS_PER_SECOND, Phase
 from rlgym_bridge.live.agent import server_address
 from rlgym_bridge.live.faults import Faults
 from rlgym_bridge.server import BotResult, ConfigError, MatchCalledOff, MatchResult, ServerError
+from rlgym_bridge.server.config.bot_files import check_texts
 from rlgym_bridge.server.repeatability import REAL_TIME
 from rlgym_bridge.sim.touches import is_new_touch
 
@@ -69,11 +70,12 @@ def play_real_match(
         The result; reply times are NaN, replies and late packets 0: RLBotServer does not tell.
 
     Raises:
-        ConfigError: The address in the environment is none.
+        ConfigError: The address in the environment is none, or a text of the match is no UTF-8.
         MatchCalledOff: A bot will not play; RLBotServer would wait for it for ever.
         ServerError: No RLBotServer can be found, it does not take the match, it sends no packets, or the
             connection breaks.
     """
+    check_texts(configuration)
     ip, port = running_server()
     own = is_own_server((ip, port))
     relay = SocketRelay("", logger=_LOG)

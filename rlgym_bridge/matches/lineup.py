@@ -175,7 +175,7 @@ def _own_player(
         name=name,
         root_dir=str(Path.cwd()),
         run_command=command,
-        agent_id=f"rlgym_bridge/{name.replace(' ', '-')}-{zlib.crc32(path.encode()):08x}",
+        agent_id=f"rlgym_bridge/{name.replace(' ', '-')}-{zlib.crc32(os.fsencode(path)):08x}",
         loadout=car,
     )
     return flat.PlayerConfiguration(bot, team)

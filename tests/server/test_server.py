@@ -474,3 +474,15 @@ def test_whatever_a_client_orders_the_server_stays(serving, order):
     serving.rlbot_interface.stop_match()
     serving.packet = None
     goes_on(serving)
+
+
+@pytest.mark.parametrize("field", ["root_dir", "run_command", "name", "agent_id"])
+def test_a_folder_whose_name_is_no_utf_8_is_named_and_nothing_starts(field: str, tmp_path: Path) -> None:
+    folder = os.fsdecode(b"/home/me/b\xff\xfet")
+    match = match_of(player(0, **{field: folder}), player(1))
+    with (
+        MatchServer(log_dir=tmp_path) as server,
+        pytest.raises(ConfigError, match=rf"{field} of a bot is b'/home/me/b\\xff\\xfet', expected UTF-8"),
+    ):
+        server.play(match)
+    assert not [*tmp_path.iterdir()]

@@ -1,6 +1,7 @@
 """Bots and scripts as RLBot v5 describes them: `bot.toml` and `script.toml`."""
 
 import logging
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from rlbot.config import ConfigParsingException, load_player_config, load_player
 
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.server_errors import ConfigError
-from rlgym_bridge.user_input.arguments import shorten_text
+from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.text_files import parse_toml
 
 _log = logging.getLogger(__name__)
@@ -187,3 +188,23 @@ def catch_rlbot_errors(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path}: {error}") from error
     except Exception as error:
         raise ConfigError(f"{path}: rlbot cannot read it: {type(error).__name__}: {error}") from None
+
+
+def check_texts(match: flat.MatchConfiguration) -> None:
+    """Check that RLBot's messages can hold all that a match says of its bots and scripts.
+
+    Raises:
+        ConfigError: A text is no UTF-8: the name of a folder may be none.
+    """
+    bots = [player.variety for player in match.player_configurations]
+    for bot in (*bots, *match.script_configurations):
+        texts = {name: getattr(bot, name, "") for name in ("name", "agent_id", "root_dir", "run_command")}
+        texts |= {one.name: one.value for one in getattr(bot, "environment", None) or ()}
+        for name, text in texts.items():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ConfigError(
+                    f"{name} of a bot is {show_value(os.fsencode(text))}, expected UTF-8 text, as RLBot's "
+                    "messages have it: rename the folder"
+                ) from None

@@ -12,6 +12,7 @@ from rlbot import flat
 
 from rlgym_bridge.game import PLAYING_PHASES, Phase
 from rlgym_bridge.server.bot_account import BotAccount
+from rlgym_bridge.server.config.bot_files import check_texts
 from rlgym_bridge.server.framing import framed
 from rlgym_bridge.server.game.continued_match import kept_cars
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
@@ -58,6 +59,7 @@ class HostedMatch:
         Raises:
             ConfigError: The match cannot be played here.
         """
+        check_texts(configuration)
         check_rules(configuration)
         warn_of_rules(configuration)
         if settings.watch is not None and configuration.enable_rendering == flat.DebugRendering.OffByDefault:
