@@ -11,11 +11,6 @@ from rlgym.api import ObsBuilder, RLGym, SharedInfoProvider, StateMutator
 from rlgym.rocket_league.reward_functions import GoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator
-from rlgym_bridge.training.environment import fit_to_environment
-from rlgym_bridge.training.learner import PPOLearner
-from rlgym_bridge.training.ppo import main as train
-from rlgym_bridge.training.runs.checkpoints import Checkpoints
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from torch import nn
 
 from rlgym_bridge.cli import main as bridge
@@ -28,6 +23,11 @@ from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.training.environment import fit_to_environment
+from rlgym_bridge.training.learner import PPOLearner
+from rlgym_bridge.training.ppo import main as train
+from rlgym_bridge.training.runs.checkpoints import Checkpoints
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from tests.support.foreign_checkpoints import save_ppo
 from tests.support.players_by_hand import Always
 from tests.support.policy_folders import make_module, random_weights

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import rlgym_bridge.training
 
+import rlgym_bridge.training
 from tests.support.imported_modules import imports, imports_of
 from tests.support.processes import run_to_end
 

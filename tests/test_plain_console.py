@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
-from rlgym_bridge.training.runs.progress import say_nothing_left
-from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.cli.options import console_of, printer
+from rlgym_bridge.training.runs.progress import say_nothing_left
+from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.user_input.plain_console import PlainConsole
 from tests.support.documentation import ROOT
 

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from rlgym.api import RLGym
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, MutatorSequence
-from rlgym_bridge.training.ppo import main as train
-from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from rlgym_bridge.cli import main as bridge
 from rlgym_bridge.components.default_obs import DefaultObs
@@ -25,6 +23,8 @@ from rlgym_bridge.engines.sim import SimEngine
 from rlgym_bridge.policy.fingerprint import action_space
 from rlgym_bridge.policy.folder import load_policy, save_policy
 from rlgym_bridge.recording.open import open_recording
+from rlgym_bridge.training.ppo import main as train
+from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.policy_folders import make_module
 from tests.support.rlgym_worlds import STANDARD, Env, serving
 

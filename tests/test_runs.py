@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.settings import check_settings
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules, write_run_modules
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import check_settings
 from tests.support.policy_folders import save
 from tests.support.processes import run_to_end
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
-from rlgym_bridge.training.runs.policy_tensors import pack_tensors
 
 from rlgym_bridge.policy.files import MANIFEST_FILE, read_files, write_files
 from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.training.runs.policy_tensors import pack_tensors
 
 
 def average(folders: Sequence[Path], out: Path, selection: str | None = None) -> Manifest:

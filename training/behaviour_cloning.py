@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rlgym_bridge.training.cloning_data import CloningData, read_cloning_data
 
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.files import MANIFEST_FILE
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.training.cloning_data import CloningData, read_cloning_data
 
 _PROCESSORS: Final = 3
 """Tasks that Ray keeps at work to read and learn at the same time."""
@@ -116,9 +116,8 @@ def imitate(
     _check_out(Path(out))
     # Imported late, so that --help takes no time; the first says what to install, and to Ray what to report.
     import rlgym_bridge.training.rllib  # noqa: F401
-    from rlgym_bridge.training.rllib.cluster import cluster
-
     from rlgym_bridge.rllib.offline import BATCH, clone, write_episodes
+    from rlgym_bridge.training.rllib.cluster import cluster
 
     data = read_cloning_data(
         files, bots=bots, commanded=commanded, held_out=held_out, allow_modules=allow_modules, say=say

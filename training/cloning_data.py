@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rlgym_bridge.training.returns import scaled
 
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.recording.car_episodes import Played, played
 from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.training.returns import scaled
 
 _BLOCK: Final = 240  # ticks; two seconds here and there are held out, to be like what is learned
 

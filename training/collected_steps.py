@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
+from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.symmetry import Mirror
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.returns import scaled
 from rlgym_bridge.training.selfplay.policy_rows import weights_and_scaling
 from rlgym_bridge.training.selfplay.sides import name_car
 from rlgym_bridge.training.settings import TrainingSettings
-from torch import Tensor
-
-from rlgym_bridge.policy.manifest import Normalisation
-from rlgym_bridge.policy.symmetry import Mirror
 
 
 @dataclass(frozen=True)

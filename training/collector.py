@@ -19,6 +19,10 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 import numpy as np
+
+from rlgym_bridge.components.user_errors import explain_error
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.training.runs.stopping import ENDING
 from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
 from rlgym_bridge.training.selfplay.policy_rows import unpack
@@ -26,10 +30,6 @@ from rlgym_bridge.training.selfplay.sides import learned_cars, snapshot_cars
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.training.shared import Layout, SharedArrays, rollout_layout
 from rlgym_bridge.training.usable_cores import count_usable_cores
-
-from rlgym_bridge.components.user_errors import explain_error
-from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.sim.part_times import PartTimes
 
 _STOP_SECONDS: Final = 5.0  # for a collector to finish its step and leave
 _TIMED_FIRST, _TIMED_EVERY = 4, 8  # steps of a rollout whose parts are timed: not the first, with cold caches

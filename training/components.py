@@ -6,8 +6,6 @@ functions anew.
 
 from typing import Any
 
-from rlgym_bridge.training.settings import TrainingSettings
-
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.beginnings import mix_beginnings
 from rlgym_bridge.components.conditions import (
@@ -38,6 +36,7 @@ from rlgym_bridge.components.rewards import (
 )
 from rlgym_bridge.components.spec import ComponentSpec
 from rlgym_bridge.components.team_obs import TeamObs
+from rlgym_bridge.training.settings import TrainingSettings
 
 __all__ = ["conditions", "mutator", "obs", "parser", "reward"]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+
 from rlgym_bridge.training.runs.progress_table import read_tables
 
 matplotlib.rcParams["text.parse_math"] = False  # a name may hold $

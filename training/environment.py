@@ -11,9 +11,6 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
-from rlgym_bridge.training import components as standard
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.training.team_sizes import name_sizes
 
 from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import blank_state
@@ -25,6 +22,9 @@ from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environ
 from rlgym_bridge.policy.fingerprint import fingerprint
 from rlgym_bridge.sim.batch_parts import foreign_parts
 from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.training import components as standard
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.team_sizes import name_sizes
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+
+from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 from rlgym_bridge.training.intervals import share_interval
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import MatchTotals, check_players, play_matches, team_size_of
-
-from rlgym_bridge.server.game.rules import LONGEST_SECONDS
 
 MATCHES: Final = 200
 """Matches when nothing is said."""

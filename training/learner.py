@@ -9,6 +9,11 @@ from typing import Final, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+
+from rlgym_bridge.policy.manifest import Normalisation
+from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner_setup import choose_device, mirror_of, probe_components
 from rlgym_bridge.training.returns import RunningScale, scaled
@@ -23,11 +28,6 @@ from rlgym_bridge.training.selfplay.snapshots import Snapshots
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
 from rlgym_bridge.training.usable_cores import count_usable_cores
-from torch import Tensor, nn
-
-from rlgym_bridge.policy.manifest import Normalisation
-from rlgym_bridge.policy.shape import PolicyShape
-from rlgym_bridge.policy.torch_network import Critic, PolicyNetwork
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import read_own_sources

@@ -1,13 +1,13 @@
 """Check, before a learner is made, that components and machine fit the settings."""
 
 import torch
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.fingerprint import Fingerprint, fingerprint
 from rlgym_bridge.policy.symmetry import Mirror
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 
 def probe_components(settings: TrainingSettings, task: Task) -> Fingerprint:

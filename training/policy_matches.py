@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rlgym_bridge.training.policy_sides import Side, make_side
 
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -21,6 +20,7 @@ from rlgym_bridge.policy.manifest import MOST_TICKS
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.touches import TouchCounter
+from rlgym_bridge.training.policy_sides import Side, make_side
 
 
 @dataclass

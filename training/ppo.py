@@ -13,6 +13,8 @@ from typing import Final, Self
 
 import numpy as np
 import torch
+from torch import Tensor
+
 from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.learner import ACTIONS, ARENAS, ORDER, Diverged, PPOLearner
@@ -21,7 +23,6 @@ from rlgym_bridge.training.runs.checkpoints import has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
 from rlgym_bridge.training.runs.run import Iteration, Summary, run
 from rlgym_bridge.training.settings import TrainingSettings
-from torch import Tensor
 
 SUMMED: Final = ("policy_loss", "value_loss", "entropy", "uniform_divergence", "kl", "clip_fraction")
 """Statistics that are sums over the steps of a minibatch, as `gradients_of` returns them."""

@@ -10,7 +10,6 @@ from rlgym_bridge.training.runs.iteration_times import COLLECTOR_PARTS, Iteratio
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.usable_cores import count_usable_cores
-
 from rlgym_bridge.user_input.arguments import count_of
 from rlgym_bridge.user_input.checking import VAST
 

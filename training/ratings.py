@@ -6,14 +6,13 @@ checkpoints -> matches against anchors, and against themselves -> Elo, with its 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.training.contests.elo import EloRating
 from rlgym_bridge.training.contests.entrant import Entrant
 from rlgym_bridge.training.contests.kept_matches import KeptMatches
 from rlgym_bridge.training.contests.rated_checkpoints import rate_player
 from rlgym_bridge.training.contests.rating_book import Anchor, RatingBook, given_as, player_of
 from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys
-
-from rlgym_bridge.server import ConfigError
 
 FIRST_RATING: Final = 1000.0
 """Elo points of the first anchor."""

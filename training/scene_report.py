@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.game import TICK_SKIP
+from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import check_players, team_size_of
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
 from rlgym_bridge.training.scene_trials import SceneResult, check_scenes, play_scenes
 from rlgym_bridge.training.scenes import SCENES
-
-from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.game import TICK_SKIP
-from rlgym_bridge.policy.load_player import CHASER, load_player
 from rlgym_bridge.user_input.nearest_key import check_names
 
 STANDING: Final = "standing"

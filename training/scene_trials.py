@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from rlgym_bridge.training.intervals import median_interval, share_interval
-from rlgym_bridge.training.policy_sides import Side, make_side
-from rlgym_bridge.training.scene_drivers import RammingDriver, scripted_player
-from rlgym_bridge.training.scenes import SCENES, SceneView, SkillScene
 
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.player_spec import PlayerSpec
@@ -23,6 +19,10 @@ from rlgym_bridge.policy.load_player import CHARGER, CHASER, load_player
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training.intervals import median_interval, share_interval
+from rlgym_bridge.training.policy_sides import Side, make_side
+from rlgym_bridge.training.scene_drivers import RammingDriver, scripted_player
+from rlgym_bridge.training.scenes import SCENES, SceneView, SkillScene
 from rlgym_bridge.user_input.nearest_key import check_names
 
 _OPPONENT_DELAY: Final = 1  # ticks, Chaser's own

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta
-from rlgym_bridge.training.network_limits import Layers, check_layers
-from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
-from rlgym_bridge.training.team_sizes import count_matches
 
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.policy.activations import ACTIVATIONS
 from rlgym_bridge.policy.manifest import MOST_TICKS
+from rlgym_bridge.training.network_limits import Layers, check_layers
+from rlgym_bridge.training.settings_tables import DEFAULTS, PARSERS, check_own
+from rlgym_bridge.training.team_sizes import count_matches
 from rlgym_bridge.user_input.arguments import shorten_text, show_value
 from rlgym_bridge.user_input.checking import VAST, check_values, expecting, one_of
 from rlgym_bridge.user_input.nearest_key import nearest_key

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from msgspec import Meta
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from rlgym_bridge.user_input.text_files import explain_unreadable, read_toml
 from rlgym_bridge.user_input.toml_text import toml_line
 

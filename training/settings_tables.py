@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rlgym_bridge.training.team_sizes import parse_team_sizes
-
 from rlgym_bridge.components.beginnings import parse_beginnings
 from rlgym_bridge.physics import RULES_KEY, parse_physics, rules_in
 from rlgym_bridge.sim.game_rules import DEFAULT, describe_rules, parse_rules
 from rlgym_bridge.sim.state_noise import parse_noise
+from rlgym_bridge.training.team_sizes import parse_team_sizes
 from rlgym_bridge.user_input.arguments import shorten_text, show_value
 
 DEFAULTS: Final = Path(__file__).with_name("config.toml")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 Layout = Mapping[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array, by name."""

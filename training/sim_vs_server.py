@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rlgym_bridge.training.evaluate import Evaluation
 
 from rlgym_bridge.game import TICKS_PER_SECOND
+from rlgym_bridge.training.evaluate import Evaluation
 
 _RESAMPLES = 10_000
 

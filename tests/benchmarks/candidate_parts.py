@@ -1,10 +1,9 @@
 """The standard components, with the observation that `[my]` names: of `candidates.py`."""
 
-from rlgym_bridge.training.components import *  # noqa: F403
-from rlgym_bridge.training.settings import TrainingSettings
-
 import rlgym_bridge
 from rlgym_bridge import ComponentSpec
+from rlgym_bridge.training.components import *  # noqa: F403
+from rlgym_bridge.training.settings import TrainingSettings
 
 
 def obs(settings: TrainingSettings) -> ComponentSpec:

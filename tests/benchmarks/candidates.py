@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 from rlgym_bridge.training.evaluate import evaluate
-
 from tests.benchmarks.candidate_runs import CANDIDATES, TrainedRun, load_or_train
 
 SIZES: Final = (1, 2, 3)

@@ -9,6 +9,7 @@ import statistics
 import time
 
 import numpy as np
+
 from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve

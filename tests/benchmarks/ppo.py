@@ -16,7 +16,6 @@ from typing import Any
 
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.training.settings_file import settings_as_toml
-
 from tests.benchmarks.runner import Skipped, compared
 from tests.support.processes import run_to_end
 

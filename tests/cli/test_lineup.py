@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rlgym_bridge.training.policy_matches import play_matches
 
 from rlgym_bridge.game import HITBOX_OF_BODY, HITBOXES
 from rlgym_bridge.matches.lineup import empty_match, with_line_up
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training.policy_matches import play_matches
 from tests.support.policy_folders import save
 
 

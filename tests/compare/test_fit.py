@@ -5,13 +5,13 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
-from rlgym_bridge.training.settings_file import load_settings
 
 from rlgym_bridge.cli import main
 from rlgym_bridge.compare.comparison import compare_recordings
 from rlgym_bridge.compare.output.fitted_settings import fit_as_toml, fitted_constants
 from rlgym_bridge.physics import parse_physics, read_physics
 from rlgym_bridge.sim.arena import scale_constants
+from rlgym_bridge.training.settings_file import load_settings
 from tests.support.planted_gaps import as_table, play, sent, without
 from tests.support.recorded_matches import record
 

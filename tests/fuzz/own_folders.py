@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from rlgym_bridge.training.runs.progress_table import mend_table, read_tables
-
 from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.project.new_project import new_project
 from rlgym_bridge.server import ConfigError, read_match_file
+from rlgym_bridge.training.runs.progress_table import mend_table, read_tables
 
 ROOT: Final = Path(__file__).parents[2]
 

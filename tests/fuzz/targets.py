@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from rlbot import flat
-from rlgym_bridge.training.settings_file import load_settings
 
 from rlgym_bridge.dialect import Dialect
 from rlgym_bridge.field_test.field_pack import open_field_pack
@@ -29,6 +28,7 @@ from rlgym_bridge.server.config.convert_v4 import convert
 from rlgym_bridge.server.config.match_file import read_match_file
 from rlgym_bridge.server.config.toml_lines import Source
 from rlgym_bridge.server.game.packer import field_info
+from rlgym_bridge.training.settings_file import load_settings
 from tests.fuzz.heard_messages import draw, drawn_seeds, hear, heard_seeds
 from tests.fuzz.own_folders import ROOT, begin_project, folder, of_file, read_run, resume
 from tests.support.made_packets import at, player

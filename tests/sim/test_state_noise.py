@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.settings import SettingsError, check_settings
 
 from rlgym_bridge.components.conditions import TimeoutCondition
 from rlgym_bridge.components.mutators import RandomStateMutator, blank_state
 from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.vector_env import Step, VectorEnv
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import SettingsError, check_settings
 from tests.support.training_runs import SMALL
 from tests.support.vector_parts import components, peers, play
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rlgym.api import ObsBuilder
-from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.spec import ComponentSpec
+from rlgym_bridge.training.settings import TrainingSettings
 
 MARKS = 4
 

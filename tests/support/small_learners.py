@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from rlgym_bridge.training.collected_steps import CollectedSteps
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.settings import check_settings
 from rlgym_bridge.training.shared import rollout_layout
-
 from tests.support.training_runs import SMALL
 
 

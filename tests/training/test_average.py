@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from rlgym_bridge.training.average import average
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.training.average import average
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
 

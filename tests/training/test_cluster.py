@@ -13,13 +13,13 @@ from typing import Any
 import psutil
 import pytest
 from ray.cluster_utils import Cluster
+
+from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.recording.mcap.match_recording import read_match
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.rllib.ray_ppo import OnCluster
 from rlgym_bridge.training.runs.run import Iteration, run
 from rlgym_bridge.training.settings import check_settings
-
-from rlgym_bridge.policy.folder import load_policy
-from rlgym_bridge.recording.mcap.match_recording import read_match
 from tests.support.recorded_matches import record
 from tests.support.training_runs import column
 

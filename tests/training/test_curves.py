@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from rlgym_bridge.training.curves import read_curve
-from rlgym_bridge.training.runs.progress import COLUMNS
 
 from rlgym_bridge.cli import run_command
+from rlgym_bridge.training.curves import read_curve
+from rlgym_bridge.training.runs.progress import COLUMNS
 
 
 def run(folder: Path, touches: list[float]) -> Path:

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from rlgym_bridge.live.followed_run import FollowedRun
+from rlgym_bridge.policy.files import all_checkpoints, policy_path, warn_once
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training import ppo
 from rlgym_bridge.training.__main__ import main as train
 from rlgym_bridge.training.learner import PPOLearner
@@ -17,11 +22,6 @@ from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-from rlgym_bridge.live.followed_run import FollowedRun
-from rlgym_bridge.policy.files import all_checkpoints, policy_path, warn_once
-from rlgym_bridge.policy.load_player import load_player
 from tests.support.training_runs import SMALL, column, forget_checksum
 
 BATCH = 8 * 14

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.ppo import batch_of, improve
 from rlgym_bridge.training.settings import SettingsError, check_settings
-from torch.utils._python_dispatch import TorchDispatchMode
-
 from tests.support.small_learners import collected_by, learner_of
 from tests.support.training_runs import SMALL
 

@@ -9,13 +9,13 @@ import pytest
 from rlgym.rocket_league.action_parsers import LookupTableAction as PeerLookup
 from rlgym.rocket_league.action_parsers import RepeatAction as PeerRepeat
 from rlgym.rocket_league.obs_builders import DefaultObs as PeerObs
-from rlgym_bridge.training.evaluate import Evaluation, evaluate
-from rlgym_bridge.training.policy_matches import play_matches
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.policy.folder import ComponentSpec, save_policy
+from rlgym_bridge.training.evaluate import Evaluation, evaluate
+from rlgym_bridge.training.policy_matches import play_matches
 from tests.support.policy_folders import make_module
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from rlgym_bridge.training.ppo import batch_of, improve
 
+from rlgym_bridge.training.ppo import batch_of, improve
 from tests.support.small_learners import collected_by, learner_of
 
 LOST = 41

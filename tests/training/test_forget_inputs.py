@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 import torch
+
+from rlgym_bridge.cli import run_command
+from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.forget_inputs import forget_inputs
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-
-from rlgym_bridge.cli import run_command
-from rlgym_bridge.policy.files import newest_checkpoint, read_files, write_files
 from tests.support.training_runs import SMALL, forget_checksum
 
 

@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from rlgym_bridge.training import cloning_data
-from rlgym_bridge.training.behaviour_cloning import imitate
-from rlgym_bridge.training.cloning_data import choose_held_out
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.folder import load_policy
@@ -21,6 +18,9 @@ from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
 from rlgym_bridge.recording.car_episodes import played
 from rlgym_bridge.recording.mcap.match_recording import read_match
+from rlgym_bridge.training import cloning_data
+from rlgym_bridge.training.behaviour_cloning import imitate
+from rlgym_bridge.training.cloning_data import choose_held_out
 from tests.benchmarks.imitation import retimed
 from tests.support.processes import run_to_end
 from tests.support.recorded_matches import POLICY, once_a_run, record, two_policies
@@ -142,9 +142,8 @@ def test_an_unknown_activation_is_refused(tmp_path: Path, capsys: pytest.Capture
 def test_a_clone_has_the_network_that_was_asked_for(
     clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rlgym_bridge.training.rllib import cluster
-
     from rlgym_bridge.rllib import offline
+    from rlgym_bridge.training.rllib import cluster
 
     def clone_at_once(folder: str, example: Any, steps: int, **how: Any) -> dict[str, np.ndarray]:
         kind = how["activation"], how["layer_norm"]

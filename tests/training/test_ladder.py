@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from rlgym_bridge.training.selfplay.ladder import Ladder
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training.evaluate import evaluate
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
@@ -15,9 +18,6 @@ from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
 from rlgym_bridge.training.selfplay.sides import learned_cars, name_car, snapshot_cars
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from rlgym_bridge.training.settings_file import settings_as_toml
-
-from rlgym_bridge.policy.files import read_files
-from rlgym_bridge.policy.load_player import load_player
 from tests.support.policy_folders import make_module, save
 from tests.support.training_runs import SMALL
 

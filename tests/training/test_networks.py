@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from rlgym_bridge.training.returns import scaled
-from rlgym_bridge.training.selfplay.policy_rows import pack, unpack
 
 from rlgym_bridge.components.actions import (
     ContinuousAction,
@@ -22,6 +20,8 @@ from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.policy.torch_network import PolicyNetwork
+from rlgym_bridge.training.returns import scaled
+from rlgym_bridge.training.selfplay.policy_rows import pack, unpack
 
 OBS = 92
 SHAPES = {

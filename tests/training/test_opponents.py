@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from rlgym_bridge import ComponentSpec
 from rlgym_bridge.training.collector import Collectors
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.learner import PPOLearner
@@ -14,8 +16,6 @@ from rlgym_bridge.training.runs.progress import COLUMNS, Progress
 from rlgym_bridge.training.selfplay.rivals import Rival, newest_rivals
 from rlgym_bridge.training.selfplay.sides import learned_cars, rival_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-
-from rlgym_bridge import ComponentSpec
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 from tests.support.training_runs import SMALL, column
 

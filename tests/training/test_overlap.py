@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
+from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.training import ppo
 from rlgym_bridge.training.collected_steps import CollectedSteps, CollectingPolicy
 from rlgym_bridge.training.learner import PPOLearner
@@ -16,8 +18,6 @@ from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.selfplay.policy_rows import unpack
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from rlgym_bridge.training.shared import rollout_layout
-
-from rlgym_bridge.policy.shape import PolicyShape
 from tests.support.mark_game import MARKS
 from tests.support.training_runs import SMALL, column
 

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 import torch
+
+from rlgym_bridge.policy.files import chosen_checkpoint, read_files
+from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.training.contests.kept_matches import KeptMatches
 from rlgym_bridge.training.contests.rating_book import RatingBook
 from rlgym_bridge.training.learner import PPOLearner
@@ -20,9 +23,6 @@ from rlgym_bridge.training.runs.progress_table import mend_table
 from rlgym_bridge.training.runs.restore import read_checkpoint
 from rlgym_bridge.training.runs.run import load_newest
 from rlgym_bridge.training.settings import TrainingSettings, check_settings
-
-from rlgym_bridge.policy.files import chosen_checkpoint, read_files
-from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from tests.support.power_cut import Calls, Tree, write_tree
 from tests.support.training_runs import SMALL
 

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
+from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training import environment
 from rlgym_bridge.training.collector import CollectorDied, Collectors
 from rlgym_bridge.training.environment import Task
@@ -19,9 +22,6 @@ from rlgym_bridge.training.runs.progress import COLUMNS
 from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.selfplay.sides import cars_of_sides, snapshot_sides
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-
-from rlgym_bridge.policy.files import newest_checkpoint
-from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import make_module
 from tests.support.training_runs import SMALL, column, forget_checksum, stand_in
 

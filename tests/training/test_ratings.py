@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.training.contests.elo import rate_by_scores
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
 from rlgym_bridge.training.contests.rated_checkpoints import (
@@ -16,8 +18,6 @@ from rlgym_bridge.training.contests.rated_checkpoints import (
 )
 from rlgym_bridge.training.contests.rating_book import BOOK, Anchor, RatingBook, spread_evenly
 from rlgym_bridge.training.contests.served_match import ServedResult
-
-from rlgym_bridge.cli import run_command
 from tests.support.policy_folders import OBS_1V1, random_weights, save
 
 

@@ -4,9 +4,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+
 from rlgym_bridge.training.rllib import ray_ppo
 from rlgym_bridge.training.settings import SettingsError, check_settings
-
 from tests.support.training_runs import SMALL
 
 

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
+from rlgym_bridge.policy.files import newest_checkpoint
+from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main as train_here
@@ -22,9 +25,6 @@ from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS
 from rlgym_bridge.training.runs.restore import STATE_FILE
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-
-from rlgym_bridge.policy.files import newest_checkpoint
-from rlgym_bridge.policy.folder import load_policy
 from tests.support.policy_folders import edit
 from tests.support.processes import run_to_end
 from tests.support.training_runs import SMALL, column, stand_in

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from rlgym_bridge.cli import run_command
+from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training.intervals import median_interval, share_interval
 from rlgym_bridge.training.scene_drivers import StandingDriver, scripted_player
 from rlgym_bridge.training.scene_report import parse_scenes
 from rlgym_bridge.training.scene_trials import SceneResult, play_scenes
 from rlgym_bridge.training.scenes import SCENES
-
-from rlgym_bridge.cli import run_command
-from rlgym_bridge.components.player_spec import PlayerSpec
-from rlgym_bridge.policy.load_player import load_player
 from tests.support.scene_players import Carrying, Flying, Jumping
 
 KICKOFFS = [name for name in SCENES if name.startswith("kickoff")]

@@ -4,12 +4,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+from rlgym_bridge import training
 from rlgym_bridge.training.environment import Task
 from rlgym_bridge.training.runs.policy_output import describe_changes, recorded_settings
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
 from rlgym_bridge.training.settings_file import load_settings, settings_as_toml
-
-from rlgym_bridge import training
 
 DEFAULTS = Path(training.__file__).with_name("config.toml")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from rlgym_bridge.training.runs.sharpen import sharpen
 
 from rlgym_bridge.cli import run_command
 from rlgym_bridge.policy.files import WEIGHTS_FILE
 from rlgym_bridge.policy.folder import load_policy
+from rlgym_bridge.training.runs.sharpen import sharpen
 from tests.support.policy_folders import edit, observations, save
 
 

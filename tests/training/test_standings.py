@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.server import ConfigError
 from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, KeptMatches
 from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.training.contests.standings import pairs_of, rank, seen_by_first
-
-from rlgym_bridge.cli import main
-from rlgym_bridge.server import ConfigError
 from tests.support.policy_folders import save
 
 SETTINGS = {"seconds": 60.0, "entries": [{"name": "A", "path": "a"}, {"name": "B", "path": "b"}]}

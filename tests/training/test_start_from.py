@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+
+from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.ppo import main
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.run import Summary
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings
-
-from rlgym_bridge.policy.files import WEIGHTS_FILE, newest_checkpoint, read_files
 
 BATCH = 8 * 16
 SMALL = {

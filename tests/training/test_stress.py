@@ -5,6 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from rlgym_bridge.cli import main
+from rlgym_bridge.dialect import POINTS
+from rlgym_bridge.policy.files import read_files
+from rlgym_bridge.server import Impairments
 from rlgym_bridge.training.contests.entrant import read_entrants
 from rlgym_bridge.training.contests.kept_matches import FILE, MatchKey
 from rlgym_bridge.training.contests.served_match import ServedResult
@@ -17,11 +22,6 @@ from rlgym_bridge.training.contests.stress_plan import (
     simulated_jobs,
 )
 from rlgym_bridge.training.contests.stress_results import describe_losses, estimate_win_rate, losses_of
-
-from rlgym_bridge.cli import main
-from rlgym_bridge.dialect import POINTS
-from rlgym_bridge.policy.files import read_files
-from rlgym_bridge.server import Impairments
 from tests.support.policy_folders import network_folder, save
 
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from rlgym_bridge.training.runs.progress_table import mend_table, read_tables
 
 COLUMNS = ("steps", "touches")

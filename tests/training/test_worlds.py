@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rlgym_bridge.training.evaluate import Evaluation
-from rlgym_bridge.training.sim_vs_server import rates, ratios
 
 from rlgym_bridge.cli import run_command
+from rlgym_bridge.training.evaluate import Evaluation
+from rlgym_bridge.training.sim_vs_server import rates, ratios
 
 
 def matches(counts: list[tuple[int, int, int, int]], minutes: float = 1.0) -> Evaluation:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from rlgym_bridge.training.contests.served_match import ServedResult
 
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import parse_json, read_text

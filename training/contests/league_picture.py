@@ -9,6 +9,7 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+
 from rlgym_bridge.training.contests.standings import EntryStanding
 from rlgym_bridge.training.evaluate import Evaluation
 

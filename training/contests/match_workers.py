@@ -16,12 +16,11 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, cast
 
+from rlgym_bridge.components.user_errors import explain_error
+from rlgym_bridge.server import MatchServer
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey
 from rlgym_bridge.training.contests.served_match import ServedMatch, ServedResult, play_served
 from rlgym_bridge.training.runs.stopping import ENDING
-
-from rlgym_bridge.components.user_errors import explain_error
-from rlgym_bridge.server import MatchServer
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 _END_SECONDS: Final = 15.0  # for a worker to end its bots and leave

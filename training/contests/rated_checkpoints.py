@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rlgym_bridge.policy.load_player import RANDOM
 from rlgym_bridge.training.contests.elo import EloRating, rate_by_scores
 from rlgym_bridge.training.contests.kept_matches import MatchKey
 from rlgym_bridge.training.contests.rating_book import Anchor, RatingBook
 from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.training.contests.standings import count_different, evaluation_of, seen_by_first
 from rlgym_bridge.training.evaluate import Evaluation
-
-from rlgym_bridge.policy.load_player import RANDOM
 
 _LEVEL = 1.0  # points; copies of 400 matches lead each other by 17
 _VAGUE: Final = 100.0  # points that a rating may be off (95 %) from which on it tells little

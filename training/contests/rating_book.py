@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from rlgym_bridge.training.contests.elo import EloRating
-from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, all_checkpoints
 from rlgym_bridge.policy.load_player import BUILT_IN, CHASER
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.training.contests.elo import EloRating
+from rlgym_bridge.training.contests.entrant import Entrant, read_entrants, split_selection
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.text_files import parse_json, read_text
 

@@ -8,6 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+
 from rlgym_bridge.training.contests.elo import EloRating
 from rlgym_bridge.training.contests.rated_checkpoints import RatedCheckpoint
 from rlgym_bridge.training.contests.rating_book import Anchor

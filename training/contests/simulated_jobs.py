@@ -6,13 +6,12 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.training.contests.kept_matches import KeptMatches, MatchKey, Progress
 from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.training.contests.standings import is_swapped
 from rlgym_bridge.training.play_pool import open_pool
 from rlgym_bridge.training.policy_matches import play_matches
-
-from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 
 _AT_ONCE: Final = 25  # matches of a job; seeds follow from it

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+
 from rlgym_bridge.training.contests.kept_matches import MatchKey
 from rlgym_bridge.training.contests.openskill_rating import Rating, rate_outcomes
 from rlgym_bridge.training.contests.served_match import ServedResult

@@ -8,6 +8,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+
 from rlgym_bridge.training.contests.stress_causes import CONTROL
 from rlgym_bridge.training.contests.stress_plan import SERVER
 from rlgym_bridge.training.contests.stress_results import Loss

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import tomli_w
-from rlgym_bridge.training.contests.entrant import Entrant
-from rlgym_bridge.training.contests.kept_matches import MatchKey
-from rlgym_bridge.training.contests.served_match import LOGS, ServedBot, ServedMatch
-from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys
-from rlgym_bridge.training.contests.standings import is_swapped
-from rlgym_bridge.training.contests.stress_causes import CONTROL, Cause
 
 from rlgym_bridge.game import BLUE, HITBOX_NAMES, HITBOX_OF_BODY, ORANGE
 from rlgym_bridge.live.play import DIALECT_VARIABLE
 from rlgym_bridge.policy.files import read_files
 from rlgym_bridge.policy.load_player import BUILT_IN, load_player
 from rlgym_bridge.policy.manifest import Manifest
+from rlgym_bridge.training.contests.entrant import Entrant
+from rlgym_bridge.training.contests.kept_matches import MatchKey
+from rlgym_bridge.training.contests.served_match import LOGS, ServedBot, ServedMatch
+from rlgym_bridge.training.contests.simulated_jobs import SimulatedJob, cut_keys
+from rlgym_bridge.training.contests.standings import is_swapped
+from rlgym_bridge.training.contests.stress_causes import CONTROL, Cause
 
 SIMULATOR: Final = "simulator"
 SERVER: Final = "server"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+
 from rlgym_bridge.training.contests.kept_matches import MatchKey
 from rlgym_bridge.training.contests.served_match import ServedResult
 from rlgym_bridge.training.contests.standings import count_different, evaluation_of, seen_by_first

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import ray
 from ray.job_config import JobConfig
+
 from rlgym_bridge.training.settings import SettingsError
 from rlgym_bridge.training.usable_cores import count_usable_cores
 

@@ -20,6 +20,10 @@ import torch
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+from rlgym_bridge.rllib.env import MatchEnv
+from rlgym_bridge.rllib.match_runner import COUNTS
+from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.training.collector import CollectorDied
 from rlgym_bridge.training.learner import Diverged, PPOLearner
 from rlgym_bridge.training.returns import RunningScale
@@ -31,10 +35,6 @@ from rlgym_bridge.training.selfplay.policy_rows import tensors_of
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.usable_cores import count_usable_cores
-
-from rlgym_bridge.rllib.env import MatchEnv
-from rlgym_bridge.rllib.match_runner import COUNTS
-from rlgym_bridge.rllib.module import PolicyModule
 from rlgym_bridge.user_input.toml_text import toml_value
 
 _PATIENCE: Final = 60.0  # s without any env runner

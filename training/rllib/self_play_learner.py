@@ -7,9 +7,10 @@ from typing import Any, Final
 import torch
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
 from ray.rllib.core.columns import Columns
+from torch import Tensor, nn
+
 from rlgym_bridge.training.learner import ADAM_EPS, Diverged
 from rlgym_bridge.training.rllib.self_play_runner import MAIN
-from torch import Tensor, nn
 
 _RLLIBS: Final = {
     "policy_loss": ("policy_loss", 1.0),

@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 import torch
 from ray.rllib.utils.metrics import NUM_AGENT_STEPS_SAMPLED
-from rlgym_bridge.training.returns import RunningScale
-from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
-from rlgym_bridge.training.selfplay.sides import cars_of_sides, rival_sides, snapshot_sides
 
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.rllib.match_runner import NOBODY, MatchRunner
+from rlgym_bridge.training.returns import RunningScale
+from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
+from rlgym_bridge.training.selfplay.sides import cars_of_sides, rival_sides, snapshot_sides
 
 MAIN: Final = "main"
 SNAPSHOT: Final = "snapshot"

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rlgym_bridge.training.settings import TrainingSettings
-
 from rlgym_bridge.policy.files import CHECKPOINTS, LATEST, all_checkpoints
+from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.user_input.durable_files import make_folder, sync_folder, write_durably
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from rlgym_bridge.policy.files import chosen_checkpoint, write_files
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.lock import Locked
 from rlgym_bridge.training.runs.policy_tensors import FIRST_LAYER, STATE_CHECKSUM, pack_tensors, read_tensors
 from rlgym_bridge.training.runs.restore import STATE_FILE, pack_state, read_checkpoint
 from rlgym_bridge.training.settings import SettingsError
-
-from rlgym_bridge.policy.files import chosen_checkpoint, write_files
 from rlgym_bridge.user_input.durable_files import write_durably
 
 

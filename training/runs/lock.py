@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from rlgym_bridge.training.settings import SettingsError
-
 from rlgym_bridge.user_input.durable_files import make_folder
 
 

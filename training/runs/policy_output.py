@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.settings import TrainingSettings, with_present_names
-from rlgym_bridge.training.team_sizes import as_lists
 
 from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.manifest import Normalisation
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.settings import TrainingSettings, with_present_names
+from rlgym_bridge.training.team_sizes import as_lists
 
 
 def recorded_settings(settings: TrainingSettings) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from typing import Any, Final, Self
 
 from rich.live import Live
 from rich.table import Table
+
 from rlgym_bridge.training.runs.iteration_times import IterationTimes, mean_times
 from rlgym_bridge.training.runs.progress_table import mend_table
 from rlgym_bridge.training.selfplay.matches import goals_label
 from rlgym_bridge.training.settings import TrainingSettings
-
 from rlgym_bridge.user_input.extras import explain_install
 from rlgym_bridge.user_input.plain_console import PlainConsole
 

@@ -11,10 +11,6 @@ from typing import Any, Final
 
 import safetensors.torch
 import torch
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-from rlgym_bridge.training.team_sizes import as_lists
 from torch import Tensor
 
 from rlgym_bridge.policy.carried_modules import explain_copies
@@ -23,6 +19,10 @@ from rlgym_bridge.policy.fingerprint import Fingerprint
 from rlgym_bridge.policy.manifest import Manifest, Normalisation
 from rlgym_bridge.policy.mismatch import differences
 from rlgym_bridge.policy.shape import PolicyShape
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.runs.policy_tensors import STATE_CHECKSUM
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
+from rlgym_bridge.training.team_sizes import as_lists
 from rlgym_bridge.user_input.text_files import check_file
 
 STATE_FILE: Final = "training.pt"

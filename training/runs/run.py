@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, newest_checkpoint, warn_once
+from rlgym_bridge.policy.run_modules import write_run_modules
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
@@ -19,9 +21,6 @@ from rlgym_bridge.training.runs.restore import DamagedCheckpoint
 from rlgym_bridge.training.runs.stopping import StopAsked
 from rlgym_bridge.training.selfplay.rivals import newest_rivals
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
-
-from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, newest_checkpoint, warn_once
-from rlgym_bridge.policy.run_modules import write_run_modules
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from rlgym_bridge.training.runs.policy_tensors import pack_tensors, read_tensors
 
 from rlgym_bridge.policy.files import write_files
+from rlgym_bridge.training.runs.policy_tensors import pack_tensors, read_tensors
 
 _MOST_FACTOR: Final = 1000.0  # beyond it a policy plays its likeliest actions alone, below 1/1000 all alike
 

@@ -6,14 +6,14 @@ actions of policy and snapshots -> the rivals' beside them -> VectorEnv -> goals
 from typing import Any
 
 import numpy as np
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.selfplay.rivals import Rival
-from rlgym_bridge.training.selfplay.sides import rival_sides, snapshot_sides
-from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.sim.part_times import PartTimes
 from rlgym_bridge.sim.vector_env import Step
 from rlgym_bridge.state import layout_of
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.selfplay.rivals import Rival
+from rlgym_bridge.training.selfplay.sides import rival_sides, snapshot_sides
+from rlgym_bridge.training.settings import TrainingSettings
 
 
 def goals_label(rival: str) -> str:

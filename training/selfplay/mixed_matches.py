@@ -4,10 +4,10 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
-from rlgym_bridge.training.settings import TrainingSettings
 
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.training.selfplay.matches import SelfPlayMatches
+from rlgym_bridge.training.settings import TrainingSettings
 
 
 class CarStep(NamedTuple):

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rlgym_bridge.training.environment import Task
-from rlgym_bridge.training.selfplay.sides import cars_of_sides, rival_sides
-from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.batching import observe
@@ -21,6 +18,9 @@ from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.policy.shape import explain_misfit
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.training.environment import Task
+from rlgym_bridge.training.selfplay.sides import cars_of_sides, rival_sides
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 
 _PROBED = 1000  # actions at most whose rows are compared
 

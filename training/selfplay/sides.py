@@ -7,6 +7,7 @@ itself. All collectors are alike. Of several team sizes each has its own share o
 from itertools import pairwise
 
 import numpy as np
+
 from rlgym_bridge.training.settings import TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from rlgym_bridge.training.selfplay.ladder import Ladder
 
 
