@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.cli.outcome import BotReport, find_troubles
+from rlgym_bridge.matches.bot_report import BotReport, find_troubles
 from rlgym_bridge.server import MatchServer
 from rlgym_bridge.server.game.roster import AgentSeat, seat_players
 from rlgym_bridge.server.net import callers

@@ -6,7 +6,7 @@ import sys
 import pytest
 from rlbot import flat
 
-from rlgym_bridge.cli.lineup import with_line_up
+from rlgym_bridge.matches.lineup import with_line_up
 from rlgym_bridge.server import ConfigError, read_match_file
 from rlgym_bridge.server.game.roster import seat_players, warn_of_shared_ids
 from rlgym_bridge.server.game.rules import check_rules, course_of, physics_of, warn_of_rules
