@@ -54,7 +54,7 @@ def play(policy: Path, *allowed: str) -> str:
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
-def test_a_policy_carries_the_modules_that_its_components_import(policy: Path) -> None:
+def test_a_policy_carries_the_modules_of_its_components(policy: Path) -> None:
     folder = policy / CARRIED_FOLDER
     files = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
     assert files == {"own_parts.py", "own_scale.py", "own_pack/__init__.py", "own_pack/inner.py"}

@@ -87,7 +87,7 @@ def test_what_rich_itself_prints_is_a_picture() -> None:
     assert isinstance(console.file, io.StringIO) and "\N{FIRE}" in console.file.getvalue()
 
 
-def test_a_status_shows_names_with_brackets_and_spells_out_controls() -> None:
+def test_a_status_shows_brackets_and_spells_out_controls() -> None:
     console = terminal()
     with console.status("[red]Red[/] \x1b[2J"):
         time.sleep(0.1)
@@ -105,7 +105,7 @@ def test_commands_and_training_print_through_it(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_other_console_is_made_and_nothing_of_rich_reads_codes_itself(path: Path) -> None:
+def test_no_other_console_is_made(path: Path) -> None:
     if path == HOME:
         return
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

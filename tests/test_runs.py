@@ -28,6 +28,8 @@ def run(tmp_path: Path) -> Path:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's project, the current folder: its settings name my_bot, which imports my_parts."""
+    for name in ("my_bot", "my_parts"):  # other tests have modules of these names
+        monkeypatch.delitem(sys.modules, name, raising=False)
     project = tmp_path / "project"
     project.mkdir()
     (project / "mine.toml").write_text('components = "my_bot"\n')
@@ -53,7 +55,7 @@ def test_a_runs_own_word_allows_nothing(run: Path, project: Path, monkeypatch: p
     assert run_modules(run) == ()
 
 
-def test_an_environment_of_the_project_is_allowed_by_its_function(run: Path, project: Path) -> None:
+def test_a_projects_environment_is_allowed_by_its_function(run: Path, project: Path) -> None:
     (project / "train.toml").write_text('env = "json:loads"\n')
     assert run_modules(run) == ("my_bot", "json:loads", "json", "my_parts")
 

@@ -1,5 +1,6 @@
 """Server, simulator, comparison and the count in the real game tell the same touches of the same contacts."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,7 +51,7 @@ def of_comparison(contacts: Sequence[int], every: int = 1) -> int:
 def of_real_game(contacts: Sequence[int]) -> int:
     """Count in packets, whose times are float32 seconds."""
     watch, info = (
-        _Watch(Console(quiet=True), lambda: None, None),
+        _Watch(Console(quiet=True), lambda: None, None, math.inf),
         flat.MatchInfo(match_phase=flat.MatchPhase.Active),
     )
     teams = [flat.TeamInfo(), flat.TeamInfo()]

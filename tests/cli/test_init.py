@@ -222,7 +222,7 @@ def test_settings_without_the_projects_components_say_so(
         ([], False, "n", False),
     ],
 )
-def test_train_without_settings_asks_before_a_hundred_million_steps(
+def test_train_without_settings_asks_before_it_trains_for_hours(
     words: list[str], terminal: bool, answer: str | None, asked: bool, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

@@ -83,7 +83,7 @@ def test_the_shipped_bots_play_to_a_score_with_all_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.protocol("match.order")
-def test_a_human_is_the_last_player_and_every_bot_keeps_its_own_report(tmp_path: Path, here: Here) -> None:
+def test_beside_a_human_every_bot_keeps_its_own_report(tmp_path: Path, here: Here) -> None:
     done = here(
         "match", "--blue", "human", "chaser", "--orange", "charger", "chaser", "--allow-idle", "--pace",
         "lockstep", "--seconds", "0.5", "--max-overtime", "0", "--json", tmp_path / "out.json", "-q",
@@ -327,7 +327,7 @@ with stopped_by_signals(lambda: print("stopping", flush=True)):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_ends_at_once_without_traceback_and_leaves_no_process(second: int) -> None:
+def test_a_second_signal_ends_at_once_and_leaves_no_process(second: int) -> None:
     with child(
         [sys.executable, "-c", IMPATIENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as program:

@@ -156,7 +156,7 @@ def test_another_server_is_not_taken_for_this_projects_own(
     assert not is_own_server((ip, int(port)))
 
 
-def test_the_own_server_in_rlbotservers_place_is_known_and_says_at_once_what_it_does_not_play(
+def test_the_own_server_is_known_and_says_what_it_does_not_play(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in ("real_match", "measuring_match"):

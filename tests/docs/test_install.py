@@ -30,7 +30,7 @@ def test_three_windows_commands_install_and_play() -> None:
     assert (ROOT / play.split()[2]).is_file()
 
 
-def test_the_training_extra_comes_with_the_cpu_build_of_the_tested_torch() -> None:
+def test_pages_give_the_cpu_build_of_the_tested_torch() -> None:
     tested = re.search(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     assert tested is not None
     for page in ("README.md", "docs/start/first-bot.md", "docs/start/windows.md"):
@@ -49,7 +49,7 @@ def test_the_training_extra_comes_with_the_cpu_build_of_the_tested_torch() -> No
         ("linux", "view", False, False), ("win32", "train", False, False), ("darwin", "train", False, False),
     ],
 )  # fmt: skip
-def test_on_linux_the_missing_extra_is_told_with_torchs_cpu_build(
+def test_on_linux_a_missing_extra_names_torchs_cpu_build(
     platform: str, extra: str, there: bool, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", platform)
@@ -58,7 +58,7 @@ def test_on_linux_the_missing_extra_is_told_with_torchs_cpu_build(
 
 
 @pytest.mark.parametrize("version", [(3, 8), (3, 10), (3, 13), (3, 14)])
-def test_pip_says_which_python_is_needed_before_it_fetches_anything(
+def test_pip_says_which_python_is_needed_before_it_fetches(
     version: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # pip runs setup.py first of all, and reads requires-python after it has fetched and built numpy
@@ -106,7 +106,7 @@ if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 
 
 @pytest.mark.parametrize("python", ["python3.10", "python3.13", "no-such-python"])
-def test_make_refuses_a_wrong_python_in_one_line_and_leaves_nothing(
+def test_make_refuses_a_wrong_python_and_leaves_nothing(
     make: Make, python: str, tmp_path: Path
 ) -> None:
     refused = make("install", f"PYTHON={python}")

@@ -343,7 +343,7 @@ def test_a_dialect_file_beside_the_bot_is_read_or_refused(
 
 @pytest.mark.parametrize("own_server", [True, False])
 @pytest.mark.parametrize("measured_on", ["rlgym-bridge", "other", None])
-def test_a_dialect_file_counts_on_such_a_server_as_it_was_measured_on(
+def test_a_dialect_file_counts_on_the_kind_of_server_it_is_of(
     measured_on: str | None,
     own_server: bool,
     monkeypatch: pytest.MonkeyPatch,

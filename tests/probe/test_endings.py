@@ -8,6 +8,7 @@ import pytest
 from rlbot import flat
 
 from rlgym_bridge.client.agent_connections import NoServer
+from rlgym_bridge.dialect import OWN_SERVER
 from rlgym_bridge.game import Phase
 from rlgym_bridge.probe import Probe, ProbeReport
 from rlgym_bridge.probe.client import Players
@@ -70,7 +71,7 @@ def test_cars_full_of_nonsense_settle_nothing() -> None:
 
     report = fed(nonsense)
     assert report.findings["dodge_timeout"].value is None
-    assert report.toml("a server of nonsense").count("not settled") >= 10
+    assert report.toml("a server of nonsense", OWN_SERVER).count("not settled") >= 10
 
 
 @pytest.fixture

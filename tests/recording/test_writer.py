@@ -196,7 +196,7 @@ def test_a_failed_merge_leaves_the_parts_alone(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows syncs no folders")
-def test_a_power_cut_while_recordings_are_merged_loses_none_of_them(
+def test_a_power_cut_while_recordings_are_merged_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("match.mcap", "match.0.part.mcap"):

@@ -213,7 +213,7 @@ def test_a_car_is_for_its_bot_or_for_this_process(
         assert takes_seat(lobby) is seated and client.receive()
 
 
-def test_a_bot_that_connects_as_its_opponent_is_reported_and_gets_no_car() -> None:
+def test_a_bot_that_connects_as_its_opponent_gets_no_car() -> None:
     with MatchServer(pace="lockstep", seconds=1.0, max_overtime=0.1, max_kickoff=2.0) as server:
         result = server.play(match_of(player(0, "thief", "Thief"), player(1, name="Victim")))
     thief, victim = result.bots

@@ -249,7 +249,7 @@ def test_a_bot_file_that_is_wrong_is_named(folder, old, new, message):
     ],
 )
 @pytest.mark.parametrize("where", ["the bot's file", "the match", "a Psyonix bot's"])
-def test_a_wrong_loadout_names_its_own_file_with_line_key_and_value(folder, text, message, where):
+def test_a_wrong_loadout_is_told_with_file_line_key_and_value(folder, text, message, where):
     place = folder if where != "the bot's file" else folder / "bots"
     (place / "loadout.toml").write_text(f"[blue_loadout]\n{text}\n")
     car = {
@@ -392,7 +392,7 @@ PSYONIX = '[[cars]]\nteam = "orange"\ntype = "psyonix"\nname = "One"\n'
     ],
 )
 @pytest.mark.protocol("match.order", "handshake.names-unique")
-def test_players_have_the_order_and_names_that_rlbots_core_gives_them(folder, cars, expected):
+def test_players_have_the_order_and_names_of_rlbots_core(folder, cars, expected):
     (folder / "match.toml").write_text("".join(cars))
     read_from_file = read_match_file(folder / "match.toml", allow_idle=True)
     roster = seat_players(with_line_up(read_from_file, None, None, humans=True), allow_idle=True)
@@ -428,7 +428,7 @@ def test_a_bot_finds_itself_by_name_whatever_the_names_are():
 
 
 @pytest.mark.protocol("handshake.names-unique")
-def test_one_bot_object_in_two_cars_has_two_names_and_keeps_its_own():
+def test_one_bot_object_in_two_cars_has_two_names():
     bot = player(0).variety
     match = match_of(flat.PlayerConfiguration(bot, 0), flat.PlayerConfiguration(bot, 1))
     sent = seat_players(match).configuration.player_configurations

@@ -48,7 +48,7 @@ def test_the_port_is_rlbots_or_the_first_argument():
 
 
 @pytest.mark.protocol("handshake.settings-needed")
-def test_without_settings_init_complete_input_and_loadout_do_not_count(lobby, caplog):
+def test_before_connection_settings_no_message_counts(lobby, caplog):
     roster = seat_players(match_of(player(0, "first"), player(1, "second"), enable_state_setting=True))
     lobby.open_match(roster)
     taken: list[int] = []

@@ -39,7 +39,7 @@ def test_a_log_stays_in_its_folder_whatever_its_bot_is_called(name: str, tmp_pat
     assert [*tmp_path.iterdir()] == [process.log_path.resolve()]
 
 
-def test_a_bot_that_deletes_its_log_folder_keeps_nobody_from_playing(tmp_path: Path) -> None:
+def test_a_bot_that_deletes_its_log_folder_ends_no_match(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     delete = f"import shutil; shutil.rmtree({str(logs)!r}, ignore_errors=True)"
     vandal = player(0, name="A", run_command=f'{sys.executable} -c "{delete}" && python simple_bots.py ball')
@@ -74,7 +74,7 @@ def test_a_log_folder_that_takes_no_logs_is_replaced_and_said(
         ("run " + "x" * 1000, "run " + "x" * 496 + "..."),
     ],
 )
-def test_a_bots_start_is_one_line_with_the_command_as_it_was_given(
+def test_the_line_of_a_bots_start_has_its_command_as_given(
     command: str, shown: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

@@ -96,7 +96,7 @@ def test_a_message_without_settings_goes_to_nobody(open_match, caplog):
     assert caplog.text.count("sent MatchComm before ConnectionSettings: ignored") == 1
 
 
-def test_a_manager_that_is_not_ready_and_reads_late_gets_what_waits_for_it(open_match):
+def test_a_manager_that_reads_late_gets_what_waits_for_it(open_match):
     manager = listener(open_match, ready=False)
     (known,) = open_match.clients.everyone
     known.link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)

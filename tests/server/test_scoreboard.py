@@ -69,7 +69,7 @@ def test_a_packet_names_the_events_of_its_tick_alone() -> None:
 
 
 @pytest.mark.protocol("packet.accolades")
-def test_the_third_goal_is_a_hat_trick_and_the_end_names_winners_and_losers() -> None:
+def test_hat_tricks_wins_and_losses_are_named() -> None:
     match = kicked_off(course=Course(skip_replays=True, max_score=3))
     for goals in (1, 2, 3):
         put_car(match, 1, (3500, 2000, 17.03))

@@ -117,13 +117,13 @@ def answer(script: RawClient) -> None:
     script.send(flat.RemoveRenderGroup(0))
 
 
-def test_lockstep_waits_for_the_message_of_a_script_that_answers(stage: Stage) -> None:
+def test_lockstep_waits_for_the_message_of_a_script(stage: Stage) -> None:
     for _ in range(5):
         assert stage.tick(answer, after=0.05) >= 0.05
 
 
 @tells
-def test_lockstep_waits_until_a_silent_script_has_read_its_packet(stage: Stage) -> None:
+def test_lockstep_waits_until_a_silent_script_has_read(stage: Stage) -> None:
     for _ in range(3):
         stage.tick(read)  # lockstep learns that it sends nothing
     for _ in range(5):
@@ -139,7 +139,7 @@ def test_a_silent_script_that_reads_holds_nobody_up(stage: Stage, caplog: pytest
 
 
 @tells
-def test_a_script_that_reads_nothing_for_three_packets_is_left_behind_and_named(
+def test_a_script_that_misses_three_packets_is_left_behind(
     stage: Stage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_answer_wait(monkeypatch)
@@ -154,7 +154,7 @@ def test_a_script_that_reads_nothing_for_three_packets_is_left_behind_and_named(
     assert stage.tick(read, after=0.1) >= 0.1  # it reads again, and is waited for again
 
 
-def test_where_nothing_tells_what_a_script_has_read_the_log_says_that_nobody_waits(
+def test_the_log_says_where_nobody_waits_for_a_script(
     stage: Stage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wire, "count_unread", lambda connection: None)
@@ -194,7 +194,7 @@ def played_with(code: str, folder: Path) -> tuple[list[flat.GamePacket], tuple[s
 
 
 @tells
-def test_a_script_that_works_for_5_ms_sees_nearly_every_packet_in_lockstep(tmp_path: Path) -> None:
+def test_a_script_that_works_for_5_ms_sees_nearly_all_packets(tmp_path: Path) -> None:
     packets, unrepeatable = played_with(LINGERING, tmp_path)
     frames = set((tmp_path / "frames").read_text().split())
     assert len(frames) > 0.8 * len(packets)  # rlbot's loop may drop one on a busy machine
@@ -202,7 +202,7 @@ def test_a_script_that_works_for_5_ms_sees_nearly_every_packet_in_lockstep(tmp_p
 
 
 @pytest.mark.odd_packets("the script sets boost in the countdown")
-def test_a_state_that_a_script_sets_after_every_packet_acts_in_the_next_one(
+def test_a_state_that_a_script_sets_acts_in_the_next_packet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgym_bridge.server.bot_account._FIRST_WORD_SECONDS", 10.0)

@@ -477,7 +477,7 @@ def test_whatever_a_client_orders_the_server_stays(serving, order):
 
 
 @pytest.mark.parametrize("field", ["root_dir", "run_command", "name", "agent_id"])
-def test_a_folder_whose_name_is_no_utf_8_is_named_and_nothing_starts(field: str, tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_no_utf_8_is_refused(field: str, tmp_path: Path) -> None:
     folder = os.fsdecode(b"/home/me/b\xff\xfet")
     match = match_of(player(0, **{field: folder}), player(1))
     with (

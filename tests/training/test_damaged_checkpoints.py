@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from rlgym_bridge.cli import run_command
 from rlgym_bridge.live.followed_run import FollowedRun
 from rlgym_bridge.policy.files import all_checkpoints, policy_path, warn_once
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.training import ppo
-from rlgym_bridge.training.__main__ import main as train
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints
 from rlgym_bridge.training.runs.progress import COLUMNS, Progress
@@ -56,14 +56,14 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "an empty training.pt": lambda one: (one / "training.pt").write_bytes(b""),
     "cut weights": lambda one: os.truncate(one / "weights.safetensors", 100),
     "an empty policy.json": lambda one: (one / "policy.json").write_bytes(b""),
-    "an empty folder": lambda one: [path.unlink() for path in one.iterdir()],
+    "an empty folder": lambda one: (shutil.rmtree(one), one.mkdir()),
 }
 OF_POLICY = ["cut weights", "an empty policy.json", "an empty folder"]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("latest", ["30\n", "", "\0\0\0"])
-def test_training_goes_on_from_the_newest_whole_checkpoint_and_says_so(
+def test_training_goes_on_from_the_newest_whole_checkpoint(
     damage: str, latest: str, run: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     DAMAGES[damage](run / "checkpoints" / "30")
@@ -128,7 +128,7 @@ def test_a_policy_plays_whatever_the_state_of_its_learner_is(run: Path) -> None:
 
 
 @pytest.mark.parametrize("hours", [-24, 24])
-def test_checkpoints_are_kept_by_their_steps_whatever_the_clock_says(hours: int, run: Path) -> None:
+def test_checkpoints_are_kept_by_steps_whatever_the_clock_says(hours: int, run: Path) -> None:
     for one in all_checkpoints(run):
         then = one.stat().st_mtime + 3600 * hours
         os.utime(one, (then, then))
@@ -138,7 +138,7 @@ def test_checkpoints_are_kept_by_their_steps_whatever_the_clock_says(hours: int,
     assert [one.name for one in all_checkpoints(run)] == ["20", "30", "40"]
 
 
-def test_of_a_checkpoint_that_was_being_replaced_the_former_one_is_put_back(run: Path) -> None:
+def test_a_checkpoint_that_was_being_replaced_is_put_back(run: Path) -> None:
     (run / "checkpoints" / "30").rename(run / "checkpoints" / ".30.7.before.tmp")
     (run / "checkpoints" / ".30.7.tmp").mkdir()
     learner = PPOLearner(settings(run))
@@ -166,7 +166,7 @@ def test_the_last_good_checkpoint_is_a_whole_one(
 
     monkeypatch.setattr(ppo, "main", full)
     (tmp_path / "own.toml").write_text("")
-    assert train([str(tmp_path / "own.toml"), "--out", str(run)]) == 1
+    assert run_command("train", [str(tmp_path / "own.toml"), "--out", str(run)]) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[-2] == "error: run/checkpoints/40 cannot be written: No space left on device"
     assert Path(said[-1]) == Path(expected.format(run=run))
@@ -214,7 +214,7 @@ def longest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_is_told_once_for_each_file_and_leaves_whole_lines(
+def test_a_full_disk_is_told_once_and_leaves_whole_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Progress(settings(tmp_path), 0, quiet=False) as progress:

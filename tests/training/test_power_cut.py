@@ -73,7 +73,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("keep", [1, 2])
-def test_a_power_cut_while_a_checkpoint_is_saved_takes_that_one_alone(
+def test_a_power_cut_takes_the_checkpoint_being_saved_alone(
     keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for steps in (10, 20):
@@ -91,7 +91,7 @@ def test_a_power_cut_while_a_checkpoint_is_saved_takes_that_one_alone(
     assert kept == [*(["20"] if keep == 2 else []), "30", "latest"]
 
 
-def test_a_power_cut_while_the_first_checkpoint_is_saved_leaves_it_or_none(
+def test_a_power_cut_leaves_the_first_checkpoint_or_none(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as recorded:
@@ -102,7 +102,7 @@ def test_a_power_cut_while_the_first_checkpoint_is_saved_leaves_it_or_none(
     assert {resumed(tree, tmp_path / "crash") for tree in calls.states[-1]} == {10}
 
 
-def test_a_power_cut_after_a_whole_run_takes_nothing_of_its_checkpoint(
+def test_a_power_cut_after_a_whole_run_takes_nothing(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as recorded:
@@ -116,7 +116,7 @@ def test_a_power_cut_after_a_whole_run_takes_nothing_of_its_checkpoint(
 
 
 @pytest.mark.parametrize("keep", [1, 3])
-def test_a_power_cut_after_going_back_leaves_the_present_training(
+def test_a_power_cut_after_going_back_leaves_present_training(
     keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for steps in (10, 20, 30):
@@ -167,7 +167,7 @@ def standard(run: Path) -> TrainingSettings:
     return settings(run, components="rlgym_bridge.training.components", snapshots=1, team_sizes=(2, 2))
 
 
-def test_a_power_cut_while_inputs_are_forgotten_leaves_the_old_or_the_new_policy(
+def test_a_power_cut_leaves_the_old_or_the_new_policy(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner = PPOLearner(standard(disk / "run"))

@@ -96,7 +96,7 @@ def test_too_weak_anchors_and_repeated_matches_are_told() -> None:
     assert rated[0].elo.rating < rate_checkpoints(book, won_by("x", "chaser", 20, 20))[0].elo.rating
 
 
-def test_a_beginners_first_rating_says_that_it_tells_little_and_what_would() -> None:
+def test_a_beginners_rating_says_how_little_it_tells() -> None:
     book = RatingBook([Anchor("chaser", "Chaser", "chaser", 1000, 0)], {"900": "x"})
     lost = describe_ratings(rate_checkpoints(book, won_by("x", "chaser", 0, 40)), book.anchors)
     assert any("too strong for 900" in line and "--anchors chaser random" in line for line in lost)
