@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -64,3 +65,15 @@ def packets_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     if request.node.get_closest_marker("odd_packets") is None:
         watch.check()
+
+
+@pytest.fixture
+def hangups_end_processes() -> Iterator[None]:
+    """Start processes that SIGHUP ends, even where these tests run under nohup."""
+    number = getattr(signal, "SIGHUP", None)
+    if number is None:
+        yield
+        return
+    before = signal.signal(number, signal.SIG_DFL)
+    yield
+    signal.signal(number, before)

@@ -170,5 +170,14 @@ def test_a_run_goes_on_with_the_modules_that_it_carries(tmp_path: Path) -> None:
     assert refused.endswith("--allow-modules carried:own_bot\n")
     assert train("--steps", "64", "--resume", "--allow-modules", "carried:own_bot") == ""
     assert "SCALE = 0.5" in (tmp_path / "run/checkpoints/64" / CARRIED_FOLDER / "own_bot.py").read_text()
-    assert "expected --resume with it" in train("--allow-modules", "carried:own_bot")
-    assert "carries: carried:own_bot" in train("--resume", "--allow-modules", "own_bot")
+
+
+def test_training_takes_copies_of_a_resumed_run_alone(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(policy, tmp_path / "run" / "checkpoints" / "8")
+    words = ["train", "-q", "--out", "run", "--allow-modules"]
+    assert main([*words, "carried:own_parts"]) == main([*words, "own_parts", "--resume"]) == 2
+    said = capsys.readouterr().err
+    assert "expected --resume with it: a new run takes your own modules" in said
+    assert "checkpoints/8 carries: carried:own_pack, carried:own_parts, carried:own_scale" in said

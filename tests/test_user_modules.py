@@ -163,7 +163,7 @@ FEW = (
 )
 
 
-@pytest.fixture(params=["package", "file"])
+@pytest.fixture(params=["package", pytest.param("file", marks=pytest.mark.slow)])
 def with_training(request: pytest.FixtureRequest, here: Path) -> Path:
     """A folder with a `training` of the user, which his environment imports as late as in `build`."""
     if request.param == "package":

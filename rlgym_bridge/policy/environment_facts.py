@@ -7,7 +7,7 @@ from rlgym_bridge.components.spec import environment
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import base_state
 
-_DRAWS: Final = 15  # of states: mutators may draw team sizes and hitboxes
+_DRAWS: Final = 16  # of states: mutators may draw team sizes and hitboxes
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,10 @@ def read_environment(name: str) -> EnvironmentFacts:
     env = environment(name)
     teams: set[tuple[int, int]] = set()
     boxes: set[int] = set()
-    env.reset()  # once: a mutator may leave the cars where they are until there was a goal
     provider = env.shared_info_provider
-    for state in (env.state, *(base_state() for _ in range(_DRAWS))):
-        if state is not env.state:
-            env.state_mutator.apply(state, {} if provider is None else provider.create({}))
+    for _ in range(_DRAWS):  # without the engine, which refuses odd states without naming the mutator
+        state = base_state()
+        env.state_mutator.apply(state, {} if provider is None else provider.create({}))
         cars = state.cars.values()
         blue = sum(car.is_blue for car in cars)
         teams.add((blue, len(cars) - blue))

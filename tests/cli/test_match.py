@@ -282,7 +282,9 @@ def test_a_port_in_use_is_said_to_be_in_use(here: Here) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_stopped_match_tells_its_score_and_ends_its_bots(name: str, tmp_path: Path) -> None:
+def test_a_stopped_match_tells_its_score_and_ends_its_bots(
+    name: str, tmp_path: Path, hangups_end_processes: None
+) -> None:
     number = getattr(signal, name)
     recording = tmp_path / "match.mcap"
     words = [

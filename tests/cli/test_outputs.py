@@ -97,7 +97,9 @@ def test_what_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a process are POSIX's")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_while_the_program_loads_says_stopped(name: str, tmp_path: Path) -> None:
+def test_a_signal_while_the_program_loads_says_stopped(
+    name: str, tmp_path: Path, hangups_end_processes: None
+) -> None:
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text(
         f"import os, signal\nos.kill(os.getpid(), signal.{name})\nimport time\ntime.sleep(9)\n"

@@ -83,7 +83,7 @@ def test_a_flood_of_long_messages_writes_few_short_lines(
 
     lobby.orders.read_match = read_match
     lobby.open_match(seat_players(match_of(player(0))))
-    for _ in range(40):
+    for _ in range(_AT_ONCE + 4):
         client = connect(lobby, *messages)
         settle(lobby)
         client.socket.close()

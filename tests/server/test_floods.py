@@ -1,6 +1,9 @@
 """A client that sends without end costs the others nothing."""
 
+import itertools
 import socket
+import time
+from types import SimpleNamespace
 
 import pytest
 from rlbot import flat
@@ -12,6 +15,14 @@ from tests.support.raw_client import connect, settle
 @pytest.fixture
 def one_message_a_turn(monkeypatch):
     monkeypatch.setattr(server_clients, "_AT_ONCE_SECONDS", 1e-9)
+
+
+@pytest.fixture
+def no_message_takes_long(monkeypatch):
+    """Give the server a clock that no pause of this process moves on."""
+    seconds = itertools.count(step=1e-8)
+    clock = SimpleNamespace(perf_counter=lambda: next(seconds), sleep=time.sleep)
+    monkeypatch.setattr(server_clients, "time", clock)
 
 
 def flooded(lobby, monkeypatch, number):
@@ -30,7 +41,7 @@ def flooded(lobby, monkeypatch, number):
     return client, handled
 
 
-def test_a_flood_waits_for_the_next_tick(lobby, monkeypatch, one_message_a_turn):
+def test_a_flood_waits_for_the_next_tick(lobby, monkeypatch, one_message_a_turn, no_message_takes_long):
     monkeypatch.setattr(server_clients, "TICK_SECONDS", 1e6)  # ticks come by `begin_tick` alone
     lobby.clients.begin_tick()
     client, handled = flooded(lobby, monkeypatch, 30)

@@ -115,7 +115,7 @@ def test_a_power_cut_after_a_whole_run_takes_nothing(
         assert resumed(draws.choice(trees), tmp_path / "crash") in (None, 112, summary.steps)
 
 
-@pytest.mark.parametrize("keep", [1, 3])
+@pytest.mark.parametrize("keep", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_power_cut_after_going_back_leaves_present_training(
     keep: int, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +145,7 @@ def test_a_crashed_run_saves_its_next_checkpoint(
         read_checkpoint(tmp_path / "crash" / "run" / "checkpoints" / "30")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", [("file",), ("folder",), ("file", "folder")])
 def test_the_simulation_finds_what_is_not_synced(
     without: tuple[str, ...], disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
