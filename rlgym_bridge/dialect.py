@@ -96,7 +96,7 @@ OWN_SERVER: Final = "rlgym-bridge"
 PingResponse and MatchConfiguration end with it: readers of flatbuffers pass over what follows one."""
 
 OTHER_SERVER: Final = "other"
-"""What a file that was measured on any other server has under `server`."""
+"""Value of `server` in a file that was measured on any other server."""
 
 _KEYS: Final = ("server", "dialect", "timing")
 

@@ -21,7 +21,7 @@ SERVERS = {
     "rlbot": "made on RLBotServer with the real game, unless another simulator took its place",
     "sim": "made on this project's own match server: it says nothing about the real game",
 }
-"""What a field test was made on, by `AboutPack.server`."""
+"""Words for the server of a field test, by `AboutPack.server`."""
 
 _LOOK = {Shown.SHOWN: "green", Shown.ABSENT: "yellow", Shown.UNTOLD: "dim"}
 _WIDTH = 124  # letters: where a terminal or a pipe says that it has fewer, numbers would be cut
