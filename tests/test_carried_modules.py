@@ -181,3 +181,34 @@ def test_training_takes_copies_of_a_resumed_run_alone(
     said = capsys.readouterr().err
     assert "expected --resume with it: a new run takes your own modules" in said
     assert "checkpoints/8 carries: carried:own_pack, carried:own_parts, carried:own_scale" in said
+
+
+def test_names_that_no_module_has_are_not_advised(policy: Path) -> None:
+    for name in ("x; touch it #.py", "$(touch it)", "two\nlines.py"):
+        (policy / CARRIED_FOLDER / name).mkdir()
+    assert carried_names(policy) == ["own_pack", "own_parts", "own_scale"]
+    (policy / CARRIED_FOLDER / "own_link").symlink_to("/")
+    assert use_carried(policy, ["carried:own_link"]) == ()
+
+
+def test_modules_that_reach_no_bot_are_refused(
+    policy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("match.toml").write_text("")
+    assert main(["match", "--allow-modules", "carried:own_parts"]) == 2
+    assert "expected policies or runs with it, such as --blue runs/mine" in capsys.readouterr().err
+
+
+def test_elsewhere_a_run_plays_with_the_copies_alone(policy: Path, tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "runs" / "mine", tmp_path / "elsewhere"
+    shutil.copytree(policy, run / "checkpoints" / "8")
+    (run / "run.toml").write_text('modules = ["own_parts"]\n')
+    elsewhere.mkdir()
+    words = ["evaluate", str(run), "chaser", "--matches", "2", "--seconds", "1", "-q"]
+
+    def evaluate(*more: str) -> str:
+        command = [sys.executable, "-P", "-m", "rlgym_bridge.cli", *words, *more]
+        return run_to_end(command, cwd=elsewhere, seconds=120).stderr
+
+    assert "if you trust it: --allow-modules carried:own_parts" in evaluate()
+    assert evaluate("--allow-modules", *CARRIED) == ""

@@ -63,8 +63,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="training run of a recorded bot, whose modules it may import; may be repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M",
-        help="a Python module of yours that recorded policies may import from; may be repeated",
+        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
+        help="Python modules of yours that recorded policies may import from",
     )  # fmt: skip
     shared.add_output_options(parser)
 

@@ -122,6 +122,11 @@ def _add_line_up_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play the match and print how it went."""
+    if options.allow_modules and not (options.blue or options.orange or options.follow):
+        raise ConfigError(
+            f"--allow-modules is {' '.join(options.allow_modules)}, expected policies or runs with it, such "
+            "as --blue runs/mine; a bot.toml's program names its modules itself (allow_modules in bot.py)"
+        )
     console = shared.console_of(options)
     read = [options.config or match_file(), options.physics, *_bot_files(options)]
     output_files.check_outputs(options.json, inputs=read)

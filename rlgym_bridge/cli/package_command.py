@@ -8,6 +8,7 @@ from typing import Final
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.matches.lineup import show_match_command
+from rlgym_bridge.policy.carried_modules import explain_copies
 from rlgym_bridge.policy.files import CHECKPOINTS, MANIFEST_FILE, policy_path
 from rlgym_bridge.policy.run_modules import RUN_FILE, run_modules
 from rlgym_bridge.project.bot_description import ProjectError, show_team_sizes, size_tags
@@ -72,7 +73,10 @@ def run(options: argparse.Namespace) -> int:
     out = options.out or _ROOM / bot.folder_name
     output_files.check_output_folder(out, options.json, [plan.policy])
     _check_free(out, options.replace)
-    seconds = try_bot(bot)
+    try:
+        seconds = try_bot(bot)
+    except ProjectError as error:
+        raise ProjectError(f"{error}{explain_copies(plan.policy, options.allow_modules)}") from error
     write_bot(bot, out)
     size = sum(map(len, bot.files.values()))
     sizes = show_team_sizes(bot.manifest.team_sizes)
@@ -123,8 +127,9 @@ def _plan(options: argparse.Namespace) -> PackagePlan:
         (policy / one).exists() for one in (RUN_FILE, CHECKPOINTS)
     ):
         raise ProjectError(f"{policy} is a training run without a checkpoint, expected one: train longer")
+    allowed = (*options.allow_modules, *run_modules(given, options.allow_modules))
     return PackagePlan(
-        policy, name, author, (*options.allow_modules, *run_modules(given)), options.hivemind,
+        policy, name, author, allowed, options.hivemind,
         project, options.include,
     )  # fmt: skip
 

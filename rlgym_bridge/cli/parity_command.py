@@ -136,7 +136,7 @@ def _bot_of(options: argparse.Namespace) -> _Checked:
         options.policy = run_folder()
     chosen = None if options.team_size is None else [(options.team_size, options.team_size)]
     if options.policy is not None:
-        allowed = (*options.allow_modules, *run_modules(options.policy))
+        allowed = (*options.allow_modules, *run_modules(options.policy, options.allow_modules))
         loaded = load_policy(policy_path(options.policy), allow_modules=allowed)
         manifest = loaded.manifest
         box = HITBOX_NAMES.index(manifest.hitbox)

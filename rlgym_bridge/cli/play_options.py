@@ -50,8 +50,8 @@ def add_options(parser: argparse.ArgumentParser, matches: int, of: str) -> None:
         help="rules of the game to play by, as for rlgym-bridge match (default: %(default)s, as in training)",
     )  # fmt: skip
     parser.add_argument(
-        "--allow-modules", action="append", default=[], metavar="M",
-        help="a Python module of yours that policy folders may import from; may be repeated",
+        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
+        help="Python modules of yours that policy folders may import from",
     )  # fmt: skip
     shared.add_output_options(parser)
 
@@ -66,4 +66,5 @@ def how(options: argparse.Namespace, *named: str | Path) -> dict[str, Any]:
     if options.allow_modules:
         add_module_folders(Path.cwd())
     found = {name: getattr(options, name) for name in ("seconds", "seed", "processes", "rules")}
-    return found | {"allow_modules": [*options.allow_modules, *itertools.chain(*map(run_modules, named))]}
+    of_runs = itertools.chain(*(run_modules(one, options.allow_modules) for one in named))
+    return found | {"allow_modules": [*options.allow_modules, *of_runs]}

@@ -232,7 +232,8 @@ def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
     Raises:
         ValueError: It is not allowed, there is none, or it is something else.
     """
-    if allow is not None and name not in allow and is_installed(name.partition(":")[0]):
+    module = name.partition(":")[0]
+    if allow is not None and name not in allow and (is_installed(module) or _is_within(module, TRUSTED)):
         raise UntrustedModuleError(
             f"the policy names the environment {name}, a function of an installed package; if you trust it, "
             f'give allow_modules=("{name}",), on the command line --allow-modules {name}'

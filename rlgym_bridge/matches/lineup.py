@@ -72,7 +72,7 @@ def with_line_up(
     for team, given in ((BLUE, blue), (ORANGE, orange)):
         if given is not None:
             bots = [policy_path(bot) for bot in given]
-            allowed = [(*allow_modules, *_modules(bot)) for bot in given]
+            allowed = [(*allow_modules, *_modules(bot, allow_modules)) for bot in given]
             players = [player for player in players if player.team != team]
             pairs = zip(given if follow and team == BLUE else bots, allowed, strict=True)
             if follow and team == BLUE:
@@ -214,9 +214,9 @@ def _car_of(policy: str) -> flat.PlayerLoadout | None:
     return None if HITBOXES[0].name == hitbox else flat.PlayerLoadout(car_id=BODY_OF_HITBOX[hitbox])
 
 
-def _modules(bot: str) -> tuple[str, ...]:
+def _modules(bot: str, allow_modules: Sequence[str]) -> tuple[str, ...]:
     try:
-        return run_modules(bot)
+        return run_modules(bot, allow_modules)
     except (OSError, ValueError) as error:
         raise ConfigError(f"BOT {bot!r}: {explain_unreadable(error)}") from error
 

@@ -8,6 +8,7 @@ as `carried:my_parts` among the modules that he allows.
 
 import atexit
 import importlib
+import itertools
 import os
 import shutil
 import sys
@@ -24,9 +25,13 @@ from rlgym_bridge.user_input.user_modules import is_installed
 CARRIED_FOLDER: Final = "own_modules"
 """Folder of the copies, in a policy folder."""
 
+MOST_SHOWN: Final = 20
+"""Names of copies that messages list at most."""
+
 CARRIED: Final = "carried:"
 """Prefix of an allowed module whose copy is meant."""
 
+_MOST_INSIDE: Final = 10 * MOST_SOURCES  # files and folders of a package, others than modules among them
 _IN_USE: Final[dict[str, dict[str, bytes]]] = {}  # files of the copies that this process imports, by module
 
 
@@ -53,10 +58,12 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
 
 
 def carried_names(policy: Path) -> list[str]:
-    """Return the names of the top-level modules that a policy folder carries."""
+    """Return the names of the top-level modules that a policy folder carries, `MOST_SHOWN` at most."""
     folder = policy / CARRIED_FOLDER
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted({one.name.removesuffix(".py") for one in found if one.is_dir() or one.suffix == ".py"})
+    found = itertools.islice(folder.iterdir(), MOST_SOURCES) if folder.is_dir() else ()
+    names = {one.name.removesuffix(".py") for one in found if one.is_dir() or one.suffix == ".py"}
+    # Others cannot be imported, and a stranger's file may be called like a command of the shell.
+    return sorted(name for name in names if name.isidentifier())[:MOST_SHOWN]
 
 
 def explain_copies(policy: Path, allow_modules: Sequence[str] = ()) -> str:
@@ -128,9 +135,14 @@ def _read_copy(policy: Path, name: str) -> Iterator[tuple[str, bytes]]:
     folder = policy / CARRIED_FOLDER
     if not name.isidentifier():
         return
-    files = sorted((folder / name).rglob("*.py")) if (folder / name).is_dir() else [folder / f"{name}.py"]
-    if len(files) > MOST_SOURCES:
-        raise ValueError(f"{folder / name} has {len(files)} files, expected {MOST_SOURCES} at most")
+    is_package = (folder / name).is_dir() and not (folder / name).is_symlink()
+    found = (folder / name).rglob("*") if is_package else iter([folder / f"{name}.py"])
+    inside = list(itertools.islice(found, _MOST_INSIDE + 1))
+    if len(inside) > _MOST_INSIDE:
+        raise ValueError(
+            f"{folder / name} has more than {_MOST_INSIDE} files, expected a package of that at most"
+        )
+    files = sorted(one for one in inside if one.suffix == ".py")
     for file in files:
         if file.exists():
             yield file.relative_to(folder).as_posix(), read_bytes(file, MOST_SOURCE_BYTES, "a module")

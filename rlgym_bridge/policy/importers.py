@@ -38,7 +38,7 @@ _DEEPEST: Final = 6  # folders below the one that is given, in which checkpoints
 MAPPED: Final = ("actor", "mean", "std")
 """Parts of a network whose tensors a file may have under names of its own."""
 _LOG = logging.getLogger(__name__)
-_LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d*)\.(?P<part>weight|bias)")
+_LAYER: Final = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<number>0|[1-9]\d{0,3})\.(?P<part>weight|bias)")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def _checkpoints(folder: Path, depth: int) -> Iterator[Path]:
         return
     if (folder / MANIFEST_FILE).is_file():
         raise ValueError(f"{folder} is a policy folder already: it plays as it is, without an import")
-    below = sorted(one for one in folder.iterdir() if one.is_dir()) if depth else []
+    # A link may lead back to a folder above it.
+    below = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink()) if depth else []
     numbered = [(int(found[0]), one) for one in below if (found := re.findall(r"(?:^|-)(\d+)$", one.name))]
     if numbered:
         every = [list(_checkpoints(one, depth - 1)) or [one] for _, one in sorted(numbered, reverse=True)]

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from rlgym_bridge.policy.carried_modules import CARRIED
 from rlgym_bridge.policy.files import MANIFEST_FILE, run_of
 from rlgym_bridge.user_input.durable_files import write_durably
 from rlgym_bridge.user_input.own_modules import trace_own_files
@@ -37,12 +38,13 @@ def write_run_modules(run: Path, modules: Sequence[str]) -> None:
     write_durably(run, {RUN_FILE: f"{_ABOUT}{toml_line('modules', list(modules))}\n".encode()})
 
 
-def run_modules(named: str | Path) -> tuple[str, ...]:
+def run_modules(named: str | Path, allow_modules: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the modules that may be imported for a policy that a user names.
 
     Args:
         named: A run's folder, its `checkpoints` or `latest`, or one of its checkpoints; or anything else that
             can be played.
+        allow_modules: Modules that the user allows himself, as `load_policy` takes them.
 
     Returns:
         Those modules of the run that the settings in the current folder name, or that modules named there
@@ -51,7 +53,8 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
 
     Raises:
         ValueError: The run's file is unreadable; or a module that it names lies in the run's own folder, in a
-            package that holds the run, or in a folder above it that is not searched.
+            package that holds the run, or in a folder above it that is not searched, and the user does not
+            allow it himself.
     """
     run = run_of(named)
     if run is None or os.path.lexists(run / MANIFEST_FILE) or not (run / RUN_FILE).is_file():
@@ -62,9 +65,15 @@ def run_modules(named: str | Path) -> tuple[str, ...]:
         raise ValueError(f"{file}: modules is {modules!r}, expected a list of names of modules")
     here = _modules_of_project(Path.cwd()) if modules else []
     allowed = [name for name in here if name.partition(":")[0] in modules]
+    given = {entry.removeprefix(CARRIED).partition(":")[0].partition(".")[0] for entry in allow_modules}
     for module in modules:
+        if module.partition(".")[0] in given:
+            continue
         if module not in allowed and (project := _project_of(run, module)) is not None:
-            raise ValueError(f"{file} names {module}, which lies in {project}: run this there (cd {project})")
+            raise ValueError(
+                f"{file} names {module}, which lies in {project}: run this there (cd {project.resolve()}), "
+                f"or play the copy that the run carries, if you trust it: --allow-modules {CARRIED}{module}"
+            )
     for name in allowed:
         if (place := _place_with(run, name.partition(":")[0])) is not None:
             raise ValueError(

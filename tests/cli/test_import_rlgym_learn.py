@@ -258,3 +258,14 @@ def test_a_nested_tensor_is_refused_by_name(here: Path, capsys: pytest.CaptureFi
     torch.save({"0.weight": torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])}, "odd.pt")
     assert main(["import", "odd.pt", "--env", "my_env:discrete", "--out", "bot"]) == 2
     assert re.search(r"0\.weight|nested", message := capsys.readouterr().err) and "internal" not in message
+
+
+def test_links_that_lead_back_hold_up_no_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop").mkdir()
+    for number in range(40):
+        (tmp_path / "loop" / f"l{number}").symlink_to(tmp_path / "loop")
+    monkeypatch.chdir(tmp_path)
+    assert main(["import", "loop", "--out", "bot", "--obs", "rlgym_bridge:DefaultObs"]) == 2
+    assert "loop" in capsys.readouterr().err

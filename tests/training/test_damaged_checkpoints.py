@@ -253,3 +253,13 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_training(
     tries.clear()
     with pytest.raises(OSError, match="No space left on device"):  # the last one of a run
         ppo.main(settings(tmp_path, steps=5 * BATCH), resume=True, quiet=True)
+
+
+def test_what_is_no_former_checkpoint_is_not_put_back(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, 1)
+    checkpoints.save(5, lambda folder: None)
+    (checkpoints.folder / ".latest.9.before.tmp").mkdir()
+    (checkpoints.folder / ".77.9.before.tmp").write_text("")
+    (checkpoints.folder / ".66.9.before.tmp").symlink_to(tmp_path)
+    checkpoints.save(10, lambda folder: None)
+    assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["10", "latest"]

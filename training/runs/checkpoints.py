@@ -50,7 +50,7 @@ class Checkpoints:
             folder = self.replace(steps, write)
             write_durably(self.folder, {LATEST: f"{steps}\n".encode()})
         except OSError as error:
-            if error.errno is not None:
+            if error.errno is not None and not isinstance(error, FileExistsError | IsADirectoryError):
                 error.filename, error.filename2 = str(self.folder / str(steps)), None
             raise
         # By steps, since a clock may be set back. Someone who went back left those with more steps.
@@ -96,11 +96,12 @@ class Checkpoints:
     def recover(self) -> None:
         """Put back what a process had to replace that ended meanwhile, and remove what it left unfinished."""
         for before in self.folder.glob(".*.before.tmp"):
-            folder = self.folder / before.name.split(".")[1]
-            if not folder.exists():
+            steps = before.name.split(".")[1]
+            folder = self.folder / steps
+            if steps.isdecimal() and before.is_dir() and not before.is_symlink() and not folder.exists():
                 before.replace(folder)
         for left in self.folder.glob(".*.tmp"):
-            if left.is_dir():
+            if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left, ignore_errors=True)
             else:
                 left.unlink(missing_ok=True)

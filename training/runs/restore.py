@@ -71,8 +71,9 @@ def load_state(folder: Path, settings: TrainingSettings, built: Fingerprint, tas
         found.append("mirror was true and is false now")
     if found:
         raise SettingsError(
-            f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Set these "
-            f"as they were, or train anew in another folder (out){explain_copies(folder)}"
+            f"the checkpoint {folder} does not fit what is to be trained: {'; '.join(found)}. Use the code "
+            "and the settings that it was trained with, or train anew in another folder (out)"
+            f"{explain_copies(folder)}"
         )
     return state
 
