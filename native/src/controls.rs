@@ -1,0 +1,94 @@
+//! Control vectors that wait for their tick.
+
+use std::collections::VecDeque;
+
+use rocketsim::CarControls;
+
+use crate::errors::{Result, argument};
+
+/// Numbers of a control vector: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
+pub const CONTROLS: usize = 8;
+
+/// A control vector as the caller gave it.
+pub type Vector = [f32; CONTROLS];
+
+const NAMES: [&str; CONTROLS] = ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"];
+
+/// Return a control vector as RocketSim has it; a button is pressed above 0.
+pub fn as_rocketsim(vector: &Vector) -> CarControls {
+    CarControls {
+        throttle: vector[0],
+        steer: vector[1],
+        pitch: vector[2],
+        yaw: vector[3],
+        roll: vector[4],
+        jump: vector[5] > 0.0,
+        boost: vector[6] > 0.0,
+        handbrake: vector[7] > 0.0,
+    }
+}
+
+fn is_outside(number: &f32) -> bool {
+    !(-1.0..=1.0).contains(number)
+}
+
+/// Refuse numbers outside -1 to 1; NaN too.
+///
+/// `vectors` holds `per_car` vectors a car and `cars` cars a match.
+pub fn check(vectors: &[f32], cars: usize, per_car: usize) -> Result<()> {
+    // Without a branch inside, this is one pass of vector instructions.
+    let bad = vectors.iter().fold(false, |bad, number| bad | is_outside(number));
+    if !bad {
+        return Ok(());
+    }
+    let at = vectors.iter().position(is_outside).unwrap_or(0);
+    let (car, name) = (at / (per_car * CONTROLS), NAMES[at % CONTROLS]);
+    argument(format!(
+        "controls of match {}, car {}: {name} is {}, expected a number from -1 to 1",
+        car / cars,
+        car % cars,
+        vectors[at]
+    ))
+}
+
+/// The control vectors of one car: the one that acts, and those that act later.
+#[derive(Clone, Debug, Default)]
+pub struct ControlQueue {
+    /// The vector of the latest tick.
+    pub held: Vector,
+    waiting: VecDeque<(u64, Vector)>,
+}
+
+impl ControlQueue {
+    /// Forget what waits, and hold a vector.
+    pub fn begin(&mut self, held: Vector) {
+        self.held = held;
+        self.waiting.clear();
+    }
+
+    /// Add vectors, one a tick from tick `begins` on; what waits for that tick or a later one is dropped.
+    pub fn add(&mut self, begins: u64, vectors: &[f32]) {
+        while self.waiting.back().is_some_and(|(tick, _)| *tick >= begins) {
+            self.waiting.pop_back();
+        }
+        let mut last: Option<Vector> = None;
+        for (tick, vector) in vectors.chunks_exact(CONTROLS).enumerate() {
+            let mut new = Vector::default();
+            new.copy_from_slice(vector);
+            if last != Some(new) {
+                self.waiting.push_back((begins + tick as u64, new));
+                last = Some(new);
+            }
+        }
+    }
+
+    /// Return the vector that acts in a tick.
+    pub fn at(&mut self, tick: u64) -> &Vector {
+        while self.waiting.front().is_some_and(|(begins, _)| *begins <= tick) {
+            if let Some((_, vector)) = self.waiting.pop_front() {
+                self.held = vector;
+            }
+        }
+        &self.held
+    }
+}

@@ -1,0 +1,63 @@
+//! The errors of the module, and the Python exceptions that they become.
+
+use pyo3::PyErr;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyValueError};
+
+create_exception!(
+    rocketsim_batch,
+    MatchError,
+    PyRuntimeError,
+    "A match failed inside RocketSim and is dead until `put` makes it anew; `matches` has the numbers."
+);
+
+/// What can go wrong in a call.
+#[derive(Debug)]
+pub enum Error {
+    /// An argument is wrong: the text says what came, what was expected and where.
+    Argument(String),
+    /// The collision meshes are not where they were looked for.
+    Meshes(String),
+    /// Matches that panicked in this call, by number and message.
+    Panicked(Vec<(usize, String)>),
+    /// A call asked for matches that are dead.
+    Dead(Vec<(usize, String)>),
+    /// Python raised, such as `KeyboardInterrupt`.
+    Python(PyErr),
+}
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Return an error about an argument.
+pub fn argument<T>(text: impl Into<String>) -> Result<T> {
+    Err(Error::Argument(text.into()))
+}
+
+impl From<PyErr> for Error {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Argument(text) => PyValueError::new_err(text),
+            Error::Meshes(text) => PyFileNotFoundError::new_err(text),
+            Error::Panicked(matches) => match_error(
+                "RocketSim panicked; each of these matches is dead until put() makes it anew",
+                matches,
+            ),
+            Error::Dead(matches) => match_error("dead matches; make them anew with put()", matches),
+            Error::Python(error) => error,
+        }
+    }
+}
+
+/// Return a `MatchError` whose second argument has the numbers of the matches.
+fn match_error(what: &str, matches: Vec<(usize, String)>) -> PyErr {
+    let (numbers, texts): (Vec<_>, Vec<_>) =
+        matches.into_iter().map(|(number, text)| (number, format!("match {number}: {text}"))).unzip();
+    MatchError::new_err((format!("{what}: {}", texts.join("; ")), numbers))
+}

@@ -1,0 +1,84 @@
+//! What happened in a step, as records of a structured array.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The kinds of events; their numbers are the module's constants of the same names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A car touched the ball: place in the world, then relative to the ball's centre before the tick, uu.
+    Touch = 0,
+    /// `car` bumped `other`: place in the world, uu.
+    Bump = 1,
+    /// `car` demolished `other`: place in the world, uu.
+    Demolition = 2,
+    /// `car` took pad `other` (the layout's number).
+    Pad = 3,
+    /// `car` landed on its wheels: how many touch.
+    Landing = 4,
+    /// The ball met the field: place, uu, and normal.
+    Bounce = 5,
+    /// The ball is in a goal: team that scored, speed in uu/s; `car` scored, `other` passed, -1 for nobody.
+    Goal = 6,
+    /// `car` shot at the goal, `other` passed: speed in uu/s.
+    Shot = 7,
+    /// `car` saved a shot.
+    Save = 8,
+}
+
+/// Names and numbers of all kinds.
+pub const KINDS: [(&str, u8); 9] = [
+    ("TOUCH", 0),
+    ("BUMP", 1),
+    ("DEMOLITION", 2),
+    ("PAD", 3),
+    ("LANDING", 4),
+    ("BOUNCE", 5),
+    ("GOAL", 6),
+    ("SHOT", 7),
+    ("SAVE", 8),
+];
+
+/// One event of a match.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Tick of the step, from 0.
+    pub tick: u32,
+    /// What happened.
+    pub kind: Kind,
+    /// The car, -1 for none.
+    pub car: i16,
+    /// The other car or pad, -1 for none.
+    pub other: i16,
+    /// What else there is to say, see `Kind`.
+    pub numbers: [f32; 6],
+}
+
+impl Event {
+    /// Return an event; the caller stamps its tick.
+    pub fn new(kind: Kind, car: Option<usize>, other: Option<usize>, numbers: [f32; 6]) -> Self {
+        let number = |car: Option<usize>| car.map_or(-1, |car| car as i16);
+        Self { tick: 0, kind, car: number(car), other: number(other), numbers }
+    }
+}
+
+/// Return events as one numpy array of the dtype `EVENT`, ordered by match and tick.
+pub fn as_array<'py>(
+    py: Python<'py>,
+    events: impl Iterator<Item = (usize, Event)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut bytes = Vec::new();
+    for (number, event) in events {
+        bytes.extend_from_slice(&(number as u32).to_le_bytes());
+        bytes.extend_from_slice(&event.tick.to_le_bytes());
+        bytes.extend_from_slice(&(event.kind as u8 as i16).to_le_bytes());
+        bytes.extend_from_slice(&event.car.to_le_bytes());
+        bytes.extend_from_slice(&event.other.to_le_bytes());
+        for value in event.numbers {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+    let dtype = py.import("rocketsim_batch")?.getattr("EVENT")?;
+    py.import("numpy")?.call_method1("frombuffer", (PyBytes::new(py, &bytes), dtype))
+}

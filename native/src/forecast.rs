@@ -1,0 +1,44 @@
+//! Where the ball goes as long as nobody touches it.
+
+use rocketsim::Arena;
+use rocketsim::consts::ball;
+
+use crate::bounce;
+use crate::game::Game;
+use crate::view;
+
+/// Numbers of a forecast's frame: position, velocity and spin.
+pub const FRAME: usize = 9;
+
+/// Write the ball's position (uu), velocity (uu/s) and spin (rad/s) every `every` ticks.
+///
+/// `frames` holds `FRAME` numbers for each; the first is the ball after `every` ticks.
+pub fn forecast(game: &Game, every: usize, frames: &mut [f32]) -> Result<(), String> {
+    crate::game::guarded(|| {
+        let mut alone = game.clone();
+        alone.arena.remove_cars();
+        alone.queues.clear();
+        for frame in frames.chunks_exact_mut(FRAME) {
+            for _ in 0..every {
+                tick(&mut alone);
+            }
+            write(&alone.arena, frame);
+        }
+    })
+}
+
+fn tick(game: &mut Game) {
+    if game.mutators.ball_bounciness == bounce::OWN {
+        game.arena.step_tick();
+    } else {
+        game.tick_ball();
+    }
+}
+
+fn write(arena: &Arena, frame: &mut [f32]) {
+    let speed = arena.mutator_config().ball_max_speed;
+    let seen = view::settled(&arena.get_ball_state().phys, speed, ball::MAX_ANG_SPEED);
+    frame[..3].copy_from_slice(&seen.pos.to_array());
+    frame[3..6].copy_from_slice(&seen.vel.to_array());
+    frame[6..].copy_from_slice(&seen.ang_vel.to_array());
+}

@@ -1,0 +1,119 @@
+//! The rules of one match by name.
+
+use std::collections::BTreeMap;
+
+use rocketsim::{DemoMode, MutatorConfig};
+
+use crate::bounce;
+use crate::errors::{Result, argument};
+
+/// RocketSim's mutators, and those that the module adds.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutators {
+    /// RocketSim's own.
+    pub config: MutatorConfig,
+    /// Restitution of ball and field; RocketSim 3's own is 0.6.
+    pub ball_bounciness: f32,
+}
+
+impl Default for Mutators {
+    fn default() -> Self {
+        Self { config: MutatorConfig::default(), ball_bounciness: bounce::OWN }
+    }
+}
+
+/// Call a macro with every mutator that is a plain number: its name and its range.
+macro_rules! numbers {
+    ($call:ident) => {
+        $call! {
+            car_mass: 1.0, 1e5; ball_mass: 0.1, 1e5; ball_max_speed: 1.0, 1e5; ball_drag: 0.0, 0.999;
+            jump_accel: -1e6, 1e6; jump_immediate_force: -1e5, 1e5;
+            boost_accel_ground: -1e6, 1e6; boost_accel_air: -1e6, 1e6; boost_used_per_second: 0.0, 1e6;
+            respawn_delay: 0.0, 1e5; bump_cooldown_time: 0.0, 1e5;
+            car_max_boost_amount: 0.0, 1e6; car_spawn_boost_amount: 0.0, 1e6;
+            boost_pad_amount_small: 0.0, 1e6; boost_pad_amount_big: 0.0, 1e6;
+            boost_pad_cooldown_small: 0.0, 1e6; boost_pad_cooldown_big: 0.0, 1e6;
+            ball_hit_extra_force_scale: -1e3, 1e3; bump_force_scale: -1e3, 1e3;
+            ball_radius: 10.0, 900.0; recharge_boost_per_second: 0.0, 1e6; recharge_boost_delay: 0.0, 1e6
+        }
+    };
+}
+
+macro_rules! flags {
+    ($call:ident) => {
+        $call! { unlimited_flips, unlimited_double_jumps, recharge_boost_enabled, enable_team_demos, boost_pads_enabled }
+    };
+}
+
+impl Mutators {
+    /// Return all mutators by name. `gravity` is the pull along z, uu/s^2; flags are 0 or 1.
+    ///
+    /// `demo_mode` is 0 where a car needs to be supersonic, 1 where any contact demolishes, 2 without.
+    pub fn by_name(&self) -> BTreeMap<&'static str, f32> {
+        let config = &self.config;
+        let mut all = BTreeMap::from([
+            ("ball_bounciness", self.ball_bounciness),
+            ("gravity", config.gravity.z),
+            (
+                "demo_mode",
+                match config.demo_mode {
+                    DemoMode::Normal => 0.0,
+                    DemoMode::OnContact => 1.0,
+                    DemoMode::Disabled => 2.0,
+                },
+            ),
+        ]);
+        macro_rules! read_numbers { ($($name:ident: $low:expr, $high:expr);*) => {
+            $(all.insert(stringify!($name), config.$name);)*
+        }; }
+        macro_rules! read_flags { ($($name:ident),*) => {
+            $(all.insert(stringify!($name), f32::from(u8::from(config.$name)));)*
+        }; }
+        numbers!(read_numbers);
+        flags!(read_flags);
+        all
+    }
+
+    /// Change a mutator.
+    pub fn set(&mut self, name: &str, value: f32) -> Result<()> {
+        let ranged = |low: f32, high: f32| {
+            if value >= low && value <= high {
+                return Ok(value);
+            }
+            argument(format!("mutator {name} is {value}, expected a number from {low} to {high}"))
+        };
+        macro_rules! set_numbers { ($($field:ident: $low:expr, $high:expr);*) => {
+            match name {
+                $(stringify!($field) => { self.config.$field = ranged($low, $high)?; return Ok(()); })*
+                _ => {}
+            }
+        }; }
+        macro_rules! set_flags { ($($field:ident),*) => {
+            match name {
+                $(stringify!($field) => { self.config.$field = ranged(0.0, 1.0)? > 0.0; return Ok(()); })*
+                _ => {}
+            }
+        }; }
+        numbers!(set_numbers);
+        flags!(set_flags);
+        match name {
+            "ball_bounciness" => self.ball_bounciness = ranged(0.0, 1.0)?,
+            "gravity" => self.config.gravity.z = ranged(-1e5, 1e5)?,
+            "demo_mode" => {
+                self.config.demo_mode = match ranged(0.0, 2.0)? as u8 {
+                    0 => DemoMode::Normal,
+                    1 => DemoMode::OnContact,
+                    _ => DemoMode::Disabled,
+                };
+            }
+            _ => {
+                let known: Vec<_> = self.by_name().into_keys().collect();
+                return argument(format!(
+                    "there is no mutator {name:?}, expected one of {}",
+                    known.join(", ")
+                ));
+            }
+        }
+        Ok(())
+    }
+}

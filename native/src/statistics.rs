@@ -1,0 +1,160 @@
+//! Goals, assists, shots and saves, by the definitions of RocketSim 2.2's game event tracker.
+
+use rocketsim::{BallState, Team};
+
+use crate::events::{Event, Kind};
+use crate::layout::MOST_TEAM_SIZE;
+
+const SHOT_SPEED: f32 = 1750.0; // uu/s [RocketSim 2.2, GameEventTracker]
+const SHOT_DELAY: u64 = 36; // ticks, 0.3 s [same]
+const SHOT_COOLDOWN: u64 = 120; // ticks, 1 s [same]
+const LOOK_AHEAD: f32 = 2.0; // s [same]
+const GOAL_TOUCH: u64 = 480; // ticks, 4 s [same]
+const PASS: u64 = 240; // ticks, 2 s [same]
+const GOAL_Y: f32 = 5124.25; // uu, without the ball's radius [same]
+const GOAL_HALF_WIDTH: f32 = 892.755; // uu [same]
+const GOAL_HEIGHT: f32 = 642.775; // uu [same]
+const RADIUS_SHARE: f32 = 0.1; // of the ball's radius, a tolerance at post and bar [same]
+
+/// What a car has collected since the latest `put`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Goals, assists, saves, shots, demolitions, touches.
+    pub numbers: [i32; 6],
+}
+
+/// The tracker of one match.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Counts of each car.
+    pub counts: [Counts; 2 * MOST_TEAM_SIZE],
+    touched: [Option<u64>; 2 * MOST_TEAM_SIZE],
+    shot_at: Option<Team>,
+    cooldown: u64,
+    scored: bool,
+}
+
+impl Statistics {
+    /// Note that somebody set the ball: a shot on its way is none any more.
+    pub fn ball_was_set(&mut self) {
+        self.shot_at = None;
+        self.cooldown = 0;
+        self.scored = false;
+    }
+
+    /// Note that a car touched the ball in a tick.
+    pub fn touch(&mut self, car: usize, tick: u64) {
+        self.touched[car] = Some(tick);
+        self.counts[car].numbers[5] += 1;
+    }
+
+    /// Note a demolition.
+    pub fn demolition(&mut self, car: usize) {
+        self.counts[car].numbers[4] += 1;
+    }
+
+    /// Judge a tick after it was simulated.
+    ///
+    /// `now` counts the ticks, this one included; `blue` cars come first; `gravity` is in uu/s^2.
+    pub fn update(
+        &mut self,
+        ball: &BallState,
+        scored: bool,
+        now: u64,
+        (blue, cars): (usize, usize),
+        (gravity, radius): (f32, f32),
+        mut emit: impl FnMut(Event),
+    ) {
+        let newly = scored && !self.scored;
+        self.scored = scored;
+        if newly {
+            let team = if ball.phys.pos.y > 0.0 { Team::Blue } else { Team::Orange };
+            let scorer = self.latest(team, GOAL_TOUCH, now, blue, cars);
+            let passer = scorer.and_then(|car| self.passer(car, blue, cars));
+            self.count(scorer, 0);
+            self.count(passer, 1);
+            let numbers = [team as u8 as f32, ball.phys.vel.length(), 0.0, 0.0, 0.0, 0.0];
+            emit(Event::new(Kind::Goal, scorer, passer, numbers));
+            return;
+        }
+        let goal = goal_ahead(ball, gravity, radius);
+        if let Some(at) = self.shot_at {
+            if goal != Some(at) {
+                let saver = self.latest(at, 1, now, blue, cars);
+                if saver.is_some() {
+                    self.count(saver, 2);
+                    emit(Event::new(Kind::Save, saver, None, [0.0; 6]));
+                }
+                self.shot_at = None;
+            }
+        } else if self.cooldown > 0 {
+            self.cooldown -= 1;
+        } else if let Some(at) = goal.filter(|_| ball.phys.vel.length() >= SHOT_SPEED) {
+            let team = if at == Team::Blue { Team::Orange } else { Team::Blue };
+            let shooter = self
+                .latest(team, SHOT_DELAY + 1, now, blue, cars)
+                .filter(|&car| self.touched[car].is_some_and(|tick| now - tick >= SHOT_DELAY));
+            if let Some(car) = shooter {
+                let passer = self.passer(car, blue, cars);
+                self.count(shooter, 3);
+                let numbers = [ball.phys.vel.length(), 0.0, 0.0, 0.0, 0.0, 0.0];
+                emit(Event::new(Kind::Shot, shooter, passer, numbers));
+                self.shot_at = Some(at);
+                self.cooldown = SHOT_COOLDOWN;
+            }
+        }
+    }
+
+    fn count(&mut self, car: Option<usize>, number: usize) {
+        if let Some(car) = car {
+            self.counts[car].numbers[number] += 1;
+        }
+    }
+
+    /// Return the car of a team that touched the ball last, within some ticks.
+    fn latest(&self, team: Team, within: u64, now: u64, blue: usize, cars: usize) -> Option<usize> {
+        let of_team = if team == Team::Blue { 0..blue } else { blue..cars };
+        let mut best: Option<(u64, usize)> = None;
+        for car in of_team {
+            if let Some(tick) = self.touched[car].filter(|tick| tick + within >= now)
+                && best.is_none_or(|(latest, _)| tick > latest)
+            {
+                best = Some((tick, car));
+            }
+        }
+        best.map(|(_, car)| car)
+    }
+
+    /// Return the team mate that touched the ball last, not long before a car did.
+    fn passer(&self, car: usize, blue: usize, cars: usize) -> Option<usize> {
+        let own = self.touched[car]?;
+        let of_team = if car < blue { 0..blue } else { blue..cars };
+        let mut best: Option<(u64, usize)> = None;
+        for mate in of_team.filter(|&mate| mate != car) {
+            if let Some(tick) = self.touched[mate].filter(|tick| tick + PASS >= own)
+                && best.is_none_or(|(latest, _)| tick > latest)
+            {
+                best = Some((tick, mate));
+            }
+        }
+        best.map(|(_, mate)| mate)
+    }
+}
+
+/// Return whose goal the ball would fly into without drag or bounce, within 2 s.
+fn goal_ahead(ball: &BallState, gravity: f32, radius: f32) -> Option<Team> {
+    let (pos, vel) = (ball.phys.pos, ball.phys.vel);
+    if vel.y.abs() < f32::EPSILON {
+        return None;
+    }
+    let side = vel.y.signum();
+    let time = (pos.y - side * GOAL_Y).abs() / vel.y.abs();
+    if time > LOOK_AHEAD {
+        return None;
+    }
+    let margin = RADIUS_SHARE * radius;
+    let x = pos.x + vel.x * time;
+    let z = pos.z + vel.z * time + gravity * time * time / 2.0;
+    let inside = z <= GOAL_HEIGHT + margin && x.abs() <= GOAL_HALF_WIDTH + margin;
+    inside.then_some(if side > 0.0 { Team::Orange } else { Team::Blue })
+}
