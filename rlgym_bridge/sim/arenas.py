@@ -6,12 +6,14 @@ Python steps one arena after another; all else is done for all matches at once.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import RocketSim as rsim
 
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import BLUE, CONTROL_NAMES, ORANGE, TICKS_PER_SECOND
-from rlgym_bridge.sim.arena import make_arena
+from rlgym_bridge.sim.arena import make_arena, set_mutators
 from rlgym_bridge.sim.arena_reader import control_of, write_arena
 from rlgym_bridge.sim.boost_thrust import GAME_BOOST_AIR, lacks_throttle
 from rlgym_bridge.sim.columns import EXTRA_FIELDS, ArenaColumns
@@ -178,6 +180,39 @@ class Arenas:
         if times is not None:
             times.end("reading")
 
+    def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
+        """Move the ball and the cars that `cars`, `(n, cars)` bool, names; see `Simulator.nudge`.
+
+        RocketSim 2.2.1 forgets the contacts of what it sets.
+        """
+        for row, match in enumerate(matches):
+            if ball:
+                body = self._arenas[match].ball.get_state()
+                _place(body, desired, "ball_", row)
+                self._arenas[match].ball.set_state(body)
+            for place in np.flatnonzero(cars[row]).tolist():
+                body = self._players[match][place].get_state()
+                _place(body, desired, "car_", (row, place))
+                self._players[match][place].set_state(body)
+            for name in ("position", "rotation", "linear_velocity", "angular_velocity"):
+                if ball:
+                    getattr(self.state, f"ball_{name}")[match] = getattr(desired, f"ball_{name}")[row]
+                moved = getattr(desired, f"car_{name}")[row, cars[row]]
+                getattr(self.state, f"car_{name}")[match, cars[row]] = moved
+        derive(self.state)
+
+    def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
+        """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
+        alone, _ = make_arena([])
+        set_mutators(alone, self._arenas[match].get_mutator_config())
+        alone.ball.set_state(self._arenas[match].ball.get_state())
+        frames = np.empty((ticks // every, 9), np.float32)
+        for frame in frames:
+            alone.step(every)
+            body = alone.ball.get_state()
+            frame[:] = (*body.pos.as_tuple(), *body.vel.as_tuple(), *body.ang_vel.as_tuple())
+        return frames
+
     # --- stepping --------------------------------------------------------------------------------
 
     def _as_controls(self, rows: np.ndarray) -> tuple[list[bytes], list[rsim.CarControls]]:
@@ -236,6 +271,13 @@ class Arenas:
         self._pads[match] = self._arenas[match].get_boost_pads()
         recorder = _touch_recorder(self._touched, match, self._rows)
         self._arenas[match].set_ball_touch_callback(recorder)
+
+
+def _place(body: Any, desired: MatchState, of: str, at: Any) -> None:
+    """Set place, rotation and velocities of a body of RocketSim's."""
+    values = (getattr(desired, of + name)[at] for name in ("position", "linear_velocity", "angular_velocity"))
+    body.pos, body.vel, body.ang_vel = (rsim.Vec(*value.tolist()) for value in values)
+    body.rot_mat = rsim.RotMat(*getattr(desired, of + "rotation")[at].T.ravel().tolist())
 
 
 def _touch_recorder(

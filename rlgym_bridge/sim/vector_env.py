@@ -1,6 +1,6 @@
-"""Step many matches together for training: the components of live play around `Arenas`.
+"""Step many matches together for training: the components of live play around a `Simulator`.
 
-    actions -> parser -> rows -> Arenas -> state -> conditions, rewards, obs -> Step
+    actions -> parser -> rows -> Simulator -> state -> conditions, rewards, obs -> Step
                                              ^
                               mutator -------+   where an episode has ended
 
@@ -16,11 +16,11 @@ import numpy as np
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.game import TICKS_PER_SECOND
 from rlgym_bridge.physics import Spread
-from rlgym_bridge.sim.arenas import Arenas
 from rlgym_bridge.sim.batch_parts import BatchParts, foreign_parts
 from rlgym_bridge.sim.game_rules import parse_rules
 from rlgym_bridge.sim.match_parts import MatchParts
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.simulator import DEFAULT_SIMULATOR, make_simulator
 from rlgym_bridge.sim.state_noise import StateNoise
 from rlgym_bridge.sim.touches import TouchCounter
 from rlgym_bridge.sim.vector_env_checks import check_settings
@@ -74,7 +74,9 @@ class VectorEnv:
             evenly from their ranges for each episode. Those not named are RocketSim's.
         obs_noise: Standard deviations of the noise of observations, by the names of
             `state_noise.NOISY_FIELDS`. Rewards and conditions see the state as it is; so does `state`.
-        rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none.
+        rules: The game's rules to step with, see `game_rules.parse_rules`; rocketsim is none. They correct
+            RocketSim 2.2.1: rocketsim3 needs none and takes the default only.
+        simulator: One of `simulator.SIMULATORS`: what steps the matches.
         seed: Of kickoffs, respawns and drawn delays.
         also_reads: Attributes of `MatchState` that the caller reads from `state`, besides the components.
 
@@ -106,6 +108,7 @@ class VectorEnv:
         constants: Mapping[str, Spread] | None = None,
         obs_noise: Mapping[str, float] | None = None,
         rules: str = "default",
+        simulator: str = DEFAULT_SIMULATOR,
         seed: int = 0,
         also_reads: Collection[str] = (),
     ) -> None:
@@ -130,8 +133,8 @@ class VectorEnv:
                 f"{', '.join(foreign_parts(first))}"
             )
         reads = None if self._parts.reads is None else {*self._parts.reads, *also_reads}
-        self._arenas = Arenas(matches, *sizes, reads=reads, rules=parse_rules(rules))
-        self.state, self.cars, self.parser = self._arenas.state, sum(sizes), first.parser
+        self._simulator = make_simulator(simulator, matches, *sizes, reads=reads, rules=parse_rules(rules))
+        self.state, self.cars, self.parser = self._simulator.state, sum(sizes), first.parser
         self.agents = self.state.agents
         self._before = self.state.copy()
         self._delay_range, self._delay_noise = delays, delay_noise
@@ -160,7 +163,7 @@ class VectorEnv:
             seed = self._seed if seed is None else seed
             self._random = np.random.default_rng((seed, 0))
             self._noise_random = np.random.default_rng((seed, 2))
-            self._arenas.seed(seed)
+            self._simulator.seed(seed)
         self._counts = dict.fromkeys(("episodes", "goals", "touches", "car_minutes", "game_minutes"), 0.0)
         return self._begin(np.arange(self.state.matches))
 
@@ -185,7 +188,7 @@ class VectorEnv:
         self._before.buffer[:] = self.state.buffer
         if times is not None:
             times.end("observing")
-        self._arenas.step(rows, self._delays_of_cars(), times)
+        self._simulator.step(rows, self._delays_of_cars(), times)
         self._count(rows.shape[2])
         obs, terminated, truncated, rewards = self._parts.judge(self._before, self.state, self._seen())
         truncated = truncated & ~terminated
@@ -221,8 +224,8 @@ class VectorEnv:
             for match, drawn in zip(
                 numbers, self._random.uniform(lows, highs, (len(numbers), len(lows))).tolist(), strict=True
             ):
-                self._arenas.scale(match, dict(zip(self._constants, drawn, strict=True)))
-        self._arenas.put(numbers, desired)
+                self._simulator.scale(match, dict(zip(self._constants, drawn, strict=True)))
+        self._simulator.put(numbers, desired)
         low, high = self._delay_range
         if low != high:
             self._delays[matches] = self._random.integers(low, high + 1, len(numbers))

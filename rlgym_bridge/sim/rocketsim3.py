@@ -1,0 +1,133 @@
+"""Step matches in RocketSim 3, through the module `rocketsim_batch` of the folder `native/`.
+
+The module writes every field, the derived ones too, straight into the state's buffer; no number is copied or
+computed in Python.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+import rocketsim_batch
+
+from rlgym_bridge.game import PAD_POSITIONS
+from rlgym_bridge.sim.arena import meshes_folder
+from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.state import CAR_FIELDS, MATCH_FIELDS, MatchState, layout_of
+from rlgym_bridge.user_input.arguments import check_whole
+
+_INTERFACE: Final = 1  # of rocketsim_batch that this module is written for
+_NAMES: Final = {"ball_world_restitution": "ball_bounciness"}
+"""Constants of `physics.CONSTANTS` that have another name there."""
+
+
+class RocketSim3:
+    """N matches of equal team sizes in RocketSim 3; see `Simulator`.
+
+    Equal seeds, states and control vectors give equal matches, to the bit: whatever the number of threads,
+    and whatever was played in them before.
+
+    Args:
+        matches: N, 1 or more.
+        blue: Cars in the blue team, 0..4.
+        orange: Cars in the orange team.
+        seed: Of the respawns.
+        threads: Threads that share the matches of a step.
+
+    Raises:
+        ValueError: The number of matches or cars is out of range.
+        FileNotFoundError: The collision meshes are not installed.
+        ImportError: The installed `rocketsim_batch` has another interface.
+    """
+
+    def __init__(self, matches: int, blue: int, orange: int, *, seed: int = 0, threads: int = 1) -> None:
+        check_whole("matches", matches, 1)
+        _load_meshes()
+        self.state = MatchState(blue, orange, matches)
+        self._matches = rocketsim_batch.Matches(matches, _layout(blue, orange), seed=seed, threads=threads)
+        self._own = self._matches.mutators(0)
+        self._cars = (matches, blue + orange)
+
+    def seed(self, seed: int) -> None:
+        """Begin the random stream of the respawns anew."""
+        self._matches.seed(seed)
+
+    def scale(self, match: int, factors: Mapping[str, float]) -> None:
+        """Set the constants of a match's physics from its next `put` on; see `Simulator.scale`."""
+        scaled = {_NAMES.get(name, name): factor for name, factor in factors.items()}
+        self._matches.set_mutators(
+            match, self._own | {name: self._own[name] * f for name, f in scaled.items()}
+        )
+
+    def put(self, matches: Sequence[int], desired: MatchState) -> None:
+        """Put some matches into new states; see `Simulator.put`.
+
+        Raises:
+            ValueError: There are not as many states as matches, or a number is not finite or absurd.
+        """
+        if desired.matches != len(matches):
+            raise ValueError(f"{desired.matches} states for {len(matches)} matches, expected one each")
+        self._matches.put(list(matches), desired.buffer, self.state.buffer)
+
+    def nudge(self, matches: Sequence[int], desired: MatchState, ball: bool, cars: np.ndarray) -> None:
+        """Move the ball and the cars that `cars`, `(n, cars)` bool, names; see `Simulator.nudge`."""
+        self._matches.nudge(list(matches), desired.buffer, self.state.buffer, ball=ball, cars=cars)
+
+    def step(
+        self, rows: np.ndarray, delay: Sequence[int] | np.ndarray | None = None,
+        times: PartTimes | None = None,
+    ) -> None:  # fmt: skip
+        """Step all matches by control vectors `(matches, cars, ticks, 8)`; see `Simulator.step`."""
+        late = np.ones(1, np.int64) if delay is None else np.asarray(delay)
+        if late.dtype.kind not in "iu" or late.min() < 0:
+            raise ValueError(f"delay is {delay}, expected whole ticks, 0 or more")
+        late = np.broadcast_to(late[:, None] if late.ndim == 1 else late, self._cars)
+        ticks = rows.shape[2]
+        given = rows[:, :, :1] if rows.strides[2] == 0 else rows
+        self._matches.step(
+            self.state.buffer,
+            np.ascontiguousarray(given, np.float32),
+            ticks,
+            np.ascontiguousarray(late, np.int64),
+        )
+        if times is not None:
+            times.end("physics")
+
+    def forecast_ball(self, match: int, ticks: int, every: int = 1) -> np.ndarray:
+        """Return where the ball goes untouched, `(ticks // every, 9)`; see `Simulator.forecast_ball`."""
+        frames: np.ndarray = self._matches.forecast_ball([match], ticks, every)
+        return np.asarray(frames[0])
+
+    def events(self) -> np.ndarray:
+        """Return the events of the latest step, `(events,)` of the dtype `rocketsim_batch.EVENT`."""
+        found: np.ndarray = self._matches.events()
+        return found
+
+
+@cache
+def _load_meshes() -> None:
+    """Load the collision meshes that come with `rlgym-rocket-league`, once in a process."""
+    if rocketsim_batch.INTERFACE != _INTERFACE:
+        raise ImportError(
+            f"rocketsim_batch has interface {rocketsim_batch.INTERFACE}, expected {_INTERFACE}; "
+            "build it anew: pip install ./native"
+        )
+    rocketsim_batch.load_meshes(meshes_folder())
+
+
+@cache
+def _layout(blue: int, orange: int) -> rocketsim_batch.Layout:
+    """Return where the fields of `MatchState` lie, for the module."""
+    ours = layout_of(blue, orange)
+    one = layout_of(1, 0)
+    there = [(x, y) for x, y, _, _ in rocketsim_batch.pad_positions()]
+    pads = [
+        min(range(len(there)), key=lambda number: abs(there[number][0] - x) + abs(there[number][1] - y))
+        for x, y in PAD_POSITIONS
+    ]
+    return rocketsim_batch.Layout(
+        blue, orange, size=ours.size, car_start=ours.car_start, car_stride=ours.car_stride, pads=pads,
+        match_columns={field.name: ours.column(field.name) for field in MATCH_FIELDS},
+        car_columns={field.name: one.column(field.name, car=0) - one.car_start for field in CAR_FIELDS},
+    )  # fmt: skip

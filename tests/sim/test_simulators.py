@@ -1,0 +1,133 @@
+"""Both simulators keep one contract: `Simulator`."""
+
+import numpy as np
+import pytest
+
+from rlgym_bridge.components.mutators import blank_state
+from rlgym_bridge.derived_fields import derive
+from rlgym_bridge.game import CONTROL_NAMES
+from rlgym_bridge.sim.simulator import (
+    ROCKETSIM2,
+    ROCKETSIM3,
+    SIMULATORS,
+    Simulator,
+    SimulatorError,
+    check_simulator,
+    make_simulator,
+)
+from rlgym_bridge.state import MatchState
+
+_HAS_NATIVE = True
+try:
+    check_simulator(ROCKETSIM3)
+except SimulatorError:
+    _HAS_NATIVE = False
+
+needs_native = pytest.mark.skipif(not _HAS_NATIVE, reason="rocketsim_batch is not installed: make native")
+both = pytest.mark.parametrize(
+    "name", [ROCKETSIM2, pytest.param(ROCKETSIM3, marks=needs_native)], ids=list(SIMULATORS)
+)
+
+
+def scene(matches: int = 2) -> MatchState:
+    """Return matches in which a car drives beside a ball that falls."""
+    state = blank_state(1, 1, matches)
+    state.ball_position[:] = (800.0, 0.0, 400.0)
+    state.ball_linear_velocity[:] = (100.0, 50.0, 0.0)
+    state.car_position[:, 0], state.car_position[:, 1] = (0.0, -1500.0, 17.0), (500.0, 1500.0, 17.0)
+    state.car_rotation[:, 0] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    state.car_linear_velocity[:, 0] = (0.0, 900.0, 0.0)
+    state.car_boost_amount[:] = 50.0
+    state.car_wheels_with_contact[:] = 1
+    derive(state)
+    return state
+
+
+def rows(simulator: Simulator, ticks: int, **controls: float) -> np.ndarray:
+    """Return one control vector for every car and tick."""
+    found = np.zeros((*simulator.state.car_team.shape, ticks, 8), np.float32)
+    for name, value in controls.items():
+        found[..., CONTROL_NAMES.index(name)] = value
+    return found
+
+
+def started(name: str) -> Simulator:
+    """Return two matches in the scene."""
+    simulator = make_simulator(name, 2, 1, 1)
+    simulator.put([0, 1], scene())
+    return simulator
+
+
+@both
+def test_derived_fields_are_those_of_derive(name: str) -> None:
+    simulator = started(name)
+    for _ in range(10):
+        simulator.step(rows(simulator, 8, throttle=1.0, jump=1.0))
+        again = simulator.state.copy()
+        derive(again)
+        assert np.array_equal(again.buffer, simulator.state.buffer)
+
+
+@both
+def test_frames_count_the_ticks_and_actions_act_one_tick_late(name: str) -> None:
+    simulator = started(name)
+    simulator.step(rows(simulator, 1, throttle=1.0))
+    assert simulator.state.frame.tolist() == [1, 1]
+    assert (simulator.state.car_controls == 0).all()
+    simulator.step(rows(simulator, 1, throttle=1.0))
+    assert (simulator.state.car_controls[..., 0] == 1).all()
+
+
+@both
+def test_the_ball_s_forecast_is_where_it_goes(name: str) -> None:
+    simulator = started(name)
+    forecast = simulator.forecast_ball(0, 40, every=8)
+    for frame in forecast:
+        simulator.step(rows(simulator, 8))
+        assert np.allclose(frame[:3], simulator.state.ball_position[0], atol=0.011)
+
+
+@both
+def test_a_nudge_moves_what_it_names_and_nothing_else(name: str) -> None:
+    simulator = started(name)
+    simulator.step(rows(simulator, 8, throttle=1.0))
+    desired = simulator.state.copy()
+    desired.car_position[:] += (0.0, 10.0, 0.0)
+    desired.ball_position[:] += (10.0, 0.0, 0.0)
+    before = simulator.state.copy()
+    simulator.nudge([0, 1], desired, False, np.array([[True, False], [False, False]]))
+    moved = simulator.state.car_position - before.car_position
+    assert np.allclose(moved, [[[0, 10, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]]], atol=0.011)
+    assert np.allclose(simulator.state.ball_position, before.ball_position, atol=0.011)
+
+
+@both
+def test_both_worlds_agree_on_a_second_of_driving(name: str) -> None:
+    simulator, peer = started(name), started(ROCKETSIM2)
+    for _ in range(15):
+        simulator.step(rows(simulator, 8, throttle=1.0))
+        peer.step(rows(peer, 8, throttle=1.0))
+    # RocketSim 3's engine pushes in the tick of the press: 4 uu ahead after a second from rest.
+    assert np.abs(simulator.state.car_position - peer.state.car_position).max() < 5.0
+    assert np.abs(simulator.state.ball_position - peer.state.ball_position).max() < 2.0
+
+
+@both
+def test_constants_scale_from_the_next_put_on(name: str) -> None:
+    simulator = started(name)
+    simulator.scale(1, {"gravity": 2.0, "ball_world_restitution": 0.5})
+    simulator.put([0, 1], scene())
+    simulator.step(rows(simulator, 24))
+    fallen = 400.0 - simulator.state.ball_position[:, 2]
+    assert fallen[1] == pytest.approx(2 * fallen[0], rel=0.02)
+
+
+def test_a_simulator_that_is_not_known_is_refused() -> None:
+    with pytest.raises(SimulatorError, match="simulator is 'rocketsim4', expected rocketsim2 or rocketsim3"):
+        make_simulator("rocketsim4", 1, 1, 1)
+
+
+@needs_native
+def test_rocketsim_3_takes_no_corrections_of_the_old_engine() -> None:
+    with pytest.raises(SimulatorError, match=r"rules are .*wheels.*, expected none with rocketsim3"):
+        make_simulator(ROCKETSIM3, 1, 1, 1, rules=frozenset({"wheels"}))
