@@ -8,7 +8,8 @@ One that fails or takes longer than it may is named with its error, the others g
 import sys
 from pathlib import Path
 
-from tests.benchmarks.env import env_vs
+from rlgym_bridge.sim.simulator import ROCKETSIM3
+from tests.benchmarks.env import env_vs, module_vs, two_threads
 from tests.benchmarks.live_engine import live_engine
 from tests.benchmarks.live_path import live_vs_compat
 from tests.benchmarks.lockstep import server_lockstep
@@ -42,6 +43,16 @@ BENCHMARKS: dict[str, Benchmark] = {
     "tick_game_3v3": Benchmark(lambda: rule_tick("game", 3, _ROUNDS)),
     "env_vs_rlgym_1v1": Benchmark(lambda: env_vs("rlgym", 1, _ROUNDS)),
     "env_vs_rlgym_3v3": Benchmark(lambda: env_vs("rlgym", 3, _ROUNDS)),
+    "rocketsim3_vs_rocketsim2_1v1": Benchmark(lambda: module_vs(1, _ROUNDS)),
+    "rocketsim3_vs_rocketsim2_3v3": Benchmark(lambda: module_vs(3, _ROUNDS)),
+    "rocketsim3_vs_rocketsim2_random_1v1": Benchmark(lambda: module_vs(1, _ROUNDS, is_held=False)),
+    "rocketsim3_vs_rocketsim2_random_3v3": Benchmark(lambda: module_vs(3, _ROUNDS, is_held=False)),
+    "rocketsim3_2_threads_1v1": Benchmark(lambda: two_threads(1, _ROUNDS)),
+    "rocketsim3_2_threads_3v3": Benchmark(lambda: two_threads(3, _ROUNDS)),
+    "rocketsim3_env_vs_raw_1v1": Benchmark(lambda: env_vs("raw", 1, _ROUNDS, simulator=ROCKETSIM3)),
+    "rocketsim3_env_vs_raw_3v3": Benchmark(lambda: env_vs("raw", 3, _ROUNDS, simulator=ROCKETSIM3)),
+    "rocketsim3_env_vs_rlgym_1v1": Benchmark(lambda: env_vs("rlgym", 1, _ROUNDS, simulator=ROCKETSIM3)),
+    "rocketsim3_env_vs_rlgym_3v3": Benchmark(lambda: env_vs("rlgym", 3, _ROUNDS, simulator=ROCKETSIM3)),
     "ppo_vs_rlgym_learn_1v1": Benchmark(lambda: ppo_vs_rlgym_learn(_ROUNDS), _LONGEST),
     "rllib_vs_local_1v1": Benchmark(lambda: rllib_vs_local(3), _LONG),
     "rllib_vs_rlgym_1v1": Benchmark(lambda: rllib_vs_rlgym(3), _LONG),

@@ -28,15 +28,19 @@ from rlgym.rocket_league.state_mutators import KickoffMutator as PeerKickoff
 from rlgym_bridge.components.actions import LookupTableAction, RepeatAction
 from rlgym_bridge.components.conditions import GoalCondition, NoTouchTimeoutCondition
 from rlgym_bridge.components.default_obs import DefaultObs
-from rlgym_bridge.components.mutators import KickoffMutator
+from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.components.rewards import GoalReward, TouchReward, WeightedSum
 from rlgym_bridge.components.spec import Components
+from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.sim.arena import make_arena
+from rlgym_bridge.sim.arena_reader import control_of
+from rlgym_bridge.sim.simulator import ROCKETSIM2
 from rlgym_bridge.sim.vector_env import VectorEnv
 from tests.benchmarks.runner import compared
 
 _TICK_SKIP, _TIMEOUT = 8, 30.0
 _MATCHES = 128
+_MODULE_MATCHES = 64
 _TURN = 0.25  # s of processor time
 
 
@@ -61,9 +65,11 @@ def ours(team_size: int, seconds: float, seed: int = 0, matches: int = _MATCHES)
     return steps / (time.process_time() - began)
 
 
-def _step_ours(team_size: int, seed: int, matches: int = _MATCHES) -> Callable[[], int]:
+def _step_ours(
+    team_size: int, seed: int, matches: int = _MATCHES, simulator: str = ROCKETSIM2
+) -> Callable[[], int]:
     """Return a function that steps all matches of our `VectorEnv` once and returns their number."""
-    env = _env(team_size, seed, matches)
+    env = _env(team_size, seed, matches, simulator)
     rng = np.random.default_rng(seed)
     draws = cycle([rng.integers(90, size=(matches, 2 * team_size)) for _ in range(64)])
 
@@ -77,9 +83,10 @@ def _step_ours(team_size: int, seed: int, matches: int = _MATCHES) -> Callable[[
 
 
 @lru_cache(maxsize=1)
-def _env(team_size: int, seed: int, matches: int) -> VectorEnv:
+def _env(team_size: int, seed: int, matches: int, simulator: str) -> VectorEnv:
     """Make an environment, which takes longer than to measure it."""
-    env = VectorEnv(matches, components, (team_size, team_size), seed=seed, rules="rocketsim")
+    sizes = (team_size, team_size)
+    env = VectorEnv(matches, components, sizes, seed=seed, rules="rocketsim", simulator=simulator)
     env.reset()
     return env
 
@@ -146,7 +153,101 @@ def _step_rlgym(team_size: int, seed: int) -> Callable[[], int]:
     return step
 
 
-def in_turns(peer: str, team_size: int, seconds: float, seed: int) -> tuple[float, float]:
+def _step_module(team_size: int, seed: int, is_held: bool) -> Callable[[], int]:
+    """Return the same for RocketSim 3 in batches, whole states read; controls new in each step, or random."""
+    from rlgym_bridge.sim.rocketsim3 import RocketSim3
+
+    simulator = RocketSim3(_MODULE_MATCHES, team_size, team_size, seed=seed)
+    rng = np.random.default_rng(seed)
+    kickoffs = blank_state(team_size, team_size, _MODULE_MATCHES)
+    KickoffMutator().apply_batch(kickoffs, rng)
+    derive(kickoffs)
+    shape = (64, _MODULE_MATCHES, 2 * team_size, 1)
+    draws = _random_rows(rng, shape)
+    if is_held:
+        draws = PeerLookup.make_lookup_table()[rng.integers(90, size=shape)].astype(np.float32)
+    every, numbers = round(_TIMEOUT * 120 / _TICK_SKIP), count()
+
+    def step() -> int:
+        number = next(numbers)
+        if number % every == 0:
+            simulator.put(range(_MODULE_MATCHES), kickoffs)
+        rows = draws[number % 64]
+        simulator.step(np.broadcast_to(rows, (*rows.shape[:2], _TICK_SKIP, 8)))
+        return _MODULE_MATCHES
+
+    for _ in range(30):
+        step()
+    return step
+
+
+def _random_rows(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return random control vectors `(*shape, 8)` float32: sticks anywhere, buttons up or down."""
+    rows = rng.uniform(-1, 1, (*shape, 8)).astype(np.float32)
+    rows[..., 5:] = rows[..., 5:] > 0
+    return rows
+
+
+def _step_raw_random(team_size: int, seed: int) -> Callable[[], int]:
+    """Return a function that steps RocketSim 2.2.1's arenas by controls that are made for each decision."""
+    made = [make_arena([0] * team_size + [1] * team_size) for _ in range(_MODULE_MATCHES)]
+    draws = _random_rows(np.random.default_rng(seed), (64, _MODULE_MATCHES, 2 * team_size))
+    every, numbers = round(_TIMEOUT * 120 / _TICK_SKIP), count()
+
+    def step() -> int:
+        number = next(numbers)
+        for (arena, cars), rows in zip(made, draws[number % 64].tolist(), strict=True):
+            for car, row in zip(cars, rows, strict=True):
+                car.set_controls(control_of(row))
+            arena.step(_TICK_SKIP)
+        if number % every == every - 1:
+            for arena, _ in made:
+                arena.reset_kickoff(number)
+        return _MODULE_MATCHES
+
+    for _ in range(30):
+        step()
+    return step
+
+
+def module_vs(team_size: int, rounds: int, seconds: float = 2.0, is_held: bool = True) -> dict[str, Any]:
+    """Run RocketSim 3 in batches and RocketSim 2.2.1 alone in turns, one process and one thread."""
+    values, peers = [], []
+    raw = _step_raw if is_held else _step_raw_random
+    for turn in range(rounds):
+        own, other = _turns((_step_module(team_size, turn, is_held), raw(team_size, turn)), seconds)
+        values.append(own * _TICK_SKIP)
+        peers.append(other * _TICK_SKIP)
+    return compared(values, peers, "ticks per second of processor time, one thread", "RocketSim 2.2.1 alone")
+
+
+def two_threads(team_size: int, rounds: int, seconds: float = 2.0) -> dict[str, Any]:
+    """Run RocketSim 3 in batches on two threads and on one, in turns, by the clock."""
+    from rlgym_bridge.sim.rocketsim3 import RocketSim3
+
+    rng = np.random.default_rng(0)
+    kickoffs = blank_state(team_size, team_size, _MODULE_MATCHES)
+    KickoffMutator().apply_batch(kickoffs, rng)
+    derive(kickoffs)
+    draws = _random_rows(rng, (64, _MODULE_MATCHES, 2 * team_size, 1))
+    both = [RocketSim3(_MODULE_MATCHES, team_size, team_size, threads=threads) for threads in (2, 1)]
+    speeds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for simulator, found in zip(both, speeds, strict=True):
+            simulator.put(range(_MODULE_MATCHES), kickoffs)
+            began, steps = time.perf_counter(), 0
+            while time.perf_counter() - began < seconds:
+                rows = draws[steps % 64]
+                simulator.step(np.broadcast_to(rows, (*rows.shape[:2], _TICK_SKIP, 8)))
+                steps += 1
+            spent = time.perf_counter() - began
+            found.append(steps * _MODULE_MATCHES * _TICK_SKIP / spent)
+    return compared(*speeds, "ticks per second, two threads", "one thread")
+
+
+def in_turns(
+    peer: str, team_size: int, seconds: float, seed: int, simulator: str = ROCKETSIM2
+) -> tuple[float, float]:
     """Return environment steps a second of ours and of a peer, which take turns in one process.
 
     A shared machine changes its speed within seconds, so turns are short.
@@ -156,8 +257,14 @@ def in_turns(peer: str, team_size: int, seconds: float, seed: int) -> tuple[floa
         team_size: Cars a team.
         seconds: Of each.
         seed: Of both.
+        simulator: Of ours.
     """
-    sides = (_step_ours(team_size, seed), {"raw": _step_raw, "rlgym": _step_rlgym}[peer](team_size, seed))
+    ours = _step_ours(team_size, seed, simulator=simulator)
+    return _turns((ours, {"raw": _step_raw, "rlgym": _step_rlgym}[peer](team_size, seed)), seconds)
+
+
+def _turns(sides: tuple[Callable[[], int], Callable[[], int]], seconds: float) -> tuple[float, float]:
+    """Return how many a second of processor time each of two sides does; they take turns."""
     steps, spent = [0, 0], [0.0, 0.0]
     while spent[0] < seconds:
         for side, step in enumerate(sides):
@@ -168,7 +275,9 @@ def in_turns(peer: str, team_size: int, seconds: float, seed: int) -> tuple[floa
     return steps[0] / spent[0], steps[1] / spent[1]
 
 
-def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict[str, Any]:
+def env_vs(
+    peer: str, team_size: int, rounds: int, seconds: float = 3.0, simulator: str = ROCKETSIM2
+) -> dict[str, Any]:
     """Run ours and a peer in turns, in two processes at once; medians of all rounds.
 
     Args:
@@ -176,6 +285,7 @@ def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict
         team_size: Cars a team.
         rounds: How often.
         seconds: Of each, in each round.
+        simulator: Of ours.
     """
     from concurrent.futures import ProcessPoolExecutor
 
@@ -183,7 +293,9 @@ def env_vs(peer: str, team_size: int, rounds: int, seconds: float = 3.0) -> dict
     values, peers = [], []
     with ProcessPoolExecutor(2) as pool:
         for turn in range(rounds):
-            jobs = [pool.submit(in_turns, peer, team_size, seconds, 2 * turn + i) for i in range(2)]
+            jobs = [
+                pool.submit(in_turns, peer, team_size, seconds, 2 * turn + i, simulator) for i in range(2)
+            ]
             own, other = zip(*(job.result() for job in jobs), strict=True)
             values.append(sum(own))
             peers.append(sum(other))
