@@ -3,6 +3,7 @@
 PPOLearner: all that a checkpoint holds -> engine: plays and learns -> progress, checkpoints -> ...
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, newest_checkpoint, warn_once
-from rlgym_bridge.policy.run_modules import write_run_modules
+from rlgym_bridge.policy.files import (
+    CHECKPOINTS,
+    LATEST,
+    MANIFEST_FILE,
+    checkpoints_to_try,
+    newest_checkpoint,
+    warn_once,
+)
+from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
@@ -107,11 +115,13 @@ def run(
 
     Raises:
         SettingsError: A setting or the checkpoint does not fit; or there is one, or none, against `resume`.
+            Or a file is where the run writes a folder, or a folder where it writes a file.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
         OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
     """
     began = time.perf_counter()
+    _check_places(Path(settings.out))
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
     learner, newest, changed = _make_learner(settings, checkpoints, resume)
     if newest is not None and learner.steps >= settings.steps:  # progress.csv stays as it is
@@ -151,6 +161,25 @@ def run(
             progress.saved(newest)
         progress.end(learner.steps, stopped := learner.steps < settings.steps)
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
+
+
+def _check_places(out: Path) -> None:
+    """Check before the first step that a run can write each of its files and folders.
+
+    Raises:
+        SettingsError: Something else is in the place of one of them.
+    """
+    above = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
+    folders = {above: "the run", out / CHECKPOINTS: "checkpoints", out / "tensorboard": "TensorBoard's files"}
+    files = (RUN_FILE, "progress.csv", "training.lock", f"{CHECKPOINTS}/{LATEST}")
+    expected = {path: (True, f"a folder for {content}") for path, content in folders.items()}
+    expected |= {out / name: (False, "a file, which training writes") for name in files}
+    for path, (is_folder, words) in expected.items():
+        if os.path.lexists(path) and not (path.is_dir() if is_folder else path.is_file()):
+            kind = "folder" if path.is_dir() else "file" if path.is_file() else "link to nothing, or a device"
+            raise SettingsError(
+                f"{path} is a {kind}, expected {words}: move it away, or name another folder with --out"
+            )
 
 
 def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
