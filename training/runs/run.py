@@ -114,14 +114,13 @@ def run(
         quiet: Show nothing.
 
     Raises:
-        SettingsError: A setting or the checkpoint does not fit; or there is one, or none, against `resume`.
-            Or a file is where the run writes a folder, or a folder where it writes a file.
+        SettingsError: A setting, the folder or the checkpoint does not fit; or there is one, or none, against
+            `resume`.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
         OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
     """
     began = time.perf_counter()
-    _check_places(Path(settings.out))
     checkpoints = Checkpoints(Path(settings.out), settings.keep_checkpoints)
     learner, newest, changed = _make_learner(settings, checkpoints, resume)
     if newest is not None and learner.steps >= settings.steps:  # progress.csv stays as it is
@@ -200,10 +199,11 @@ def _make_learner(
 
     Raises:
         SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
-            folder of the run is a policy's.
+            folder of the run is a policy's, or something is in the place of one of its files or folders.
         ValueError: `latest` names no checkpoint.
     """
     out = Path(settings.out)
+    _check_places(out)
     if resume:
         learner = PPOLearner(settings)
         if (found := load_newest(learner, out)) is not None:
