@@ -114,7 +114,7 @@ def run(
         quiet: Show nothing.
 
     Raises:
-        SettingsError: A setting, the folder or the checkpoint does not fit, or there is one against `resume`.
+        SettingsError: A setting, the folder or the checkpoint does not fit, or `resume` contradicts them.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
         OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
