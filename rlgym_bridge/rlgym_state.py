@@ -7,8 +7,9 @@ import numpy as np
 from rlgym.rocket_league.api import Car, GameConfig, GameState, PhysicsObject
 
 from rlgym_bridge.derived_fields import derive
-from rlgym_bridge.game import BLUE, HITBOXES, PAD_COUNT
+from rlgym_bridge.game import BLUE, HITBOXES, MOST_TEAM_SIZE, PAD_COUNT
 from rlgym_bridge.state import MatchState
+from rlgym_bridge.user_input.arguments import show_value
 
 _FLOATS = (
     "demo_respawn_timer", "supersonic_time", "boost_amount", "boost_active_time", "handbrake",
@@ -127,11 +128,32 @@ def odd_values(game: GameState[Any]) -> Iterator[str]:
     yield from (" ".join(text.split()) for text in _odd_parts(game))  # arrays are written in lines
 
 
-def _odd_parts(game: GameState[Any]) -> Iterator[str]:
-    config = game.config
-    if config is None:
-        yield "config of the state is None, expected a GameConfig"
+def odd_structure(game: GameState[Any]) -> Iterator[str]:
+    """Yield what other mutators cannot work with: parts of a state that are missing or of another kind."""
+    if not isinstance(game.config, GameConfig):
+        yield f"config of the state is {show_value(game.config)}, expected a GameConfig"
+    if not isinstance(game.ball, PhysicsObject):
+        yield f"physics of the ball is {show_value(game.ball)}, expected a PhysicsObject"
+    if not isinstance(game.cars, Mapping):
+        yield f"cars of the state is {show_value(game.cars)}, expected a dict with a Car for each agent"
         return
+    for agent, car in game.cars.items():
+        if not isinstance(car, Car):
+            yield f"car of {agent} is {show_value(car)}, expected a Car"
+        elif not isinstance(car.physics, PhysicsObject):
+            yield f"physics of {agent} is {show_value(car.physics)}, expected a PhysicsObject"
+    for number, team in enumerate(("blue", "orange")):
+        count = sum(getattr(car, "team_num", None) == number for car in game.cars.values())
+        if count > MOST_TEAM_SIZE:
+            yield f"number of {team} cars is {count}, expected up to {MOST_TEAM_SIZE}"
+
+
+def _odd_parts(game: GameState[Any]) -> Iterator[str]:
+    broken = list(odd_structure(game))
+    yield from broken
+    if broken:
+        return
+    config = game.config
     yield from _odd_body("the ball", game.ball)
     for agent, car in game.cars.items():
         yield from _odd_body(str(agent), car.physics)
@@ -159,10 +181,7 @@ def _odd_parts(game: GameState[Any]) -> Iterator[str]:
         yield f"boost_pad_timers is {game.boost_pad_timers}, expected {PAD_COUNT} finite numbers"
 
 
-def _odd_body(who: str, body: PhysicsObject | None) -> Iterator[str]:
-    if body is None:
-        yield f"physics of {who} is None, expected a PhysicsObject"
-        return
+def _odd_body(who: str, body: PhysicsObject) -> Iterator[str]:
     for name, most in _MOST.items():
         value = getattr(body, name)
         if not _are_numbers(value, (3,)) or not (np.abs(np.asarray(value)) <= most).all():

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
+from rlgym.api import DoneCondition, RewardFunction, StateMutator
 
 from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.mutators import blank_state
 from rlgym_bridge.components.spec import TRUSTED, Components, ComponentSpec, component_factory
-from rlgym_bridge.components.user_errors import describe_error
+from rlgym_bridge.components.user_errors import describe_error, locate_function
 from rlgym_bridge.game import HITBOX_NAMES
 from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
@@ -25,6 +26,7 @@ from rlgym_bridge.sim.vector_env import VectorEnv
 from rlgym_bridge.training import components as standard
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
+from rlgym_bridge.user_input.arguments import show_value
 from rlgym_bridge.user_input.toml_text import toml_value
 from rlgym_bridge.user_input.user_modules import import_user_module
 
@@ -155,7 +157,8 @@ class Task:
         """Return all components of one match.
 
         Raises:
-            SettingsError: The environment's delay is not what the settings say.
+            SettingsError: The environment's delay is not what the settings say, or a function of the module
+                returned no component.
         """
         parts = self.obs_and_parser()
         low, high = self._settings.action_delay
@@ -167,13 +170,31 @@ class Task:
             )
         if self._module is None:
             return parts
-        termination, truncation = self._module.conditions(self._settings)
+        conditions = self._module.conditions(self._settings)
+        if not (isinstance(conditions, tuple | list) and len(conditions) == 2):
+            raise self._wrong("conditions", conditions, "two conditions: termination and truncation")
+        for one in conditions:
+            if not isinstance(one, DoneCondition | None):
+                raise self._wrong("conditions", one, "a DoneCondition of rlgym.api, or None")
+        reward, mutator = self._module.reward(self._settings), self._module.mutator(self._settings)
+        if not isinstance(reward, RewardFunction):
+            raise self._wrong("reward", reward, "a RewardFunction of rlgym.api")
+        if not isinstance(mutator, StateMutator):
+            raise self._wrong("mutator", mutator, "a StateMutator of rlgym.api")
         return replace(
             parts,
-            reward_fn=self._module.reward(self._settings),
-            termination_cond=termination,
-            truncation_cond=truncation,
-            state_mutator=self._module.mutator(self._settings),
+            reward_fn=reward,
+            termination_cond=conditions[0],
+            truncation_cond=conditions[1],
+            state_mutator=mutator,
+        )
+
+    def _wrong(self, function: str, given: object, expected: str) -> SettingsError:
+        """Return the error for what a function of the module returned."""
+        where = locate_function(getattr(self._module, function))
+        return SettingsError(
+            f"{function} of {self.name} returned {show_value(given)}, expected {expected}: does it end with "
+            f"return?{where}"
         )
 
     def make_env(self, reads: Collection[str] = (), own_delays: np.ndarray | None = None) -> Any:

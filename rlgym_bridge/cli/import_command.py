@@ -19,6 +19,7 @@ from rlgym_bridge.policy.folder import save_policy
 from rlgym_bridge.policy.importers import MAPPED, ForeignNetwork, find_checkpoint, read_checkpoint
 from rlgym_bridge.policy.manifest import SELECTIONS, Normalisation
 from rlgym_bridge.server import ConfigError
+from rlgym_bridge.user_input.arguments import shorten_text
 from rlgym_bridge.user_input.text_files import parse_json
 from rlgym_bridge.user_input.user_modules import add_module_folders
 
@@ -204,14 +205,18 @@ def _ranges(text: str | None, distribution: str, network: ForeignNetwork) -> dic
         )
     if text is None:
         return {}
+    count = network.outputs // 2
+    expected = f"expected a pair such as [-1, 1], or a list of {count} pairs, within -1 to 1, low first"
     try:
-        ranges = np.broadcast_to(np.array(parse_json(text), np.float32), (network.outputs // 2, 2))
+        given = np.array(parse_json(text), np.float64)
+        ranges = np.broadcast_to(given, (count, 2))
     except (ValueError, TypeError) as error:
-        raise ConfigError(
-            f"--action-ranges is {text}, expected a pair such as [-1, 1], or a list of "
-            f"{network.outputs // 2} pairs"
-        ) from error
-    return {"action_ranges": ranges}
+        raise ConfigError(f"--action-ranges is {shorten_text(text)}, {expected}") from error
+    for action, (low, high) in enumerate(ranges.tolist()):
+        if not -1 <= low < high <= 1:  # nor NaN
+            found = shorten_text(text) if given.ndim == 1 else f"[{low}, {high}] for action {action}"
+            raise ConfigError(f"--action-ranges is {found}, {expected}")
+    return {"action_ranges": ranges.astype(np.float32)}
 
 
 def _list(sizes: Iterable[int]) -> str:

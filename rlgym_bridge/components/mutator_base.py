@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from rlgym.api import StateMutator
 from rlgym.rocket_league.api import GameState
+from rlgym.rocket_league.state_mutators import MutatorSequence
 
 from rlgym_bridge.components.batch_form import foreign_part, refuse_foreign
+from rlgym_bridge.components.user_errors import describe_error, is_of_user, is_ours, locate_method
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import (
     BALL_REST_Z,
@@ -17,7 +19,14 @@ from rlgym_bridge.game import (
     ORANGE,
     Phase,
 )
-from rlgym_bridge.rlgym_state import cars_by_agent, from_rlgym, to_rlgym
+from rlgym_bridge.rlgym_state import (
+    base_state,
+    cars_by_agent,
+    from_rlgym,
+    odd_structure,
+    odd_values,
+    to_rlgym,
+)
 from rlgym_bridge.state import MatchState
 from rlgym_bridge.user_input.arguments import check_list, check_seed, show_value
 
@@ -158,3 +167,58 @@ class WeightedMutator(BatchMutator):
             super().apply(state, shared_info)
         else:
             self.parts[self._rng.choice(len(self.parts), p=self.shares)].apply(state, shared_info)
+
+
+def apply_mutator(mutator: StateMutator[Any], game: GameState[Any], shared_info: dict[str, Any]) -> None:
+    """Apply a mutator of RLGym's form, and name the part of a sequence that leaves what no match has.
+
+    Args:
+        mutator: Any; the parts of RLGym's `MutatorSequence` are applied one by one, as it does itself.
+        game: As `base_state` makes it.
+        shared_info: Of the episode.
+
+    Raises:
+        ValueError: A value is none that a match can have, or a mutator of an installed package failed.
+        Exception: Whatever a mutator of the user's raises.
+    """
+    for part in _sequence_of(mutator):
+        try:
+            part.apply(game, shared_info)
+        except Exception as error:
+            if is_of_user(error) or is_ours(error):
+                raise
+            raise ValueError(f"{type(part).__name__} failed: {describe_error(error)}") from error
+        for odd in odd_structure(game):  # before the next part fails on it
+            raise ValueError(f"{odd}; {type(part).__name__} set it{locate_method(part, 'apply')}")
+    for odd in odd_values(game):
+        raise ValueError(f"{odd}; {_blame(mutator, odd, shared_info)}")
+
+
+def _sequence_of(mutator: Any) -> tuple[Any, ...]:
+    """Return the mutators of a sequence, and of sequences in it; else the mutator alone."""
+    if type(mutator) is not MutatorSequence:
+        return (mutator,)
+    return tuple(one for part in mutator.mutators for one in _sequence_of(part))
+
+
+def _blame(mutator: Any, odd: str, shared_info: dict[str, Any]) -> str:
+    """Name the mutator that set an odd value: of a sequence the part whose turn brought it, in another draw.
+
+    Args:
+        mutator: Made a state with the value.
+        odd: The value, as `odd_values` describes it.
+        shared_info: Of the match, which ends here.
+    """
+    parts = _sequence_of(mutator)
+    game, before, guilty = base_state(), True, mutator
+    for number, part in enumerate((None, *parts)):
+        if part is not None:
+            part.apply(game, shared_info)
+        now = odd.partition(" is ")[0] in {text.partition(" is ")[0] for text in odd_values(game)}
+        if now and not before:
+            guilty = parts[number - 1]
+        before = now
+    names = [type(part).__name__ for part in parts if part is not guilty]
+    if guilty is not mutator or not names:
+        return f"{type(guilty).__name__} set it{locate_method(guilty, 'apply')}"
+    return f"no part of {type(mutator).__name__} ({', '.join(names)}) set it"

@@ -1,6 +1,7 @@
 """Check that a component has the methods that RLGym 2 calls, and name the right signature if not."""
 
 import inspect
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -13,25 +14,47 @@ from rlgym.api import (
     SharedInfoProvider,
     StateMutator,
 )  # fmt: skip
+from rlgym.rocket_league.action_parsers import RepeatAction
+from rlgym.rocket_league.done_conditions import AllCondition, AnyCondition
+from rlgym.rocket_league.reward_functions import CombinedReward
+from rlgym.rocket_league.state_mutators import MutatorSequence
+
+from rlgym_bridge.components.user_errors import locate_class
 
 KINDS: Final[tuple[type, ...]] = (
     ActionParser, DoneCondition, ObsBuilder, Renderer, RewardFunction, SharedInfoProvider, StateMutator,
 )  # fmt: skip
 
+_HOLDERS: Final = (
+    (RepeatAction, "parser"), (CombinedReward, "reward_fns"), (AnyCondition, "conditions"),
+    (AllCondition, "conditions"), (MutatorSequence, "mutators"),
+)  # fmt: skip
+
+_NEVER_CALLED: Final = ("get_obs_space", "close")
+"""Methods that a component may leave out: nothing here needs their result."""
+
 
 def check_signatures(component: Any) -> None:
-    """Check that a component can be called as RLGym 2 calls it.
+    """Check that a component and its parts can be called as RLGym 2 calls them.
 
     Args:
         component: Anything; None passes.
 
     Raises:
-        TypeError: A method takes other arguments; the message shows both signatures.
+        TypeError: A method is missing or takes other arguments; the message shows the right signature.
     """
+    for part in _parts_of(component):
+        check_signatures(part)
     for kind in KINDS:
         if not isinstance(component, kind):
             continue
         for name, expected in _methods(kind).items():
+            own = getattr(component, name)
+            if getattr(own, "__func__", own) is getattr(kind, name) and name not in _NEVER_CALLED:
+                raise TypeError(
+                    f"{type(component).__name__}{locate_class(component)} has no {name} of its own, expected "
+                    f"a subclass of rlgym.api.{kind.__name__} with {name}({', '.join(expected.parameters)})"
+                )
             try:
                 signature = inspect.signature(getattr(component, name))
             except ValueError:  # it is not written in Python and does not say
@@ -49,6 +72,15 @@ def check_signatures(component: Any) -> None:
                     f"{type(component).__name__}.{name}{written} does not take what RLGym 2 gives it, "
                     f"expected {name}({', '.join(expected.parameters)}) as in rlgym.api.{kind.__name__}"
                 ) from None
+
+
+def _parts_of(component: Any) -> Sequence[Any]:
+    """Return the parts of RLGym's components that hold others."""
+    for kind, attribute in _HOLDERS:
+        if isinstance(component, kind):
+            parts = getattr(component, attribute)
+            return parts if isinstance(parts, tuple | list) else (parts,)
+    return ()
 
 
 @cache

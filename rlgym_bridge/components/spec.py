@@ -27,7 +27,7 @@ from rlgym.api import (
 import rlgym_bridge
 from rlgym_bridge.components.rlgym_ppo_stand_in import rlgym_ppo_importable
 from rlgym_bridge.components.signatures import check_signatures
-from rlgym_bridge.components.user_errors import describe_error, locate_import
+from rlgym_bridge.components.user_errors import describe_error, locate_function, locate_import
 from rlgym_bridge.user_input.user_modules import explain_not_found, import_user_module, is_installed
 
 TRUSTED: Final = ("rlgym_bridge", "rlgym", "rlgym_tools")
@@ -260,17 +260,35 @@ def _build(name: str, function: Callable[[], Any]) -> RLGym[Any, Any, Any, Any, 
         function: May import rlgym-ppo's `RLGymV2GymWrapper` and return one; it has the RLGym as `rlgym_env`.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is none, or a method of a component is missing or takes other arguments.
     """
     with rlgym_ppo_importable():
         env = function()
     for one in (env, getattr(env, "rlgym_env", None), getattr(env, "env", None)):
         if isinstance(one, RLGym):
+            for part in _components_of(one):
+                try:
+                    check_signatures(part)
+                except TypeError as error:
+                    raise ValueError(f"{name}{locate_function(function)}: {error}") from error
             return one
     raise ValueError(
         f"{name} returned {type(env).__name__}, expected an RLGym, or a wrapper with one in rlgym_env"
         f"{_explain_v1(type(env))}"
     )
+
+
+def locate_environment(name: str) -> str:
+    """Return where the function of an environment is defined, as ` (my_env.py, line 23)`; "" if unknown."""
+    return locate_function(_env_function(name, None))
+
+
+def _components_of(env: RLGym[Any, Any, Any, Any, Any, Any, Any, Any]) -> tuple[Any, ...]:
+    """Return the components of an environment, None for those that it has not."""
+    return (
+        env.obs_builder, env.action_parser, env.shared_info_provider, env.reward_fn, env.termination_cond,
+        env.truncation_cond, env.state_mutator, env.renderer,
+    )  # fmt: skip
 
 
 def _factory(spec: ComponentSpec, kind: Any, allow: Sequence[str] | None) -> Callable[[], Any]:

@@ -1,5 +1,6 @@
 """Describe errors in code of users: environments, components, mutators."""
 
+import inspect
 import os
 import re
 import sysconfig
@@ -76,11 +77,30 @@ def locate_method(component: Any, name: str) -> str:
         component: An instance of the class.
         name: Of the method.
     """
-    method = getattr(type(component), name, None)
-    code = getattr(getattr(method, "__func__", method), "__code__", None)
+    return locate_function(getattr(type(component), name, None))
+
+
+def locate_function(function: Any) -> str:
+    """Return where a user's function or method is defined, as ` (my_parts.py, line 23)`; "" for others."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None or not _is_own(code.co_filename):
         return ""
     return f" ({code.co_filename}, line {code.co_firstlineno})"
+
+
+def locate_class(component: Any) -> str:
+    """Return where the class of a user's component begins, as ` (my_parts.py, line 23)`; "" for others."""
+    kind = type(component)
+    try:
+        file, line = inspect.getsourcefile(kind), inspect.getsourcelines(kind)[1]
+    except (OSError, TypeError):  # typed at a prompt, or not written in Python
+        return ""
+    return f" ({file}, line {line})" if file is not None and _is_own(file) else ""
+
+
+def is_of_user(error: BaseException) -> bool:
+    """Tell whether code of a user raised an error, or called what raised it."""
+    return bool(_own_frames(error))
 
 
 def locate_import(error: BaseException) -> tuple[str, str] | None:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rlgym_bridge.components.spec import environment
+from rlgym_bridge.components.mutator_base import apply_mutator
+from rlgym_bridge.components.spec import environment, locate_environment
+from rlgym_bridge.components.user_errors import is_ours
 from rlgym_bridge.game import HITBOXES
 from rlgym_bridge.rlgym_state import base_state
 
@@ -43,7 +45,8 @@ def read_environment(name: str) -> EnvironmentFacts:
         name: `"module:function"`.
 
     Raises:
-        ValueError: There is no such function, it returns no RLGym, or its episodes have no cars.
+        ValueError: There is no such function, it returns no RLGym, its episodes have no cars, or its mutator
+            sets a value that no match has.
     """
     env = environment(name)
     teams: set[tuple[int, int]] = set()
@@ -51,7 +54,12 @@ def read_environment(name: str) -> EnvironmentFacts:
     provider = env.shared_info_provider
     for _ in range(_DRAWS):  # without the engine, which refuses odd states without naming the mutator
         state = base_state()
-        env.state_mutator.apply(state, {} if provider is None else provider.create({}))
+        try:
+            apply_mutator(env.state_mutator, state, {} if provider is None else provider.create({}))
+        except ValueError as error:
+            if not is_ours(error):
+                raise
+            raise ValueError(f"{name}{locate_environment(name)}: {error}") from error
         cars = state.cars.values()
         blue = sum(car.is_blue for car in cars)
         teams.add((blue, len(cars) - blue))

@@ -5,18 +5,17 @@ from typing import Any
 
 import numpy as np
 from rlgym.rocket_league.api import GameState
-from rlgym.rocket_league.state_mutators import MutatorSequence
 
 from rlgym_bridge.components.batch_form import foreign_part
 from rlgym_bridge.components.episode import ComponentCalls
-from rlgym_bridge.components.mutator_base import BatchMutator, blank_state
+from rlgym_bridge.components.mutator_base import BatchMutator, apply_mutator, blank_state
 from rlgym_bridge.components.reward_base import name_of_bad
 from rlgym_bridge.components.spec import Components
 from rlgym_bridge.components.user_errors import locate_method
 from rlgym_bridge.controls import checked_plan
 from rlgym_bridge.derived_fields import derive
 from rlgym_bridge.game import HITBOXES
-from rlgym_bridge.rlgym_state import base_state, from_rlgym, odd_values
+from rlgym_bridge.rlgym_state import base_state, from_rlgym
 from rlgym_bridge.sim.batch_parts import Judgement
 from rlgym_bridge.sim.episode_hitboxes import draw_hitboxes
 from rlgym_bridge.state import MatchState
@@ -72,9 +71,7 @@ class MatchParts:
                 mutator.apply_batch(state, random)
                 derive(state)
             else:
-                mutator.apply(game, calls.shared_info)
-                for odd in odd_values(game):
-                    raise ValueError(f"{odd}; {_blame(mutator, odd, calls.shared_info)}")
+                apply_mutator(mutator, game, calls.shared_info)
                 state = self._checked(game, type(mutator).__name__, random)
             made.append(state.buffer)
         return MatchState(*self._sizes, len(made), np.concatenate(made))
@@ -145,7 +142,7 @@ class MatchParts:
             if missing := [agent for agent in agents if agent not in verdict.rewards]:
                 raise ValueError(
                     f"{name} gave no reward for {', '.join(missing)} in match {match}, expected one for each "
-                    f"of {', '.join(agents)}"
+                    f"of {', '.join(agents)}{locate_method(calls.parts.reward_fn, 'get_rewards')}"
                 )
             rewards[match] = [verdict.rewards[agent] for agent in agents]
             if bad := name_of_bad(calls.parts.reward_fn, rewards[match : match + 1], agents, match):
@@ -193,29 +190,6 @@ class MatchParts:
                 "...) makes cars"
             )
         return state
-
-
-def _blame(mutator: Any, odd: str, shared_info: dict[str, Any]) -> str:
-    """Name the mutator that set an odd value: of a sequence the part whose turn brought it, in another draw.
-
-    Args:
-        mutator: Made a state with the value.
-        odd: The value, as `odd_values` describes it.
-        shared_info: Of the match, which ends here.
-    """
-    parts = mutator.mutators if type(mutator) is MutatorSequence else (mutator,)
-    game, before, guilty = base_state(), True, mutator
-    for number, part in enumerate((None, *parts)):
-        if part is not None:
-            part.apply(game, shared_info)
-        now = odd.partition(" is ")[0] in {text.partition(" is ")[0] for text in odd_values(game)}
-        if now and not before:
-            guilty = parts[number - 1]
-        before = now
-    names = [type(part).__name__ for part in parts if part is not guilty]
-    if guilty is not mutator or not names:
-        return f"{type(guilty).__name__} set it{locate_method(guilty, 'apply')}"
-    return f"no part of {type(mutator).__name__} ({', '.join(names)}) set it"
 
 
 def _match_of(state: MatchState, match: int) -> MatchState:

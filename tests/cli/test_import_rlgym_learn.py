@@ -152,11 +152,28 @@ def test_a_continuous_actor_draws_as_it_did_in_training(here: Path) -> None:
     ("words", "message"),
     [
         ([], r"does not save the ranges of its actions: give --action-ranges"),
-        (["--action-ranges", "[1, -1]"], r"action_ranges are .*, expected pairs within -1 to 1, low first"),
-        (["--action-ranges", "[0, 2]"], r"action_ranges are .*, expected pairs within -1 to 1, low first"),
         (
             ["--action-ranges", "wide"],
             r"--action-ranges is wide, expected a pair such as \[-1, 1\], or a list",
+        ),
+        *(
+            (
+                ["--action-ranges", given],
+                rf"error: --action-ranges is {re.escape(given)}, expected .* low first",
+            )
+            for given in (
+                "[1, -1]",
+                "[0, 2]",
+                "[0, 0]",
+                "[NaN, 1]",
+                "[-1, Infinity]",
+                "[-1e308, 1e308]",
+                "[-1, 1e400]",
+            )
+        ),
+        (
+            ["--action-ranges", "[" + "[-1, 1], " * 7 + "[-1, NaN]]"],
+            r"error: --action-ranges is \[-1.0, nan\] for action 7, expected .* 8 pairs, within -1 to 1",
         ),
         (["--action-ranges", "[[-1, 1]] "], None),
         (["--action-ranges", "[[-1, 1], [0, 1]]"], r"expected a pair such as .*, or a list of 8 pairs"),

@@ -1,6 +1,9 @@
 """More visitors than the server has room for."""
 
 import contextlib
+import errno
+import select
+import socket
 import subprocess
 import sys
 import threading
@@ -151,6 +154,33 @@ def test_many_newcomers_are_turned_away_one_after_the_other(lobby, room_for_four
                 assert one.receive() is None
                 left.remove(one)
     assert not left and len(lobby.clients.everyone) == len(crowd)
+
+
+def test_a_crowd_that_comes_at_once_is_accepted_in_a_few_looks(lobby):
+    address = lobby.clients.listener.getsockname()
+    crowd = [socket.socket() for _ in range(200)]  # Windows keeps so many
+    try:
+        for one in crowd:
+            one.setblocking(False)
+            assert one.connect_ex(address) in (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
+        _, connected, _ = select.select([], crowd, [], 0.5)  # a second later the system would ask again
+        assert len(connected) == len(crowd)
+        looks = 0
+        while len(lobby.clients.everyone) < len(crowd) and looks < len(crowd) / 3:
+            lobby.clients.pump(0.5)
+            looks += 1
+        assert len(lobby.clients.everyone) == len(crowd)
+    finally:
+        for one in crowd:
+            one.close()
+
+
+def test_a_look_for_newcomers_ends_while_more_of_them_wait(lobby, monkeypatch):
+    monkeypatch.setattr(server_clients, "_AT_ONCE_SECONDS", 0.0)
+    crowd = [RawClient(lobby.clients.listener.getsockname()[1]) for _ in range(3)]
+    for number in range(1, 4):
+        lobby.clients.pump(0.5)
+        assert len(lobby.clients.everyone) == number <= len(crowd)
 
 
 def test_silent_clients_make_room_for_those_who_come(lobby, room_for_four):

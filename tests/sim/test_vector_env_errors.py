@@ -213,9 +213,10 @@ def test_a_value_that_no_match_has_is_named_with_its_mutator(
 
 def test_a_value_that_no_mutator_sets_is_named_with_all_of_them() -> None:
     def mutator() -> Any:
-        return MutatorSequence(FixedTeamSizeMutator(), MutatorSequence())
+        inner = MutatorSequence(Sets("car", "boost_amount", 50))
+        return MutatorSequence(FixedTeamSizeMutator(), inner)
 
-    message = r"position of the ball is None.*; no part of MutatorSequence \(FixedTeamSizeMutator, Mu.*\) set"
+    message = r"position of the ball is None.*; no part of MutatorSequence \(FixedTeamSizeMutator, Sets\) set"
     with pytest.raises(ValueError, match=message):
         VectorEnv(1, lambda: components(state_mutator=mutator())).reset()
 
@@ -255,6 +256,18 @@ def test_a_reward_that_is_no_number_is_named_with_its_line(
     env = VectorEnv(1, lambda: components(reward_fn=reward()))
     env.reset()
     with pytest.raises(ValueError, match=message + rf" \({re.escape(__file__)}, line \d+\)"):
+        play(env, 1)
+
+
+def test_a_reward_that_leaves_out_agents_is_named_with_its_line() -> None:
+    class Silent(Gives):
+        def get_rewards(self, agents: Any, *arguments: Any) -> Any:
+            return {}
+
+    env = VectorEnv(1, lambda: components(reward_fn=Silent(1.0)))
+    env.reset()
+    message = rf"Silent gave no reward for blue-0, .* \({re.escape(__file__)}, line \d+\)"
+    with pytest.raises(ValueError, match=message):
         play(env, 1)
 
 

@@ -142,3 +142,39 @@ def test_no_run_is_trained_into_a_policy_folder(tmp_path: Path, capsys: pytest.C
     assert run_command("train", ["--out", str(tmp_path / "policy"), "--steps", "10"]) == 2
     assert "a policy folder, expected a folder for the run alone" in capsys.readouterr().err
     assert not (tmp_path / "policy" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_folder", "message"),
+    [
+        ("", False, "is a file, expected a folder for the run"),
+        ("checkpoints", False, "is a file, expected a folder for checkpoints"),
+        ("tensorboard", False, "is a file, expected a folder for TensorBoard's files"),
+        ("progress.csv", True, "is a folder, expected a file, which training writes"),
+        ("training.lock", True, "is a folder, expected a file, which training writes"),
+        ("run.toml", True, "is a folder, expected a file, which training writes"),
+        ("checkpoints/latest", True, "is a folder, expected a file, which training writes"),
+    ],
+)
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_is_in_the_place_of_a_part_of_the_run_is_named_before_the_first_step(
+    resume: bool,
+    name: str,
+    is_folder: bool,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "run"
+    place = out / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if is_folder:
+        place.mkdir()
+    else:
+        place.write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    words = ["--out", str(out), "--steps", "10", *(["--resume"] if resume else [])]
+    assert run_command("train", words) == 2
+    said = capsys.readouterr().err
+    assert f"error: {place} {message}: move it away, or name another folder with --out" in said
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,5 +1,6 @@
 """Whole runs on a game with known returns: they learn, resume, and stop when something is wrong."""
 
+import multiprocessing
 import re
 import shutil
 from pathlib import Path
@@ -173,6 +174,27 @@ def test_a_builder_in_place_of_its_spec_is_refused(tmp_path: Path, monkeypatch: 
     make_module(tmp_path, monkeypatch, "unnamed", text)
     with pytest.raises(SettingsError, match=r"expected its name, .*: ComponentSpec.of\(DefaultObs, \.\.\.\)"):
         main(settings(tmp_path, components="unnamed"), quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "returned", "message"),
+    [
+        ("reward", "None", "reward of empty_handed returned None, expected a RewardFunction of rlgym.api"),
+        ("reward", "{}", r"reward of empty_handed returned \{\}, expected a RewardFunction of rlgym.api"),
+        ("mutator", "None", "mutator of empty_handed returned None, expected a StateMutator of rlgym.api"),
+        ("conditions", "None", "conditions of empty_handed returned None, expected two conditions"),
+        ("conditions", "(None, 3)", "conditions of empty_handed returned 3, expected a DoneCondition"),
+    ],
+)
+def test_a_function_that_returns_no_component_is_named_before_anybody_plays(
+    function: str, returned: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from rlgym_bridge.training.components import *\n\n"
+    text += f"def {function}(settings): return {returned}\n"
+    make_module(tmp_path, monkeypatch, "empty_handed", text)
+    with pytest.raises(SettingsError, match=rf"{message}.* \(.*empty_handed.py, line 3\)"):
+        main(settings(tmp_path, components="empty_handed"), quiet=True)
+    assert not (tmp_path / "checkpoints").exists() and not multiprocessing.active_children()
 
 
 def test_a_failed_checkpoint_leaves_the_last_one(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 PPOLearner: all that a checkpoint holds -> engine: plays and learns -> progress, checkpoints -> ...
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rlgym_bridge.policy.files import MANIFEST_FILE, checkpoints_to_try, newest_checkpoint, warn_once
-from rlgym_bridge.policy.run_modules import write_run_modules
+from rlgym_bridge.policy.files import (
+    CHECKPOINTS,
+    LATEST,
+    MANIFEST_FILE,
+    checkpoints_to_try,
+    newest_checkpoint,
+    warn_once,
+)
+from rlgym_bridge.policy.run_modules import RUN_FILE, write_run_modules
 from rlgym_bridge.training.learner import PPOLearner
 from rlgym_bridge.training.runs.checkpoints import Checkpoints, has_checkpoint
 from rlgym_bridge.training.runs.iteration_times import IterationTimes
@@ -106,7 +114,7 @@ def run(
         quiet: Show nothing.
 
     Raises:
-        SettingsError: A setting or the checkpoint does not fit; or there is one, or none, against `resume`.
+        SettingsError: A setting, the folder or the checkpoint does not fit, or `resume` contradicts them.
         CollectorDied: Nobody plays any more.
         Diverged: A reward, a loss or a gradient is not finite. The last checkpoint stays.
         OSError: The last checkpoint cannot be written. Where an earlier one cannot, training goes on.
@@ -153,6 +161,25 @@ def run(
     return Summary(learner.steps, time.perf_counter() - began, newest, stopped, row)
 
 
+def _check_places(out: Path) -> None:
+    """Check before the first step that a run can write each of its files and folders.
+
+    Raises:
+        SettingsError: Something else is in the place of one of them.
+    """
+    above = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
+    folders = {above: "the run", out / CHECKPOINTS: "checkpoints", out / "tensorboard": "TensorBoard's files"}
+    files = (RUN_FILE, "progress.csv", "training.lock", f"{CHECKPOINTS}/{LATEST}")
+    expected = {path: (True, f"a folder for {content}") for path, content in folders.items()}
+    expected |= {out / name: (False, "a file, which training writes") for name in files}
+    for path, (is_folder, words) in expected.items():
+        if os.path.lexists(path) and not (path.is_dir() if is_folder else path.is_file()):
+            kind = "folder" if path.is_dir() else "file" if path.is_file() else "link to nothing, or a device"
+            raise SettingsError(
+                f"{path} is a {kind}, expected {words}: move it away, or name another folder with --out"
+            )
+
+
 def _try_to_save(learner: PPOLearner, checkpoints: Checkpoints, progress: Progress) -> Path | None:
     """Return a new checkpoint; None where it cannot be written: what was learned is still in memory."""
     try:
@@ -171,10 +198,11 @@ def _make_learner(
 
     Raises:
         SettingsError: There is no checkpoint to resume from, or there is one and `resume` is False; the
-            folder of the run is a policy's.
+            folder of the run is a policy's, or something is in the place of one of its files or folders.
         ValueError: `latest` names no checkpoint.
     """
     out = Path(settings.out)
+    _check_places(out)
     if resume:
         learner = PPOLearner(settings)
         if (found := load_newest(learner, out)) is not None:

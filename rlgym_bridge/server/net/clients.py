@@ -173,12 +173,19 @@ class Clients:
         end_limits()
 
     def _accept(self) -> None:
+        """Accept those who wait, for a part of a tick; the next `pump` takes the others."""
+        until = time.perf_counter() + _AT_ONCE_SECONDS
+        while self._accept_next() and time.perf_counter() < until:
+            pass
+
+    def _accept_next(self) -> bool:
+        """Accept one connection; tell whether another one may be accepted now."""
         try:
             connection, address = self.listener.accept()
         except OSError as error:
             if error.errno in _NO_HANDLE:
                 self._wait_for_handle(error)
-            return  # else it has gone again before it was taken
+            return False  # nobody waits, or it has gone again before it was taken
         full = len(self._clients) + len(self._leaving) >= _MOST_CONNECTIONS
         full = full and not (self._leaving.make_room() or self._part_with_silent())
         try:
@@ -187,22 +194,28 @@ class Clients:
                 client.watch(self._sockets, EVENT_READ)
         except OSError:  # gone again
             connection.close()
-            return
+            return True
         if full:
-            self._ask_at_door(client)
-            return
+            return self._ask_at_door(client)
         self._clients[connection] = client
         self.refresh()
+        return True
 
-    def _ask_at_door(self, client: Client) -> None:
-        """Find out whether this process has started a newcomer for which there is no place."""
+    def _ask_at_door(self, client: Client) -> bool:
+        """Find out whether this process has started a newcomer for which there is no place.
+
+        Returns:
+            Whether another one may come to the door.
+        """
         connection = client.link.socket
         if not self._admission.look_near(client, lambda: self._answer_at_door(client)):
             connection.close()
-            return
+            return True
         self._at_door.add(connection)
-        if len(self._at_door) >= _MOST_AT_DOOR:  # the others wait in the system's queue
+        has_room = len(self._at_door) < _MOST_AT_DOOR
+        if not has_room:  # the others wait in the system's queue
             self._sockets.watch(self.listener, 0, self.listener)
+        return has_room
 
     def _answer_at_door(self, client: Client) -> None:
         """Let a newcomer in, in the place of a client without a car, or turn it away."""

@@ -24,7 +24,7 @@ MAX_QUEUED: Final = 60
 _READ_SIZE: Final = 65536
 _SHORT_BYTES: Final = 256  # a message of this decodes to 30 kB at most
 _DRAWINGS: Final = 6  # the kind of `flat.RenderGroup`
-_WAITING_CONNECTIONS: Final = 64
+_WAITING_CONNECTIONS: Final = 1024  # a system may keep fewer; those beyond wait a second to ask again
 
 _log = client_log(__name__)
 
