@@ -121,9 +121,10 @@ def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[
     cause, program = error.__cause__, Path(sys.argv[0])
     if not isinstance(cause, UntrustedModuleError) or not cause.allow or program.name == "__main__.py":
         return error
+    name = program.name if program.suffix == ".py" else "the bot's program"
     given = (*allow_modules, cause.allow)
     return ValueError(
-        f"{policy}: {cause.problem}. {program.name} allows {', '.join(allow_modules) or 'no module'}; "
+        f"{policy}: {cause.problem}. {name} allows {', '.join(allow_modules) or 'no module'}; "
         f"if you trust {cause.allow}, write play(..., allow_modules={given!r}) there"
     )
 

@@ -144,9 +144,7 @@ def test_no_run_is_trained_into_a_policy_folder(tmp_path: Path, capsys: pytest.C
     assert not (tmp_path / "policy" / "checkpoints").exists()
 
 
-def test_rounded_steps_are_said_with_both_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rounded_steps_are_said_with_both_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out, result = config(tmp_path, STAND_IN), tmp_path / "run", tmp_path / "summary.json"
 
     def trained(steps: int, *words: str) -> tuple[int, str]:
