@@ -110,17 +110,20 @@ def _load(allow_modules: Sequence[str], overridden: bool, policy: str | Path | P
         try:
             spec = load_player(folder, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
         except ValueError as error:
-            raise _for_program(error, folder, allow_modules) from error
+            told = _for_program(error, folder, allow_modules)
+            if told is None:
+                raise
+            raise told from error
     if overridden:
         spec = replace(spec, shadow=None)  # the override may read fields that Chaser does not need
     return spec
 
 
-def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[str]) -> ValueError:
-    """Return the error of a policy that names a module, with advice for the program that called `play`."""
+def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[str]) -> ValueError | None:
+    """Return the error of a policy whose module `play` was not given, with advice; None for other errors."""
     cause, program = error.__cause__, Path(sys.argv[0])
     if not isinstance(cause, UntrustedModuleError) or not cause.allow or program.name == "__main__.py":
-        return error
+        return None
     name = program.name if program.suffix == ".py" else "the bot's program"
     given = (*allow_modules, cause.allow)
     return ValueError(
