@@ -1,14 +1,17 @@
 """A policy folder carries the user's own modules, and plays with them where the user allows it by name."""
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from rlgym_bridge import ComponentSpec
-from rlgym_bridge.cli import main
+from rlgym_bridge.cli import main, run_command
 from rlgym_bridge.policy.carried_modules import CARRIED_FOLDER, carried_names, use_carried
+from rlgym_bridge.project.bot_description import ProjectError
+from rlgym_bridge.project.first_start import start_once
 from rlgym_bridge.user_input.own_modules import read_own_sources
 from tests.support.policy_folders import make_module, save
 from tests.support.processes import run_to_end
@@ -52,6 +55,11 @@ def play(policy: Path, *allowed: str) -> str:
     """Load a policy in the current folder, in a process of its own; return what it says."""
     done = run_to_end([sys.executable, "-c", PLAY, str(policy), *allowed])
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+def bridge(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder, in a process of its own."""
+    return run_to_end([sys.executable, "-m", "rlgym_bridge.cli", *words], cwd=folder, seconds=120)
 
 
 def test_a_policy_carries_the_modules_of_its_components(policy: Path) -> None:
@@ -159,16 +167,18 @@ def test_a_run_goes_on_with_the_modules_that_it_carries(tmp_path: Path) -> None:
     (tmp_path / "own_bot.py").write_text(bot)
     (tmp_path / "train.toml").write_text(f'components = "own_bot"\nout = "run"\ncheckpoint_every = 32\n{few}')
 
-    def train(*words: str) -> str:
-        command = [sys.executable, "-m", "rlgym_bridge.cli", "train", "-q", *words]
-        return run_to_end(command, cwd=tmp_path, seconds=120).stderr
+    def train(*words: str, quiet: tuple[str, ...] = ("-q",)) -> str:
+        done = bridge(tmp_path, "train", *quiet, *words)
+        return done.stderr if quiet else done.stdout
 
     assert train("--steps", "32") == ""
     (tmp_path / "own_bot.py").write_text(bot.replace("0.5", "0.25"))
     refused = train("--steps", "64", "--resume")
     assert "does not fit what is to be trained: 92 elements" in refused
     assert refused.endswith("--allow-modules carried:own_bot\n")
-    assert train("--steps", "64", "--resume", "--allow-modules", "carried:own_bot") == ""
+    said = train("--steps", "64", "--resume", "--allow-modules", "carried:own_bot", quiet=())
+    code = f"own_bot: the code is that of the run ({Path('run/checkpoints/32') / CARRIED_FOLDER})"
+    assert f"{code}, not of your own modules of these names" in said.splitlines()
     assert "SCALE = 0.5" in (tmp_path / "run/checkpoints/64" / CARRIED_FOLDER / "own_bot.py").read_text()
 
 
@@ -212,3 +222,44 @@ def test_elsewhere_a_run_plays_with_the_copies_alone(policy: Path, tmp_path: Pat
 
     assert "if you trust it: --allow-modules carried:own_parts" in evaluate()
     assert evaluate("--allow-modules", *CARRIED) == ""
+
+
+@pytest.mark.parametrize("words", [("average", "run"), ("sharpen", "run", "1.5")], ids=lambda words: words[0])
+def test_a_policy_made_of_others_carries_their_modules(
+    words: tuple[str, ...], policy: Path, tmp_path: Path
+) -> None:
+    for steps in ("8", "16"):
+        shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
+    assert run_command(words[0], [*words[1:], "--out", "made", "-q"]) == 0
+    assert carried_names(tmp_path / "made") == carried_names(policy)
+    assert (tmp_path / "made" / CARRIED_FOLDER / "own_scale.py").read_text() == "SCALE = 0.5\n"
+    assert play(tmp_path / "made", *CARRIED) == "0.5"
+
+
+def test_a_mean_is_made_only_with_modules_that_fit(policy: Path, tmp_path: Path) -> None:
+    for steps in ("8", "16"):
+        shutil.copytree(policy, tmp_path / "run" / "checkpoints" / steps)
+    command = ["average", "run", "--out", "mean", "--allow-modules"]
+    refused = bridge(tmp_path, *command, "own_parts")  # whose scale has changed since
+    assert refused.returncode == 2 and "does not fit your own_parts:Scaled" in refused.stderr
+    assert not (tmp_path / "mean").exists()
+    assert bridge(tmp_path, *command, *CARRIED).returncode == 0
+    assert (tmp_path / "mean" / "policy.json").is_file()
+
+
+def test_a_program_is_told_how_to_allow_a_module(policy: Path, tmp_path: Path) -> None:
+    (tmp_path / "own_scale.py").write_text("SCALE = 0.5\n")  # as the policy was trained with
+    program = tmp_path / "my_bot.py"
+    text = "import sys\nfrom rlgym_bridge import play\nsys.exit(play('policy', agent_id='me/it'{}))\n"
+
+    def start(more: str) -> None:
+        program.write_text(text.format(more))
+        start_once(tmp_path, "me/it", [sys.executable, program.name])
+
+    with pytest.raises(ProjectError) as refused:
+        start("")
+    said = str(refused.value)
+    assert "my_bot.py allows no module; if you trust own_parts, write play(..., " in said
+    assert "--allow-modules" not in said  # no command line reaches this program
+    advised = said.partition("play(..., ")[2].partition(" there")[0].removesuffix(")")
+    start(f", {advised}")  # and it connects

@@ -245,7 +245,12 @@ def test_weights_of_another_save_are_refused(tmp_path):
     (tmp_path / "a" / "weights.safetensors").write_bytes(
         (tmp_path / "b" / "weights.safetensors").read_bytes()
     )
-    with pytest.raises(PolicyMismatch, match=r"weights\.safetensors has SHA-256 .*not from one save"):
+    size = (tmp_path / "a" / "weights.safetensors").stat().st_size
+    with pytest.raises(
+        PolicyMismatch,
+        match=rf"weights\.safetensors \({size:,} bytes\) is not the file that "
+        r"policy\.json was saved with: .* Copy both files again from one save, or take another checkpoint",
+    ):
         load_policy(tmp_path / "a")
 
 

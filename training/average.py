@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import safetensors.numpy
 
+from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.files import MANIFEST_FILE, read_files, write_files
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.training.runs.policy_tensors import pack_tensors
@@ -21,7 +22,8 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     """Write the mean of some policies as a policy folder.
 
     Args:
-        folders: Policy folders of one run, the newest last: normalisation and record are its.
+        folders: Policy folders of one run, the newest last: normalisation, record and the copies of modules
+            are its.
         out: Folder to write.
         selection: `"sample"` or `"argmax"`; None for the newest's.
 
@@ -58,6 +60,7 @@ def average(folders: Sequence[Path], out: Path, selection: str | None = None) ->
     changed = replace(newest, selection=selection or newest.selection)
     data, text = pack_tensors(changed, mean, {"average_of": [folder.name for folder in folders]})
     write_files(out, data, text)
+    copy_carried(folders[-1], out)
     return Manifest.from_json(text, str(out / MANIFEST_FILE))
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Final, Self, cast
@@ -23,6 +23,7 @@ import numpy as np
 from rlgym_bridge.components.user_errors import explain_error
 from rlgym_bridge.policy.shape import PolicyShape
 from rlgym_bridge.sim.part_times import PartTimes
+from rlgym_bridge.sim.vector_env import without_warnings
 from rlgym_bridge.training.runs.stopping import ENDING
 from rlgym_bridge.training.selfplay.mixed_matches import MixedMatches
 from rlgym_bridge.training.selfplay.policy_rows import unpack
@@ -189,7 +190,9 @@ def _work(
         signal.signal(one, signal.SIG_IGN)
     arrays = SharedArrays(layout, name)
     try:
-        collector = _Collector(settings, policy, index, arrays)
+        # All collectors make the same matches: a warning about them is told by the first one.
+        with without_warnings() if index else nullcontext():
+            collector = _Collector(settings, policy, index, arrays)
         while True:
             try:
                 what, argument = pipe.recv()

@@ -22,7 +22,7 @@ from rlgym_bridge.physics import parse_physics, rules_in
 from rlgym_bridge.policy.environment_facts import EnvironmentFacts, read_environment
 from rlgym_bridge.policy.fingerprint import fingerprint
 from rlgym_bridge.sim.batch_parts import foreign_parts
-from rlgym_bridge.sim.vector_env import VectorEnv
+from rlgym_bridge.sim.vector_env import VectorEnv, warn_match_by_match, without_warnings
 from rlgym_bridge.training import components as standard
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.team_sizes import name_sizes
@@ -198,7 +198,7 @@ class Task:
         )
 
     def make_env(self, reads: Collection[str] = (), own_delays: np.ndarray | None = None) -> Any:
-        """Return the matches of one collector.
+        """Return the matches of one collector, without the warnings that `check` gives for the whole run.
 
         Args:
             reads: Attributes of `MatchState` that somebody reads besides the components.
@@ -207,10 +207,14 @@ class Task:
         settings = self._settings
         if hasattr(self._module, "make_env"):
             return self._module.make_env(settings, settings.matches)
-        return self._vector_env(settings.matches, reads, own_delays)
+        with without_warnings():
+            return self._vector_env(settings.matches, reads, own_delays)
 
     def check(self) -> None:
-        """Make everything once for each team size, and begin a match. Raises what that raises."""
+        """Make everything once for each team size, and begin a match. Raises what that raises.
+
+        A warning says which components have no batch form, once for all processes of the run.
+        """
         if self._module is None:
             if len(self._settings.sizes) > 1:
                 raise SettingsError(
@@ -219,8 +223,13 @@ class Task:
                 )
             self._vector_env(1).reset(0)
         elif not hasattr(self._module, "make_env"):
+            foreign: dict[str, None] = {}
             for settings in self._settings.by_size():
-                _check_components(Task(settings, self._whole).components(), settings)
+                foreign |= dict.fromkeys(
+                    _check_components(Task(settings, self._whole).components(), settings)
+                )
+            if foreign:
+                warn_match_by_match(foreign)
         elif self._settings.obs_noise:
             raise SettingsError(
                 f"[obs_noise] is set, and {self.name} has a make_env of its own, in which it has no effect: "
@@ -325,8 +334,11 @@ def _agrees(settings: TrainingSettings, key: str, value: Any) -> bool:
     return bool(has == value)
 
 
-def _check_components(parts: Components, settings: TrainingSettings) -> None:
+def _check_components(parts: Components, settings: TrainingSettings) -> list[str]:
     """Begin an episode of one team size, and check that observations can have noise.
+
+    Returns:
+        Names of the components that have no batch form.
 
     Raises:
         SettingsError: `obs_noise` is set, and a component has no batch form.
@@ -340,6 +352,7 @@ def _check_components(parts: Components, settings: TrainingSettings) -> None:
     if parts.state_mutator is not None and foreign_part(parts.state_mutator) is None:
         mutator: Any = parts.state_mutator
         mutator.apply_batch(blank_state(*settings.sizes[0], 1), np.random.default_rng(settings.seed))
+    return foreign
 
 
 def _imported(name: str) -> SimpleNamespace:

@@ -252,10 +252,25 @@ class PPOLearner:
 
         return checkpoints.save(self.steps, write)
 
+    def steps_of_iteration(self, collectors: int) -> int:
+        """Return the agent steps that one iteration learns from."""
+        return collectors * self.settings.rollout_steps * int(self.learned.sum())
+
+    def explain_rounding(self, collectors: int) -> str:
+        """Say how many agent steps whole iterations make of the steps that are set; "" for as many."""
+        asked, batch = self.settings.steps, self.steps_of_iteration(collectors)
+        more = -(asked - self.steps) % batch
+        if not more:
+            return ""
+        return (
+            f"steps is {asked:,}, rounded up to whole iterations of {batch:,}: this run ends at "
+            f"{asked + more:,} agent steps"
+        )
+
     def about(self, collectors: int) -> str:
         """Say what learns from what, and what is not of the run's own module."""
         settings, begins = self.settings, not self.steps and self.settings.start_from
-        batch = collectors * settings.rollout_steps * int(self.learned.sum())
+        batch = self.steps_of_iteration(collectors)
         alone = f"; the critic alone learns up to {settings.critic_alone:,}" if begins else ""
         parts = [*filter(None, (self._task.name_standard(), self._task.name_unread()))]
         return (

@@ -1,6 +1,7 @@
 """The settings of a training run: every key with its type, its limits and its meaning."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -47,7 +48,13 @@ class SettingsError(ValueError):
 class TrainingSettings:
     """Everything that a run depends on; the description of each is its help text."""
 
-    out: Annotated[str, about("folder of the run: checkpoints, progress.csv, tensorboard")] = "runs/1v1"
+    out: Annotated[
+        str,
+        about(
+            "folder of the run: checkpoints, progress.csv, tensorboard; without this key it is runs/ and the "
+            "name of your env or components, if you name any"
+        ),
+    ] = "runs/1v1"
     steps: Annotated[Positive, about("agent steps to train: decisions of learning cars")] = 100_000_000
     seed: Annotated[int, Meta(ge=0, le=2**31), about("of networks, arenas, actions and minibatches")] = 0
     components: Annotated[str, about("module with your obs, parser, reward, conditions and mutator")] = (
@@ -307,4 +314,13 @@ def check_settings(values: Mapping[str, Any]) -> TrainingSettings:
             check_layers(name, checked.get(name, ()))
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    return TrainingSettings(**checked)
+    settings = TrainingSettings(**checked)
+    return settings if "out" in given else dataclasses.replace(settings, out=default_out(settings))
+
+
+def default_out(settings: TrainingSettings) -> str:
+    """Return the folder of a run whose settings have no `out`: it tells environments and modules apart."""
+    if not settings.env and settings.components == TrainingSettings.components:
+        return TrainingSettings.out
+    name = settings.env.replace(":", "-") or settings.components
+    return f"runs/{re.sub(r'[^-.0-9A-Z_a-z]', '_', name).strip('.') or 'own'}"

@@ -57,7 +57,9 @@ def _judge_connection(match: TriedMatch, timeout: float) -> BotVerdict:
         )
         seen = f"its process runs and does not connect{last_words(absent.log_tail)}"
     else:
-        remedy = f"run it by hand to see why: {absent.started_with}"
+        said = last_words(absent.log_tail)
+        remedy = f"mend what its log says, then check again; to see it all, run {absent.started_with}"
+        remedy = remedy if said else f"run it by hand to see why: {absent.started_with}"
         seen = match.why_absent()
     return BotVerdict("connects", "failure", seen, expected, remedy)
 

@@ -20,7 +20,6 @@ from rlgym_bridge.server.net.launch import read_tail
 from rlgym_bridge.server.server_errors import AbsentBot
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # rlbot's own logger writes them
-_MOST_WORDS: Final = 240  # letters of a log in a sentence
 _MOST_HANG: Final = 3.0  # s that the ball may stay off the floor at the end of regulation
 
 
@@ -87,7 +86,7 @@ class TriedMatch:
 def last_words(log_tail: str) -> str:
     """Return the last line of a log as a clause to follow a sentence; empty where there is none."""
     lines = [line.strip() for line in _COLOURS.sub("", log_tail).splitlines() if line.strip()]
-    return f"; its log ends with: {lines[-1][:_MOST_WORDS]}" if lines else ""
+    return f"; its log ends with: {lines[-1]}" if lines else ""
 
 
 def words_of(bot: BotResult) -> str:

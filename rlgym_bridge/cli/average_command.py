@@ -6,9 +6,12 @@ from pathlib import Path
 from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.policy.files import all_checkpoints
+from rlgym_bridge.policy.folder import load_policy
 from rlgym_bridge.policy.manifest import SELECTIONS
+from rlgym_bridge.policy.run_modules import run_modules
 from rlgym_bridge.training.average import average
 from rlgym_bridge.user_input.arguments import count_of
+from rlgym_bridge.user_input.user_modules import add_module_folders
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +36,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         choices=SELECTIONS,
         help="sample actions, or play the most likely one (default: as the newest checkpoint)",
     )
+    parser.add_argument(
+        "--allow-modules", nargs="+", action="extend", default=[], metavar="MODULE",
+        help="Python modules of yours that policy folders may import from: the newest is loaded first, to "
+        "see that it plays here. Without this option nothing is imported",
+    )  # fmt: skip
     shared.add_output_options(parser)
 
 
@@ -51,6 +59,9 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.newest}, expected two or more of both: a run saves a checkpoint every "
                 "checkpoint_every agent steps, and at Ctrl-C"
             )
+    if options.allow_modules:
+        add_module_folders(Path.cwd())
+        load_policy(folders[-1], [*options.allow_modules, *run_modules(folders[-1], options.allow_modules)])
     average(folders, options.out, options.selection)
     names = [folder.name for folder in folders]
     say(f"{options.out}: the mean of {', '.join(names)}")

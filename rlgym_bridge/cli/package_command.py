@@ -76,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         seconds = try_bot(bot)
     except ProjectError as error:
-        raise ProjectError(f"{error}{explain_copies(plan.policy, options.allow_modules)}") from error
+        # Copies help nobody whose program does not allow their module.
+        copies = "" if "allow_modules=" in str(error) else explain_copies(plan.policy, options.allow_modules)
+        raise ProjectError(f"{error}{copies}") from error
     write_bot(bot, out)
     size = sum(map(len, bot.files.values()))
     sizes = show_team_sizes(bot.manifest.team_sizes)

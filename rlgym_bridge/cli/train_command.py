@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import itertools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -14,11 +15,11 @@ from rlgym_bridge.cli import options as shared
 from rlgym_bridge.cli import output_files
 from rlgym_bridge.game import TICK_SKIP
 from rlgym_bridge.matches.lineup import show_match_command
-from rlgym_bridge.policy.carried_modules import CARRIED, carried_names, use_carried
+from rlgym_bridge.policy.carried_modules import CARRIED, CARRIED_FOLDER, carried_names, use_carried
 from rlgym_bridge.policy.files import all_checkpoints, chosen_checkpoint
 from rlgym_bridge.project.this_project import SETTINGS_FILE, settings_file
 from rlgym_bridge.training.environment import fit_to_environment
-from rlgym_bridge.training.settings import TrainingSettings
+from rlgym_bridge.training.settings import SettingsError, TrainingSettings
 from rlgym_bridge.training.settings_file import make_settings, read_settings, settings_as_toml
 from rlgym_bridge.training.settings_tables import DEFAULTS
 from rlgym_bridge.user_input.text_files import read_toml
@@ -44,9 +45,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--steps",
         type=int,
         metavar="N",
-        help="agent steps to train, in whole iterations (default: what the settings say)",
+        help="agent steps to train, rounded up to whole iterations (default: what the settings say)",
     )
-    parser.add_argument("--out", metavar="DIR", help="folder of the run (default: what the settings say)")
+    parser.add_argument(
+        "--out", metavar="DIR",
+        help="folder of the run (default: out of the settings; without that runs/ and the name of your env "
+        "or components, runs/1v1 if you name neither)",
+    )  # fmt: skip
     parser.add_argument(
         "--start-from", metavar="DIR", help="begin with the policy of this policy folder or training run"
     )
@@ -103,6 +108,8 @@ def run(options: argparse.Namespace) -> int:
     if files != [DEFAULTS]:  # the user's settings may name modules
         add_module_folders(Path.cwd(), *(file.parent for file in files))
         say(f"settings: {', '.join(map(str, files))}")
+        if "out" not in {*values, *changes} and options.profile is None:
+            say(f"no out in them: the run is {settings.out}")
         if other := _components_left_out(files, settings):
             say(other)
     elif not options.config:
@@ -111,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
         if options.steps is None and not options.profile and not options.resume:
             _confirm_defaults(settings)
     if options.allow_modules:
-        _take_carried(options, settings)
+        say(_take_carried(options, settings))
     if settings.env:
         settings, lines = fit_to_environment(settings, {*values, *changes})
         for line in lines:
@@ -147,8 +154,26 @@ def _components_left_out(files: Sequence[Path], settings: TrainingSettings) -> s
     named = values.get("env") or values.get("components")
     if not named or named == TrainingSettings.components:
         return ""
-    given = shlex.join(map(str, files))
-    return f"standard components, not {named} of {here}: rlgym-bridge train {here} {given} trains those"
+    both = [here, *files]
+    words = ["rlgym-bridge", "train", *map(str, both)]
+    with suppress(SettingsError):  # what does not fit is told where both files are given
+        out = make_settings(read_settings(*both), both, {}).out
+        if free := _free_run(out, settings.out):
+            words += ["--out", free]
+    return f"standard components, not {named} of {here}: {shlex.join(words)} trains those"
+
+
+def _free_run(out: str, begins: str) -> str | None:
+    """Return another folder for a run where its own is another run's; None where its own is free.
+
+    Args:
+        out: The folder of the run.
+        begins: The folder of the run that begins now.
+    """
+    folders = itertools.chain([out], (f"{out}-{number}" for number in itertools.count(2)))
+    taken = {Path(begins).resolve()}
+    free = next(one for one in folders if Path(one).resolve() not in taken and not Path(one).exists())
+    return None if free == out else free
 
 
 def _confirm_defaults(settings: TrainingSettings) -> None:
@@ -171,8 +196,8 @@ def _confirm_defaults(settings: TrainingSettings) -> None:
         )
 
 
-def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> None:
-    """Have Python import copies of modules that the run carries.
+def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> str:
+    """Have Python import copies of modules that the run carries; return a line that says so.
 
     Raises:
         ValueError: The run is not resumed, or carries no such copy.
@@ -188,6 +213,10 @@ def _take_carried(options: argparse.Namespace, settings: TrainingSettings) -> No
         raise ValueError(
             f"{given}, expected copies of modules that {checkpoint or settings.out} carries: {carried}"
         )
+    return (
+        f"{', '.join(used)}: the code is that of the run ({checkpoint}/{CARRIED_FOLDER}), not of your own "
+        "modules of these names"
+    )
 
 
 def _next_command(settings: TrainingSettings) -> str | None:

@@ -60,7 +60,19 @@ _FORMER_PATHS: Final = {
 
 
 class UntrustedModuleError(ValueError):
-    """A policy names a module that the caller did not allow to be imported."""
+    """A policy names a module that the caller did not allow to be imported.
+
+    Attributes:
+        problem: What the policy names, without advice.
+        allow: What allows it, if the user trusts it.
+    """
+
+    def __init__(self, problem: str, allow: str = "", more: str = "") -> None:
+        self.problem, self.allow = problem, allow
+        advice = (
+            f'; if you trust it, give allow_modules=("{allow}",), on the command line --allow-modules {allow}'
+        )
+        super().__init__(f"{problem}{advice if allow else ''}{more}")
 
 
 class ComponentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"path": "class"}):
@@ -235,8 +247,7 @@ def _env_function(name: str, allow: Sequence[str] | None) -> Callable[[], Any]:
     module = name.partition(":")[0]
     if allow is not None and name not in allow and (is_installed(module) or _is_within(module, TRUSTED)):
         raise UntrustedModuleError(
-            f"the policy names the environment {name}, a function of an installed package; if you trust it, "
-            f'give allow_modules=("{name}",), on the command line --allow-modules {name}'
+            f"the policy names the environment {name}, a function of an installed package", name
         )
     with rlgym_ppo_importable():
         function = _import(name, allow)
@@ -359,12 +370,10 @@ def _import(path: str, allow: Sequence[str] | None) -> Any:
         path in allow or _is_within(module_name, allow) or _is_open(module_name, name)
     ):
         raise UntrustedModuleError(
-            f"the policy names {path}, and importing it would run code of {module_name}; if you "
-            f'trust it, give allow_modules=("{module_name}",), on the command line --allow-modules '
-            f"{module_name} (of a run those are allowed that the settings in the current folder name). "
-            "Allowed now: "
-            f"{', '.join(('components of ' + ', '.join(TRUSTED), *allow))}"
-        )
+            f"the policy names {path}, and importing it would run code of {module_name}", module_name,
+            " (of a run those are allowed that the settings in the current folder name). Allowed now: "
+            f"{', '.join(('components of ' + ', '.join(TRUSTED), *allow))}",
+        )  # fmt: skip
     try:
         module = import_user_module(module_name)
     except ModuleNotFoundError as error:

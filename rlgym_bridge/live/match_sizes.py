@@ -20,4 +20,4 @@ def misfit(spec: PlayerSpec, config: flat.MatchConfiguration | None) -> str | No
         A clause that follows the player's name. None where it can play them, or where they are unknown.
     """
     sizes = team_sizes(config)
-    return None if spec.team_sizes is None or sizes is None else explain_misfit(spec.team_sizes, sizes)
+    return None if spec.team_sizes is None or sizes is None else explain_misfit(spec.team_sizes, sizes, "BOT")

@@ -11,6 +11,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from rlgym_bridge.components.player_spec import PlayerSpec
+from rlgym_bridge.components.spec import UntrustedModuleError
 from rlgym_bridge.dialect import DialectFile
 from rlgym_bridge.live.agent import Agent
 from rlgym_bridge.live.followed_run import FollowedRun
@@ -105,10 +106,30 @@ def _load(allow_modules: Sequence[str], overridden: bool, policy: str | Path | P
             f"policy is {show_value(spec)}, expected a folder, {' or '.join(BUILT_IN)}, or a PlayerSpec"
         )
     if not isinstance(spec, PlayerSpec):
-        spec = load_player(spec, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
+        folder = spec
+        try:
+            spec = load_player(folder, allow_modules, os.environ.get(SELECTION_VARIABLE) or None)
+        except ValueError as error:
+            told = _for_program(error, folder, allow_modules)
+            if told is None:
+                raise
+            raise told from error
     if overridden:
         spec = replace(spec, shadow=None)  # the override may read fields that Chaser does not need
     return spec
+
+
+def _for_program(error: ValueError, policy: str | Path, allow_modules: Sequence[str]) -> ValueError | None:
+    """Return the error of a policy whose module `play` was not given, with advice; None for other errors."""
+    cause, program = error.__cause__, Path(sys.argv[0])
+    if not isinstance(cause, UntrustedModuleError) or not cause.allow or program.name == "__main__.py":
+        return None
+    name = program.name if program.suffix == ".py" else "the bot's program"
+    given = (*allow_modules, cause.allow)
+    return ValueError(
+        f"{policy}: {cause.problem}. {name} allows {', '.join(allow_modules) or 'no module'}; "
+        f"if you trust {cause.allow}, write play(..., allow_modules={given!r}) there"
+    )
 
 
 def _limit_threads() -> None:

@@ -23,7 +23,7 @@ from rlgym_bridge.policy.files import (
 from rlgym_bridge.policy.load_player import BUILT_IN
 from rlgym_bridge.policy.manifest import Manifest
 from rlgym_bridge.policy.run_modules import run_modules
-from rlgym_bridge.policy.shape import explain_misfit
+from rlgym_bridge.policy.shape import explain_misfit, show_players
 from rlgym_bridge.server import ConfigError
 from rlgym_bridge.server.config.bot_files import read_bot
 from rlgym_bridge.server.game.roster import move_human_last
@@ -68,7 +68,7 @@ def with_line_up(
         ConfigError: A BOT is nothing that can be played, or there are two humans.
     """
     players = list(match.player_configurations)
-    named: list[str] = []
+    named: list[tuple[str, str]] = []  # as the user did, and the policy that is meant
     for team, given in ((BLUE, blue), (ORANGE, orange)):
         if given is not None:
             bots = [policy_path(bot) for bot in given]
@@ -79,14 +79,15 @@ def with_line_up(
                 players += [_followed_player(run, team, its) for run, its in pairs]
             else:
                 players += [_player(bot, team, humans, its) for bot, its in pairs]
-            named += bots
+            named += zip(given, bots, strict=True)
     if named:
         players.sort(key=lambda player: player.team)
     match.player_configurations = move_human_last(players)
     blue_cars, orange_cars = (sum(player.team == team for player in players) for team in (BLUE, ORANGE))
-    for bot in named:  # a bot.toml's process does so itself, when it hears of the match
+    for name, bot in named:  # a bot.toml's process does so itself, when it hears of the match
         if (Path(bot) / MANIFEST_FILE).is_file():
-            problem = explain_misfit(_manifest(bot).team_sizes, (blue_cars, orange_cars))
+            sizes = _manifest(bot).team_sizes
+            problem = explain_misfit(sizes, (blue_cars, orange_cars), shlex.quote(name))
             if problem is not None:
                 raise ConfigError(f"BOT {bot!r} {problem}")
     return match
@@ -103,12 +104,8 @@ def show_match_command(bot: str, team_sizes: Sequence[tuple[int, int]], more: st
     Returns:
         The line; None for a bot that was trained without opponents.
     """
-    played = [size for size in team_sizes if all(size)]
-    if not played:
-        return None
-    blue, orange = min(played, key=sum)
-    cars = [*[shlex.quote(bot)] * blue, "--orange", *["chaser"] * orange]
-    return f"rlgym-bridge match --blue {' '.join(cars)}{more}"
+    players = show_players(shlex.quote(bot), team_sizes)
+    return None if players is None else f"rlgym-bridge match {players}{more}"
 
 
 def with_environment(match: flat.MatchConfiguration, variables: Sequence[Mapping[str, str]]) -> None:

@@ -57,6 +57,21 @@ def write_carried(policy: Path, sources: Mapping[str, bytes]) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def copy_carried(policy: Path, target: Path) -> None:
+    """Copy the modules that a policy folder carries into another one; nothing of them is imported.
+
+    Args:
+        policy: The folder that carries them.
+        target: A folder of a policy made of that one; it is there.
+
+    Raises:
+        ValueError: A module is too large, or no file.
+        OSError: One cannot be read or written.
+    """
+    copies = (item for name in carried_names(policy) for item in _read_copy(policy, name))
+    write_carried(target, dict(copies))
+
+
 def carried_names(policy: Path) -> list[str]:
     """Return the names of the top-level modules that a policy folder carries, `MOST_SHOWN` at most."""
     folder = policy / CARRIED_FOLDER

@@ -195,6 +195,8 @@ def read_files(folder: Path) -> tuple[Manifest, bytes]:
         if attempt < 2:
             time.sleep(0.05)  # a trainer may be between the two files
     raise PolicyMismatch(
-        f"{folder / WEIGHTS_FILE} has SHA-256 {checksum[:12]}..., {MANIFEST_FILE} records "
-        f"weights_sha256 {manifest.weights_sha256[:12]}...; the two files are not from one save"
+        f"{folder / WEIGHTS_FILE} ({len(data):,} bytes) is not the file that {MANIFEST_FILE} was saved with: "
+        "it was changed, damaged or copied from another save. Copy both files again from one save, or take "
+        f"another checkpoint (SHA-256 {checksum[:12]}..., weights_sha256 in {MANIFEST_FILE} is "
+        f"{manifest.weights_sha256[:12]}...)"
     )

@@ -64,17 +64,40 @@ class PolicyShape:
         return sum(math.prod(shape) for shape in self.tensors.values())
 
 
-def explain_misfit(team_sizes: Sequence[tuple[int, int]], match: tuple[int, int]) -> str | None:
+def explain_misfit(
+    team_sizes: Sequence[tuple[int, int]], match: tuple[int, int], bot: str | None = None
+) -> str | None:
     """Explain why a policy cannot play a match of some team sizes; None where it can, on either side.
 
     Args:
         team_sizes: (blue, orange) of the matches it was trained for.
         match: (blue, orange) of the match.
+        bot: Its name on a command line, for the options of `rlgym-bridge match` that play it; None leaves
+            them out.
     """
     if match in team_sizes or match[::-1] in team_sizes:
         return None
     trained = ", ".join(f"{blue}v{orange}" for blue, orange in team_sizes)
+    players = None if bot is None else show_players(bot, team_sizes)
+    such = "" if players is None else f", such as {players}"
     return (
-        f"was trained for {trained}, this match is {match[0]}v{match[1]}; change the number of cars, or "
-        f"train one with team_sizes = [{match[0]}, {match[1]}]"
+        f"was trained for {trained}, this match is {match[0]}v{match[1]}; change the number of cars{such}, "
+        f"or train one with team_sizes = [{match[0]}, {match[1]}]"
     )
+
+
+def show_players(bot: str, team_sizes: Sequence[tuple[int, int]]) -> str | None:
+    """Return the options of `rlgym-bridge match` that play a policy against Chaser.
+
+    Args:
+        bot: Its name on a command line.
+        team_sizes: (blue, orange) of the matches it was trained for; the smallest one is played.
+
+    Returns:
+        `--blue R R --orange chaser chaser`; None for a policy that was trained without opponents.
+    """
+    played = [size for size in team_sizes if all(size)]
+    if not played:
+        return None
+    blue, orange = min(played, key=sum)
+    return " ".join(["--blue", *[bot] * blue, "--orange", *["chaser"] * orange])

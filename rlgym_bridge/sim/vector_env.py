@@ -8,7 +8,8 @@ Calls, their order and what they see are `RLGym.step`'s and `RLGym.reset`'s, for
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -263,8 +264,28 @@ def _parts_of(
     foreign = foreign_parts(first)
     if not foreign:
         return BatchParts(first, sizes, tick_skip, hitboxes)
+    warn_match_by_match(foreign)
+    return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitboxes)
+
+
+def warn_match_by_match(foreign: Collection[str]) -> None:
+    """Log that components without a batch form make steps slower.
+
+    Args:
+        foreign: Names of these components.
+    """
     _LOG.warning(
         "%s: no batch form, so components are called match by match, which is about ten times slower",
         ", ".join(foreign),
     )
-    return MatchParts([first, *(components() for _ in range(matches - 1))], sizes, tick_skip, hitboxes)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Make a `VectorEnv` without warnings, where another process of the run has given them."""
+    level = _LOG.level
+    _LOG.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        _LOG.setLevel(level)

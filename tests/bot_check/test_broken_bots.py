@@ -49,6 +49,20 @@ def test_a_bot_that_does_not_start_is_named(
     assert "lockstep match with scenes ..." in said.err
 
 
+def test_the_last_line_of_a_bots_log_is_shown_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_bot(tmp_path / "bot")
+    program = folder / "bot.py"
+    line = " ".join(f"word{number}" for number in range(200))
+    program.write_text(f"import sys\nsys.exit({line!r})\n", encoding="utf-8")
+    found = check(folder, tmp_path / "out.json", 1)
+    assert found["connects"]["seen"].endswith(f"; its log ends with: {line}")
+    assert "mend what its log says" in found["connects"]["remedy"]
+    shown = capsys.readouterr().out
+    assert "word199" in shown and "..." not in shown.partition("word0")[2].partition("word199")[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "names", "seen"),

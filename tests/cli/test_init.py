@@ -249,3 +249,25 @@ def test_train_without_settings_asks_before_it_trains_for_hours(
     if asked:
         assert questions[0].startswith("train 100,000,000 steps") and "cd mybot" in questions[0]
         assert "nothing is trained" in told
+
+
+@pytest.mark.parametrize(
+    ("own", "begins", "advice"),
+    [
+        ("runs/mine", "none", "rlgym-bridge train train.toml other.toml trains those"),
+        ("runs/there", "none", "rlgym-bridge train train.toml other.toml --out runs/there-3 trains those"),
+        ("none", "none", "rlgym-bridge train train.toml other.toml --out none-2 trains those"),
+    ],
+    ids=["free", "another run", "this run"],
+)
+def test_the_advised_command_has_a_folder_of_its_own(
+    own: str, begins: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/there", "runs/there-2"):
+        save(Path(folder) / "checkpoints" / "8")
+    Path("train.toml").write_text(f'components = "my_parts"\nout = "{own}"\n')
+    Path("other.toml").write_text("steps = 100\n")
+    assert main(["train", "other.toml", "--resume", "--out", begins]) == 2  # nothing is trained
+    assert advice in capsys.readouterr().out

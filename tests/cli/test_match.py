@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -400,11 +401,20 @@ def test_on_another_server_it_calls_the_match_off_as_well(tmp_path: Path, here: 
     assert "'Bridge' was trained for 1v1, 2v2, 3v3, this match is 4v4" in done.stderr
 
 
-def test_a_policy_for_another_team_size_is_refused_by_name(tmp_path: Path, here: Here) -> None:
-    folder = network_folder(tmp_path / "policy", team_size=1)
-    done = here("match", "--blue", folder, folder, "--orange", "chaser", "chaser")
+@pytest.mark.parametrize(("trained", "played"), [(1, 2), (2, 1)])
+def test_a_misfit_is_refused_with_the_way_to_play_it(
+    trained: int, played: int, tmp_path: Path, here: Here
+) -> None:
+    network_folder(tmp_path / "R", team_size=trained)
+    done = here("match", "--blue", *["R"] * played, "--orange", *["chaser"] * played, cwd=tmp_path)
     assert done.returncode == 2
-    assert "was trained for 1v1, this match is 2v2" in done.stderr
+    assert f"was trained for {trained}v{trained}, this match is {played}v{played}" in done.stderr
+    advice = re.search(r"change the number of cars, such as (.*), or train one with", done.stderr)
+    assert advice is not None and advice[1] == {
+        1: "--blue R --orange chaser", 2: "--blue R R --orange chaser chaser"
+    }[trained]  # fmt: skip
+    short = ["--pace", "lockstep", "--seconds", "1", "--max-overtime", "0"]
+    assert here("match", *advice[1].split(), *short, cwd=tmp_path).returncode == 0
 
 
 def test_a_report_without_faults_hides_no_traceback(tmp_path: Path, here: Here) -> None:

@@ -340,3 +340,17 @@ def test_a_bot_is_packaged_and_played_in_clean_environments(tmp_path: Path) -> N
     assert figures["packaged folder MB"] < 1
     assert figures["environment of requirements.txt MB"] < 150
     assert figures["program of PyInstaller MB"] < 150
+
+
+def test_a_projects_program_that_allows_no_module_is_told_so(own_parts: Path, capsys) -> None:
+    (own_parts / "trained").rename(own_parts / "policy")
+    new_project(own_parts / "made", "Jo")
+    for name in ("bot.py", "bot.toml"):
+        text = (own_parts / "made" / name).read_text().replace('("my_parts",)', "()")
+        (own_parts / name).write_text(text)
+    assert package("--allow-modules", "parts") == 2
+    said = capsys.readouterr().err
+    assert (
+        "bot.py allows no module; if you trust parts, write play(..., allow_modules=('parts',)) there" in said
+    )
+    assert "--allow-modules" not in said  # the program names its modules itself

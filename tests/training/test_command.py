@@ -178,3 +178,62 @@ def test_what_is_in_the_place_of_a_part_of_the_run_is_named_before_the_first_ste
     said = capsys.readouterr().err
     assert f"error: {place} {message}: move it away, or name another folder with --out" in said
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_rounded_steps_are_said_with_both_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out, result = config(tmp_path, STAND_IN), tmp_path / "run", tmp_path / "summary.json"
+
+    def trained(steps: int, *words: str) -> tuple[int, str]:
+        options = ["--steps", str(steps), "--out", str(out), "--json", str(result), *words]
+        assert run_command("train", [str(file), *options]) == 0
+        return json.loads(result.read_text())["steps"], capsys.readouterr().err
+
+    first, said = trained(3)
+    assert (
+        f"steps is 3, rounded up to whole iterations of {first}: this run ends at {first} agent steps" in said
+    )
+    assert f"{first} of {first} steps, " in said
+    second, said = trained(2 * first, "--resume")
+    assert second == 2 * first and "whole iterations" not in said
+    third, said = trained(2 * first + 1, "--resume")
+    assert third == 3 * first
+    assert (
+        f"steps is {2 * first + 1}, rounded up to whole iterations of {first}: this run ends at {third}"
+        in said
+    )
+
+
+SLOW = """
+from rlgym.rocket_league.reward_functions import GoalReward
+
+def reward(settings): return GoalReward()
+"""
+SLOW_MATCHES = """
+from dataclasses import replace
+from rlgym.rocket_league.reward_functions import GoalReward
+from rlgym_bridge import VectorEnv
+from rlgym_bridge.components.spec import component_factory
+from rlgym_bridge.training.components import conditions, mutator, obs, parser
+
+def make_env(settings, matches):
+    ended, cut = conditions(settings)
+    parts = replace(
+        component_factory(obs(settings), parser(settings), None, allow=None)(), reward_fn=GoalReward(),
+        termination_cond=ended, truncation_cond=cut, state_mutator=mutator(settings),
+    )
+    return VectorEnv(matches, lambda: parts, tick_skip=settings.tick_skip)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [(SLOW, "[[1, 1, 0.5], [2, 2, 0.5]]"), (SLOW_MATCHES, "[1, 1]")],
+    ids=["components", "own matches"],
+)
+def test_what_makes_matches_slow_is_said_once_a_run(text: str, sizes: str, tmp_path: Path) -> None:
+    (tmp_path / "slow_parts.py").write_text(text)
+    few = "collectors = 2\nmatches = 2\nrollout_steps = 4\nsteps = 8\nthreads = 1\n"
+    file = config(tmp_path, f'components = "slow_parts"\nteam_sizes = {sizes}\n{few}')
+    done = run(file, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("GoalReward: no batch form, so components are called match by match") == 1

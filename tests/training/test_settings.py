@@ -142,3 +142,28 @@ def test_a_setting_newer_than_a_checkpoint_did_not_change() -> None:
 def test_the_former_name_of_our_components_is_understood() -> None:
     assert check_settings({"components": "training.components"}) == TrainingSettings()
     assert not describe_changes({"components": "training.components"}, TrainingSettings())
+
+
+@pytest.mark.parametrize(
+    ("given", "out"),
+    [
+        ({}, "runs/1v1"),
+        ({"team_sizes": [2, 2]}, "runs/1v1"),
+        ({"components": "training.components"}, "runs/1v1"),
+        ({"env": "my_env:build"}, "runs/my_env-build"),
+        ({"env": "bots.duel:build_2v2"}, "runs/bots.duel-build_2v2"),
+        ({"env": "../a b:c"}, "runs/_a_b-c"),
+        ({"components": "my_parts"}, "runs/my_parts"),
+        ({"env": "my_env:build", "out": "runs/1v1"}, "runs/1v1"),
+    ],
+)
+def test_a_run_without_out_is_named_after_what_is_trained(given: dict[str, object], out: str) -> None:
+    assert check_settings(given).out == out
+
+
+def test_two_environments_without_out_have_two_runs(tmp_path: Path) -> None:
+    file = tmp_path / "env.toml"
+    file.write_text('env = "my_env:build"\n')
+    assert load_settings(file).out == "runs/my_env-build"
+    assert load_settings(file, env="my_env:other").out == "runs/my_env-other"
+    assert load_settings(file, out="runs/mine").out == "runs/mine"

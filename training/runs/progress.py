@@ -91,14 +91,16 @@ class Progress:
         self._told_bottleneck = False
         self._times: list[IterationTimes] = []  # of the same iterations, where they are known
 
-    def begin(self, about: str, changed: Mapping[str, str]) -> None:
+    def begin(self, about: str, rounding: str, changed: Mapping[str, str]) -> None:
         """Say what is trained, and where a resumed run goes on.
 
         Args:
-            about: A line on the run.
+            about: Lines on the run.
+            rounding: A line on the steps that whole iterations make of those that are set; "" for as many.
             changed: Settings that were others before, and how.
         """
-        self._console.print(about, soft_wrap=True)
+        for line in filter(None, (about, rounding)):
+            self._console.print(line, soft_wrap=True)
         total, out = self._settings.steps, self._settings.out
         if self._first:
             self._console.print(f"{out}: going on from {self._first:,} of {total:,} steps", soft_wrap=True)
@@ -206,8 +208,9 @@ class Progress:
         if not self._settings.snapshot_share:  # then the rating stands still
             most = max(self._rivals, key=lambda name: self._settings.rivals[self._rivals[name]], default=None)
             rated = "" if most is None else f"{self._shown[most]} {_short(row[most])}, "
+        total = max(row["steps"], self._settings.steps)  # the last iteration is whole
         return (
-            f"{row['steps']:,} of {self._settings.steps:,} steps, {row['steps_per_second']:,.0f}/s, "
+            f"{row['steps']:,} of {total:,} steps, {row['steps_per_second']:,.0f}/s, "
             f"touches/car-min {_short(row['touches_per_car_minute'])}, "
             f"goals/min {_short(row['goals_per_minute'])}, {rated}{self._time_left(row)} left"
         )

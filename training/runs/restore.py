@@ -101,8 +101,10 @@ def read_checkpoint(folder: Path) -> tuple[Manifest, dict[str, Any]]:
             recorded = str(manifest.training.get(STATE_CHECKSUM, checksum))
             if checksum != recorded:
                 raise ValueError(
-                    f"{STATE_FILE} has SHA-256 {checksum[:12]}..., {MANIFEST_FILE} records {STATE_CHECKSUM} "
-                    f"{recorded[:12]}...: it is damaged, or of another save"
+                    f"{STATE_FILE} ({path.stat().st_size:,} bytes) is not the file that {MANIFEST_FILE} was "
+                    "saved with: it was changed, damaged or copied from another save. Copy the whole "
+                    f"checkpoint again, or go on from another one (SHA-256 {checksum[:12]}..., "
+                    f"{STATE_CHECKSUM} in {MANIFEST_FILE} is {recorded[:12]}...)"
                 )
             file.seek(0)
             state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)

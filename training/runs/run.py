@@ -133,7 +133,7 @@ def run(
         Progress(settings, learner.steps, quiet) as progress,
     ):
         write_run_modules(Path(settings.out), learner.modules)
-        progress.begin(learner.about(engine.count), changed)
+        progress.begin(learner.about(engine.count), learner.explain_rounding(engine.count), changed)
         restart = True
         while learner.steps < settings.steps and not stop:
             before = learner.steps

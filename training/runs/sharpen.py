@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.files import write_files
 from rlgym_bridge.training.runs.policy_tensors import pack_tensors, read_tensors
 
@@ -49,6 +50,7 @@ def sharpen(folder: Path, factor: float, out: Path) -> float:
     before = manifest.training.get("logits_times")
     times = factor * before if isinstance(before, int | float) and before is not True else factor
     write_files(out, *pack_tensors(manifest, tensors, {"logits_times": times}))
+    copy_carried(folder, out)
     return times
 
 
