@@ -180,8 +180,12 @@ def with_training(request: pytest.FixtureRequest, here: Path) -> Path:
 def test_a_users_own_training_is_imported_in_every_process(with_training: Path) -> None:
     run(with_training, "train", "-q")
     run(with_training, "evaluate", "run", "chaser", *SHORT)
-    run(with_training, "parity", "--env", "my_late_env:build", "--ticks", "200")
     run(with_training, *MATCH, "--blue", "run")
+
+
+@pytest.mark.slow  # train, evaluate and match find it in the test above
+def test_a_users_own_training_is_imported_by_parity_and_import(with_training: Path) -> None:
+    run(with_training, "parity", "--env", "my_late_env:build", "--ticks", "200")
     checkpoint = save_ppo(with_training / "theirs", network(90))
     run(with_training, "import", str(checkpoint), "--env", "my_late_env:build", "--out", "bot")
 

@@ -152,17 +152,26 @@ def test_the_run_of_settings_without_out_is_not_guessed(tmp_path: Path) -> None:
     )
 
 
-def test_a_project_or_run_named_from_outside_says_what_to_name(tmp_path: Path) -> None:
-    run_command(tmp_path, "init mybot")
+def test_a_project_or_run_named_from_outside_says_what_to_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(words: str) -> str:
+        assert main(words.split()) == 2
+        return capsys.readouterr().err
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "mybot"]) == 0
+    monkeypatch.chdir(tmp_path / "mybot")
     for words in ("evaluate", "parity --policy runs/mine", "match --blue runs/mine --orange chaser"):
-        assert "train makes" in run_command(tmp_path / "mybot", words, code=2)
-    said = run_command(tmp_path, "evaluate mybot", code=2)
+        assert "train makes" in refused(words)
+    monkeypatch.chdir(tmp_path)
+    said = refused("evaluate mybot")
     assert "mybot is a bot's project: name its run, which train makes first" in said
     save(tmp_path / "mybot" / "runs" / "mine" / "checkpoints" / "8")
     write_run_modules(tmp_path / "mybot" / "runs" / "mine", ["my_parts"])
-    said = run_command(tmp_path, "match --blue mybot --orange chaser", code=2)
+    said = refused("match --blue mybot --orange chaser")
     assert "name its run, mybot/runs/mine, or its mybot/bot.toml" in said
-    said = run_command(tmp_path, "evaluate mybot/runs/mine", code=2)
+    said = run_command(tmp_path, "evaluate mybot/runs/mine", code=2)  # its own process has no my_parts
     assert f"names my_parts, which lies in {tmp_path / 'mybot'}: run this there (cd " in said
 
 
@@ -175,11 +184,15 @@ def test_one_folder_alone_is_made(tmp_path: Path, monkeypatch, capsys) -> None:
     assert "no author: --author A names you" in capsys.readouterr().out
 
 
-def test_defaults_are_named_where_nothing_is_said(tmp_path: Path) -> None:
-    said = run_command(tmp_path, "train --resume --out runs/none", code=2)
-    assert "no train.toml here: the default settings, into runs/none" in said
+def test_defaults_are_named_where_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", "--out", "runs/none"]) == 2
+    assert "no train.toml here: the default settings, into runs/none" in capsys.readouterr().out
     (tmp_path / "bot.toml").touch()
-    said = run_command(tmp_path, f"match {SHORT}")
+    assert main(["match", *SHORT.split()]) == 0
+    said = capsys.readouterr().out
     assert "no match.toml here: the shipped bot against Chaser; --blue bot.toml --orange chaser plays" in said
 
 

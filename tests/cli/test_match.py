@@ -21,6 +21,7 @@ from rlgym_bridge.user_input.stop_signals import stopped_by_signals
 from tests.support.policy_folders import network_folder
 from tests.support.processes import child, run_to_end
 from tests.support.servers import match_server
+from tests.support.short_waits import shorten_answer_wait
 
 ROOT = Path(__file__).parents[2]
 CHECKED = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -157,8 +158,10 @@ def test_a_bot_that_cannot_start_is_named_with_what_it_said(tmp_path: Path, here
     assert "no brain" in done.stderr
 
 
-@pytest.mark.usefixtures("usual_answer_wait")
-def test_a_bot_of_others_that_fails_at_most_packets_is_named(tmp_path: Path, here: Here) -> None:
+def test_a_bot_of_others_that_fails_at_most_packets_is_named(
+    tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_answer_wait(monkeypatch)
     script = ROOT / "tests" / "support" / "simple_bots.py"
     (tmp_path / "skip.bot.toml").write_text(
         f'[settings]\nagent_id = "test/skip"\nname = "Skipper"\nrun_command = "python \'{script}\' skip"\n'

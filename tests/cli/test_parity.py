@@ -161,7 +161,7 @@ class Inverse(DefaultObs):
 def test_what_float32_rounds_in_counting_is_no_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("--obs", HERE + "Inverse", "--ticks", "6000")
+    words = ("--obs", HERE + "Inverse", "--ticks", "2000")
     assert names_of(tmp_path, *words) == []
     monkeypatch.setattr(observation_check, "COUNTED_TOLERANCE", 0.0)
     assert "pad_timer" in str(names_of(tmp_path, *words))

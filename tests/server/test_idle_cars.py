@@ -5,6 +5,7 @@ from rlbot import flat
 
 from rlgym_bridge.server import ConfigError, MatchServer, read_match_file
 from rlgym_bridge.server.game.roster import seat_players
+from tests.support.short_waits import COUNTDOWN_TICKS, shorten_countdown
 from tests.support.stepped_match import match_of, player
 
 HUMAN = flat.PlayerConfiguration(flat.Human(), 0)
@@ -52,29 +53,27 @@ def test_a_match_without_bot_and_script_is_refused():
         seat_players(match_of(HUMAN), allow_idle=True)
 
 
-def test_a_match_of_idle_cars_is_played_for_a_script(tmp_path):
+def test_a_match_of_idle_cars_is_played_for_a_script(tmp_path, monkeypatch):
+    shorten_countdown(monkeypatch)
     script = flat.ScriptConfiguration("Watcher", str(tmp_path), SCRIPT, agent_id="test/watcher")
     match = match_of(HUMAN, script_configurations=[script])
     with MatchServer(pace="realtime", max_kickoff=0.3, log_dir=tmp_path, allow_idle=True) as server:
         result = server.play(match)
-    assert result.ended_by == "kickoff not touched" and result.ticks == 480 + 36 + 1
+    assert result.ended_by == "kickoff not touched" and result.ticks == COUNTDOWN_TICKS + 36 + 1
 
 
 @pytest.mark.protocol("packet.is-bot")
 @pytest.mark.parametrize("pace", ["lockstep", "realtime"])
-def test_an_idle_car_stands_and_nobody_waits_for_it(pace, tmp_path):
+def test_an_idle_car_stands_and_nobody_waits_for_it(pace, tmp_path, monkeypatch):
+    shorten_countdown(monkeypatch)
     packets = []
     psyonix = flat.PlayerConfiguration(flat.PsyonixBot("Sir"), 1)
     with MatchServer(
-        pace=pace, seconds=0.5, max_overtime=0.1, log_dir=tmp_path, on_packet=packets.append, allow_idle=True
+        pace=pace, max_kickoff=0.5, log_dir=tmp_path, on_packet=packets.append, allow_idle=True
     ) as server:
         result = server.play(match_of(HUMAN, player(0), psyonix))
     shown = [flat.CorePacket.unpack(data).message for data in packets]
-    first, *_, last = (
-        one
-        for one in shown
-        if one.match_info.match_phase == flat.MatchPhase.Kickoff and not one.match_info.is_overtime
-    )  # once the ball is touched, the bot may push them
+    first, *_, last = (one for one in shown if one.match_info.match_phase == flat.MatchPhase.Kickoff)
     assert [(car.name, car.is_bot) for car in shown[-1].players] == [
         ("Sir", False), ("Bot", True), ("Human", False)
     ]  # fmt: skip

@@ -48,11 +48,19 @@ def test_team_spirit_and_goals_grow_and_touches_fade() -> None:
 
 @pytest.mark.parametrize("number", range(1 + len(LATER)))
 def test_matches_of_a_phase_begin_and_step(number: int) -> None:
-    phase = replace(phases()[number], matches=100, rivals={"chaser": 0.15})  # there is no run to meet
-    reward(phase)
-    matches = MixedMatches(phase, 222)
-    obs = matches.reset(0)
-    cars = sum(round(100 * share) * (blue + orange) for blue, orange, share in phase.team_sizes)
+    phase = phases()[number]
+    counts = [one.matches for one in phase.by_size()]
+    assert min(counts) > 0 and sum(counts) == phase.matches
+    few = replace(
+        phase,
+        matches=6,
+        team_sizes=tuple((blue, orange, 1 / 3) for blue, orange, _ in phase.team_sizes),
+        rivals={"chaser": 0.15},  # there is no run to meet
+    )
+    reward(few)
+    matches = MixedMatches(few, 222)
+    obs = matches.reset(number)
+    cars = 2 * (2 + 4 + 6)  # two matches of each size
     assert obs.shape == (cars, 222)
     step = matches.step(np.zeros(cars, int))
     assert np.isfinite(step.obs).all() and np.isfinite(step.rewards).all()
