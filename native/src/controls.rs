@@ -66,6 +66,13 @@ impl ControlQueue {
         self.waiting.clear();
     }
 
+    /// Become equal to another queue, without new memory.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.held = other.held;
+        self.waiting.clear();
+        self.waiting.extend(&other.waiting);
+    }
+
     /// Add vectors, one a tick from tick `begins` on; what waits for that tick or a later one is dropped.
     pub fn add(&mut self, begins: u64, vectors: &[f32]) {
         while self.waiting.back().is_some_and(|(tick, _)| *tick >= begins) {

@@ -17,7 +17,7 @@ pub enum Kind {
     Pad = 3,
     /// `car` landed on its wheels: how many touch.
     Landing = 4,
-    /// The ball met the field: place, uu, and normal.
+    /// The ball met the field at 10 uu/s or more: place, uu, and normal.
     Bounce = 5,
     /// The ball is in a goal: team that scored, speed in uu/s; `car` scored, `other` passed, -1 for nobody.
     Goal = 6,

@@ -74,6 +74,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MatchError", module.py().get_type::<MatchError>())?;
     module.add("KINDS", events::KINDS.to_vec())?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("SOURCE_HASH", env!("SOURCE_HASH"))?;
+    module.add_function(wrap_pyfunction!(matches::step_groups, module)?)?;
     module.add_function(wrap_pyfunction!(load_meshes, module)?)?;
     module.add_function(wrap_pyfunction!(meshes_loaded, module)?)?;
     module.add_function(wrap_pyfunction!(pad_positions, module)?)?;

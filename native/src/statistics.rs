@@ -16,18 +16,11 @@ const GOAL_HALF_WIDTH: f32 = 892.755; // uu [same]
 const GOAL_HEIGHT: f32 = 642.775; // uu [same]
 const RADIUS_SHARE: f32 = 0.1; // of the ball's radius, a tolerance at post and bar [same]
 
-/// What a car has collected since the latest `put`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Goals, assists, saves, shots, demolitions, touches.
-    pub numbers: [i32; 6],
-}
-
 /// The tracker of one match.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// Counts of each car.
-    pub counts: [Counts; 2 * MOST_TEAM_SIZE],
+    /// Goals, assists, saves, shots, demolitions and touches of each car since the latest `put`.
+    pub counts: [[i32; 6]; 2 * MOST_TEAM_SIZE],
     touched: [Option<u64>; 2 * MOST_TEAM_SIZE],
     shot_at: Option<Team>,
     cooldown: u64,
@@ -42,15 +35,21 @@ impl Statistics {
         self.scored = false;
     }
 
+    /// Note a kickoff: touches before it lead to no goal, shot or save after it.
+    pub fn kickoff(&mut self) {
+        self.ball_was_set();
+        self.touched = Default::default();
+    }
+
     /// Note that a car touched the ball in a tick.
     pub fn touch(&mut self, car: usize, tick: u64) {
         self.touched[car] = Some(tick);
-        self.counts[car].numbers[5] += 1;
+        self.counts[car][5] += 1;
     }
 
     /// Note a demolition.
     pub fn demolition(&mut self, car: usize) {
-        self.counts[car].numbers[4] += 1;
+        self.counts[car][4] += 1;
     }
 
     /// Judge a tick after it was simulated.
@@ -107,7 +106,7 @@ impl Statistics {
 
     fn count(&mut self, car: Option<usize>, number: usize) {
         if let Some(car) = car {
-            self.counts[car].numbers[number] += 1;
+            self.counts[car][number] += 1;
         }
     }
 
