@@ -72,7 +72,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::Layout>()?;
     module.add_class::<matches::Matches>()?;
     module.add("MatchError", module.py().get_type::<MatchError>())?;
-    module.add("KINDS", events::KINDS.to_vec())?;
+    module.add("KINDS", events::KINDS.into_iter().zip(0u8..).collect::<Vec<_>>())?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("SOURCE_HASH", env!("SOURCE_HASH"))?;
     module.add_function(wrap_pyfunction!(matches::step_groups, module)?)?;

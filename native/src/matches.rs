@@ -25,8 +25,11 @@ const UNINTERRUPTED: usize = 30_000;
 /// Ticks of one call, at most: 28 hours of the game.
 const MOST_TICKS: usize = 12_000_000;
 
-/// Numbers of one call's frames, at most: 4 GiB.
-const MOST_NUMBERS: usize = 1 << 30;
+/// Numbers of one call's frames, at most: 1 GiB.
+const MOST_NUMBERS: usize = 1 << 28;
+
+/// Ticks of a forecast, at most: 10 minutes, some 50 ms of work without a look for Ctrl-C.
+const MOST_FORECAST: usize = 72_000;
 
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 
@@ -123,7 +126,7 @@ type Delays<'py> = PyReadonlyArray2<'py, i64>;
 
 /// Step groups by the same number of ticks, on the largest number of threads that one of them has.
 fn step_all(py: Python<'_>, mut parts: Vec<Part<'_, '_>>, ticks: usize) -> Result<()> {
-    check_ticks(ticks)?;
+    check_ticks("ticks", ticks, MOST_TICKS)?;
     let several = parts.len() > 1;
     for (group, (matches, buffer, controls, delay)) in parts.iter().enumerate() {
         let checked = matches.check_step(group, buffer, controls, delay.as_ref(), ticks);
@@ -134,17 +137,7 @@ fn step_all(py: Python<'_>, mut parts: Vec<Part<'_, '_>>, ticks: usize) -> Resul
     for (matches, buffer, controls, delay) in &mut parts {
         let delays = delay.as_ref().map(|delay| slice(delay.as_slice(), "delay")).transpose()?;
         matches.take(slice(controls.as_slice(), "controls")?, controls.shape()[2], delays);
-        let Matches { games, layout, .. } = &mut **matches;
-        let rows = slice_mut(buffer, "buffer")?.chunks_exact_mut(layout.size);
-        tasks.extend(games.iter_mut().zip(rows).map(|(game, row)| Task {
-            game,
-            layout,
-            row,
-            frames: None,
-            ticks,
-            every: usize::MAX,
-            shown: 0,
-        }));
+        tasks.extend(matches.tasks(slice_mut(buffer, "buffer")?, ticks));
     }
     run(py, threads, &mut tasks)?;
     drop(tasks);
@@ -274,6 +267,13 @@ impl Matches {
         died(deaths)
     }
 
+    /// Return what steps each match by some ticks and shows it in its row.
+    fn tasks<'a>(&'a mut self, rows: &'a mut [f32], ticks: usize) -> impl Iterator<Item = Task<'a>> {
+        let (layout, every, shown) = (&self.layout, usize::MAX, 0);
+        let games = self.games.iter_mut().zip(rows.chunks_exact_mut(layout.size));
+        games.map(move |(game, row)| Task { game, layout, row, frames: None, ticks, every, shown })
+    }
+
     /// Hand out the control vectors of a call.
     fn take(&mut self, vectors: &[f32], per_car: usize, delays: Option<&[i64]>) {
         let (cars, width) = (self.layout.cars(), self.layout.cars() * per_car * CONTROLS);
@@ -324,11 +324,11 @@ fn check_amount(matches: usize, frames: usize, size: usize) -> Result<()> {
     ))
 }
 
-fn check_ticks(ticks: usize) -> Result<()> {
-    if (1..=MOST_TICKS).contains(&ticks) {
+fn check_ticks(name: &str, ticks: usize, most: usize) -> Result<()> {
+    if (1..=most).contains(&ticks) {
         return Ok(());
     }
-    argument(format!("ticks is {ticks}, expected 1 to {MOST_TICKS}"))
+    argument(format!("{name} is {ticks}, expected 1 to {most}"))
 }
 
 #[pymethods]
@@ -536,8 +536,8 @@ impl Matches {
         lengths: Option<Vec<usize>>,
     ) -> Result<Bound<'py, PyArray3<f32>>> {
         let ticks = controls.shape()[2];
-        check_ticks(ticks)?;
-        check_ticks(every)?;
+        check_ticks("ticks", ticks, MOST_TICKS)?;
+        check_ticks("every", every, MOST_TICKS)?;
         self.check_step(0, &buffer, &controls, None, ticks)?;
         let lengths = lengths.unwrap_or_else(|| vec![ticks; self.games.len()]);
         if lengths.len() != self.games.len() || lengths.iter().any(|&length| length > ticks) {
@@ -554,25 +554,13 @@ impl Matches {
             let all = frames.as_slice_mut().map_err(|error| Error::Argument(error.to_string()))?;
             all.fill(f32::NAN);
             self.take(slice(controls.as_slice(), "controls")?, ticks, None);
-            let rows = slice_mut(&mut buffer, "buffer")?;
-            let (layout, threads) = (&self.layout, self.threads);
-            let mut of_matches: Vec<&mut [f32]> = if count == 0 {
-                self.games.iter().map(|_| Default::default()).collect()
-            } else {
-                all.chunks_exact_mut(count * size).collect()
-            };
-            let mut tasks: Vec<_> = (self.games.iter_mut().zip(rows.chunks_exact_mut(size)))
-                .zip(of_matches.iter_mut().zip(&lengths))
-                .map(|((game, row), (frames, &ticks))| Task {
-                    game,
-                    layout,
-                    row,
-                    frames: Some(&mut **frames),
-                    ticks,
-                    every,
-                    shown: 0,
-                })
-                .collect();
+            let threads = self.threads;
+            let mut tasks: Vec<_> = self.tasks(slice_mut(&mut buffer, "buffer")?, ticks).collect();
+            let mut rest = all;
+            for (task, &ticks) in tasks.iter_mut().zip(&lengths) {
+                let (frames, others) = rest.split_at_mut(count * size);
+                (task.ticks, task.every, task.frames, rest) = (ticks, every, Some(frames), others);
+            }
             run(py, threads, &mut tasks)?;
         }
         died(self.deaths(0))?;
@@ -591,8 +579,8 @@ impl Matches {
         every: usize,
     ) -> Result<Bound<'py, PyArray3<f32>>> {
         self.check_numbers(&matches)?;
-        check_ticks(ticks)?;
-        check_ticks(every)?;
+        check_ticks("ticks", ticks, MOST_FORECAST)?;
+        check_ticks("every", every, MOST_FORECAST)?;
         self.check_alive(&matches)?;
         let count = ticks / every;
         check_amount(matches.len(), count, FRAME)?;

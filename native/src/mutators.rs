@@ -7,6 +7,8 @@ use rocketsim::{DemoMode, MutatorConfig};
 use crate::bounce;
 use crate::errors::{Result, argument};
 
+const DEMO_MODES: [DemoMode; 3] = [DemoMode::Normal, DemoMode::OnContact, DemoMode::Disabled];
+
 /// RocketSim's mutators, and those that the module adds.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutators {
@@ -54,14 +56,7 @@ impl Mutators {
         let mut all = BTreeMap::from([
             ("ball_bounciness", self.ball_bounciness),
             ("gravity", config.gravity.z),
-            (
-                "demo_mode",
-                match config.demo_mode {
-                    DemoMode::Normal => 0.0,
-                    DemoMode::OnContact => 1.0,
-                    DemoMode::Disabled => 2.0,
-                },
-            ),
+            ("demo_mode", DEMO_MODES.iter().position(|mode| *mode == config.demo_mode).unwrap_or(0) as f32),
         ]);
         macro_rules! read_numbers { ($($name:ident: $low:expr, $high:expr);*) => {
             $(all.insert(stringify!($name), config.$name);)*
@@ -99,13 +94,7 @@ impl Mutators {
         match name {
             "ball_bounciness" => self.ball_bounciness = ranged(0.0, 1.0)?,
             "gravity" => self.config.gravity.z = ranged(-1e5, 1e5)?,
-            "demo_mode" => {
-                self.config.demo_mode = match ranged(0.0, 2.0)? as u8 {
-                    0 => DemoMode::Normal,
-                    1 => DemoMode::OnContact,
-                    _ => DemoMode::Disabled,
-                };
-            }
+            "demo_mode" => self.config.demo_mode = DEMO_MODES[ranged(0.0, 2.0)? as usize],
             _ => {
                 let known: Vec<_> = self.by_name().into_keys().collect();
                 return argument(format!(

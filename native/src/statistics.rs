@@ -68,7 +68,8 @@ impl Statistics {
         self.scored = scored;
         if newly {
             let team = if ball.phys.pos.y > 0.0 { Team::Blue } else { Team::Orange };
-            let scorer = self.latest(team, GOAL_TOUCH, now, blue, cars);
+            let scorers = self::team(team == Team::Blue, blue, cars);
+            let scorer = self.latest(scorers, now.saturating_sub(GOAL_TOUCH));
             let passer = scorer.and_then(|car| self.passer(car, blue, cars));
             self.count(scorer, 0);
             self.count(passer, 1);
@@ -79,7 +80,7 @@ impl Statistics {
         let goal = goal_ahead(ball, gravity, radius);
         if let Some(at) = self.shot_at {
             if goal != Some(at) {
-                let saver = self.latest(at, 1, now, blue, cars);
+                let saver = self.latest(team(at == Team::Blue, blue, cars), now - 1);
                 if saver.is_some() {
                     self.count(saver, 2);
                     emit(Event::new(Kind::Save, saver, None, [0.0; 6]));
@@ -89,9 +90,8 @@ impl Statistics {
         } else if self.cooldown > 0 {
             self.cooldown -= 1;
         } else if let Some(at) = goal.filter(|_| ball.phys.vel.length() >= SHOT_SPEED) {
-            let team = if at == Team::Blue { Team::Orange } else { Team::Blue };
             let shooter = self
-                .latest(team, SHOT_DELAY + 1, now, blue, cars)
+                .latest(team(at != Team::Blue, blue, cars), now.saturating_sub(SHOT_DELAY + 1))
                 .filter(|&car| self.touched[car].is_some_and(|tick| now - tick >= SHOT_DELAY));
             if let Some(car) = shooter {
                 let passer = self.passer(car, blue, cars);
@@ -110,34 +110,23 @@ impl Statistics {
         }
     }
 
-    /// Return the car of a team that touched the ball last, within some ticks.
-    fn latest(&self, team: Team, within: u64, now: u64, blue: usize, cars: usize) -> Option<usize> {
-        let of_team = if team == Team::Blue { 0..blue } else { blue..cars };
-        let mut best: Option<(u64, usize)> = None;
-        for car in of_team {
-            if let Some(tick) = self.touched[car].filter(|tick| tick + within >= now)
-                && best.is_none_or(|(latest, _)| tick > latest)
-            {
-                best = Some((tick, car));
-            }
-        }
-        best.map(|(_, car)| car)
+    /// Return the one of some cars that touched the ball last, in tick `since` or later.
+    fn latest(&self, cars: impl Iterator<Item = usize>, since: u64) -> Option<usize> {
+        let touches = cars.filter_map(|car| self.touched[car].map(|tick| (tick, car)));
+        let recent = touches.filter(|(tick, _)| *tick >= since);
+        recent.reduce(|best, new| if new.0 > best.0 { new } else { best }).map(|(_, car)| car)
     }
 
     /// Return the team mate that touched the ball last, not long before a car did.
     fn passer(&self, car: usize, blue: usize, cars: usize) -> Option<usize> {
-        let own = self.touched[car]?;
-        let of_team = if car < blue { 0..blue } else { blue..cars };
-        let mut best: Option<(u64, usize)> = None;
-        for mate in of_team.filter(|&mate| mate != car) {
-            if let Some(tick) = self.touched[mate].filter(|tick| tick + PASS >= own)
-                && best.is_none_or(|(latest, _)| tick > latest)
-            {
-                best = Some((tick, mate));
-            }
-        }
-        best.map(|(_, mate)| mate)
+        let since = self.touched[car]?.saturating_sub(PASS);
+        self.latest(team(car < blue, blue, cars).filter(|&mate| mate != car), since)
     }
+}
+
+/// Return the numbers of a team's cars.
+fn team(is_blue: bool, blue: usize, cars: usize) -> std::ops::Range<usize> {
+    if is_blue { 0..blue } else { blue..cars }
 }
 
 /// Return whose goal the ball would fly into without drag or bounce, within 2 s.

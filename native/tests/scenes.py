@@ -64,7 +64,7 @@ def resting(matches=1, blue=1, orange=1, **options):
 
 
 def playing(matches=1, blue=1, orange=1, *, seed=0, ticks=240, **options):
-    """Return a world after `ticks` of random play from kickoffs, with cars in the air and the ball on its way."""
+    """Return a world after `ticks` of random play from kickoffs, the ball on its way."""
     world = resting(matches, blue, orange, seed=seed, **options)
     world.matches.kickoff(world.all, world.buffer)
     state, random = world.state, np.random.default_rng(seed)
@@ -78,7 +78,7 @@ def playing(matches=1, blue=1, orange=1, *, seed=0, ticks=240, **options):
 
 
 def random_controls(random, matches, cars, ticks=1):
-    """Return control vectors `(matches, cars, ticks, 8)` of cars that drive on, turn, jump, boost and dodge."""
+    """Return control vectors `(matches, cars, ticks, 8)`: cars drive, turn, jump, boost and dodge."""
     controls = random.uniform(-1, 1, (matches, cars, ticks, 8)).astype(np.float32)
     controls[..., 0] = np.where(random.random(controls.shape[:-1]) < 0.7, 1, controls[..., 0])
     controls[..., 5:] = random.random(controls[..., 5:].shape) < (0.3, 0.6, 0.1)

@@ -162,7 +162,7 @@ def trajectories():
 
 
 def test_golden_trajectories_hold():
-    """They change with the crate, the compiler or this code: `python test_determinism.py --renew` after a look."""
+    """They change with crate, compiler or code; after a look: `python test_determinism.py --renew`."""
     assert trajectories() == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 

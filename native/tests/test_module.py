@@ -111,7 +111,7 @@ def test_a_second_call_during_a_step_is_an_error_and_not_a_crash():
     time.sleep(0.1)
     for call in (world.step, lambda: world.matches.forecast_ball([0])):
         if thread.is_alive():
-            with pytest.raises(Exception, match="[Bb]orrow"):
+            with pytest.raises(Exception, match=r"[Bb]orrow"):
                 call()
             errors.append(call)
     thread.join()

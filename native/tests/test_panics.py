@@ -23,7 +23,7 @@ def test_the_match_is_dead_and_the_others_equal_a_run_without_the_panic(threads)
     controls = random_controls(np.random.default_rng(1), 5, 3)
     row = world.buffer[2].copy()
     world.matches.panic_next(2)
-    with pytest.raises(rs.MatchError, match="match 2: .*a test asked for this panic") as caught:
+    with pytest.raises(rs.MatchError, match=r"match 2: .*a test asked for this panic") as caught:
         world.step(controls, 8)
     assert caught.value.args[1:] == ([2], [0])
     twin.step(controls, 8)

@@ -11,7 +11,7 @@ VERSION: str
 class MatchError(RuntimeError):
     """A match failed inside RocketSim and is dead until `put` makes it anew.
 
-    `args` has the message, the numbers of the matches, and the number of each one's group in a call for several.
+    `args` has the message, the numbers of the matches, and the group of each in a call for several.
     """
 
 class Layout:
@@ -62,7 +62,7 @@ class Layout:
         """Column and shape by name; fields of cars begin with `car_` and count from the car's part."""
 
 class Matches:
-    """N matches of equal team sizes, stepped together; the docstrings of the compiled class have the details."""
+    """N matches of equal team sizes, stepped together; its docstrings have the details."""
 
     def __new__(cls, matches: int, layout: Layout, *, seed: int = 0, threads: int = 1) -> Matches: ...
     def __len__(self) -> int: ...
@@ -104,7 +104,7 @@ class Matches:
         ticks: int,
         delay: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Step all matches; `controls` is `(matches, cars, 1 or ticks, 8)`, `delay` `(matches, cars)` in ticks."""
+        """Step all matches: `controls` `(matches, cars, 1 or ticks, 8)`, `delay` `(matches, cars)` ticks."""
     def play(
         self,
         buffer: npt.NDArray[np.float32],
@@ -131,7 +131,7 @@ class Matches:
     def panic_next(self, number: int) -> None:
         """Let the next step of a match panic, to test what a caller does then."""
     def latest_step(self, number: int) -> tuple[int, int, npt.NDArray[np.float32]]:
-        """Return seed, simulated ticks and control vectors `(cars, ticks + 1, 8)` of a match's latest step."""
+        """Return seed, simulated ticks, controls `(cars, ticks + 1, 8)` of a latest step."""
 
 def step_groups(
     groups: Sequence[

@@ -42,9 +42,8 @@ def replay(file: str | Path) -> tuple[bool, str]:
     rs.load_meshes()
     matches, buffer = rs._native.Matches(1, own, seed=seed), np.zeros((1, own.size), np.float32)
     matches.set_mutators(0, mutators)
-    build = (
-        "" if crash["source_hash"] == rs.SOURCE_HASH else f" (by version {crash['version']}, another build)"
-    )
+    same = crash["source_hash"] == rs.SOURCE_HASH
+    build = "" if same else f" (version {crash['version']}, another build)"
     try:
         matches.put([0], state, buffer)
         if controls is not None:
@@ -56,7 +55,7 @@ def replay(file: str | Path) -> tuple[bool, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the named file; return 0 where it panicked again, 1 where it did not, 2 where it is no such file."""
+    """Play the named file; return 0 if it panicked again, 1 if not, 2 if it is no such file."""
     if len(arguments) != 1:
         print("usage: python -m rocketsim_batch.replay FILE", file=sys.stderr)
         return 2
