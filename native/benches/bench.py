@@ -109,9 +109,8 @@ def main() -> None:
             vectors = controls(np.random.default_rng(0), 2 * size, kind)
             base = arenas(size, vectors, seconds) if old else float("nan")
             one, two = (batched(size, vectors, threads, seconds) for threads in (1, 2))
-            print(
-                f"{size}v{size} {kind:<8} {base:22,.0f} {one:10,.0f} {two:10,.0f} {one / base:11.2f} {two / one:7.2f}"
-            )
+            words = f"{size}v{size} {kind:<8} {base:22,.0f} {one:10,.0f} {two:10,.0f}"
+            print(f"{words} {one / base:11.2f} {two / one:7.2f}")
 
 
 if __name__ == "__main__":

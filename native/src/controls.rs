@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rocketsim::CarControls;
 
-use crate::errors::{Result, argument};
+use crate::errors::{Result, refuse};
 
 /// Numbers of a control vector: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
 pub const CONTROLS: usize = 8;
@@ -43,12 +43,12 @@ pub fn check(vectors: &[f32], cars: usize, per_car: usize) -> Result<()> {
     }
     let at = vectors.iter().position(is_outside).unwrap_or(0);
     let (car, name) = (at / (per_car * CONTROLS), NAMES[at % CONTROLS]);
-    argument(format!(
+    refuse!(
         "controls of match {}, car {}: {name} is {}, expected a number from -1 to 1",
         car / cars,
         car % cars,
         vectors[at]
-    ))
+    )
 }
 
 /// The control vectors of one car: the one that acts, and those that act later.

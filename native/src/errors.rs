@@ -40,10 +40,11 @@ pub enum Error {
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Return an error about an argument.
-pub fn argument<T>(text: impl Into<String>) -> Result<T> {
-    Err(Error::Argument(text.into()))
+/// Return from a function with an error about an argument, its words as `format!` takes them.
+macro_rules! refuse {
+    ($($words:tt)*) => { return Err($crate::errors::Error::Argument(format!($($words)*))) };
 }
+pub(crate) use refuse;
 
 impl From<PyErr> for Error {
     fn from(error: PyErr) -> Self {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pyo3::prelude::*;
 
-use crate::errors::{Error, Result, argument};
+use crate::errors::{Error, Result, refuse};
 
 /// Boost pads of a soccar field.
 pub const PADS: usize = 34;
@@ -164,9 +164,7 @@ impl Layout {
         pads: Option<Vec<usize>>,
     ) -> Result<Self> {
         if blue > MOST_TEAM_SIZE || orange > MOST_TEAM_SIZE {
-            return argument(format!(
-                "team sizes are {blue} and {orange}, expected 0 to {MOST_TEAM_SIZE} each"
-            ));
+            refuse!("team sizes are {blue} and {orange}, expected 0 to {MOST_TEAM_SIZE} each");
         }
         let (own_match, match_width) = standard(MatchColumns::FIELDS);
         let (own_car, car_width) = standard(CarColumns::FIELDS);
@@ -177,11 +175,11 @@ impl Layout {
         let needed = car_start.saturating_add((blue + orange).saturating_mul(car_stride));
         let size = size.unwrap_or(needed);
         if needed > size || size == 0 || size > MOST_NUMBERS {
-            return argument(format!(
+            refuse!(
                 "size is {size}, expected {} to {MOST_NUMBERS}: {} cars of {car_stride} numbers from column {car_start} on",
                 needed.max(1),
                 blue + orange
-            ));
+            );
         }
         let (mut of_match, mut of_car, mut names) =
             (MatchColumns::default(), CarColumns::default(), BTreeMap::new());
@@ -237,20 +235,18 @@ fn place(
     for (name, &column) in columns {
         let Some((_, shape)) = fields.iter().find(|(own, _)| own == name) else {
             let known: Vec<_> = fields.iter().map(|(own, _)| *own).collect();
-            return argument(format!("{what} has {name:?}, expected names of {}", known.join(", ")));
+            refuse!("{what} has {name:?}, expected names of {}", known.join(", "));
         };
         let end = column.saturating_add(width(shape));
         if end > room {
-            return argument(format!(
+            refuse!(
                 "{what}[{name:?}] is {column}, expected at most {} for {} numbers in a part of {room}",
                 room.saturating_sub(width(shape)),
                 width(shape)
-            ));
+            );
         }
         if let Some((other, _)) = parts.iter().find(|(_, part)| part.start.max(column) < part.end.min(end)) {
-            return argument(format!(
-                "{what}[{name:?}] is {column}, where {other} lie too, expected columns of its own"
-            ));
+            refuse!("{what}[{name:?}] is {column}, where {other} lie too, expected columns of its own");
         }
         parts.push((name, column..end));
         set(name, column, shape);
@@ -264,7 +260,7 @@ fn pad_order(pads: Option<Vec<usize>>) -> Result<[usize; PADS]> {
     let mut sorted = pads.clone();
     sorted.sort_unstable();
     if sorted != (0..PADS).collect::<Vec<_>>() {
-        return argument(format!("pads is {pads:?}, expected each of 0 to {} once", PADS - 1));
+        refuse!("pads is {pads:?}, expected each of 0 to {} once", PADS - 1);
     }
     pads.try_into().map_err(|_| Error::Argument("pads has a wrong length".to_owned()))
 }

@@ -17,6 +17,7 @@ pub mod matches;
 pub mod mutators;
 pub mod panics;
 pub mod statistics;
+pub mod steps;
 pub mod view;
 
 use std::path::PathBuf;

@@ -1,26 +1,21 @@
 //! The Python class `Matches`: one group of matches of equal team sizes, stepped together.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::collections::BTreeMap;
 
 use numpy::{
     PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray4, PyReadwriteArray2,
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use rocketsim::{Arena, ArenaConfig, GameMode};
 
 use crate::controls::{self, CONTROLS};
-use crate::errors::{Death, Error, Result, argument};
+use crate::errors::{Death, Error, Result, refuse};
 use crate::events;
 use crate::forecast::{FRAME, forecast};
 use crate::game::{Game, guarded};
 use crate::layout::Layout;
-
-/// Ticks times matches between two looks for Ctrl-C: about a tenth of a second.
-const UNINTERRUPTED: usize = 30_000;
+use crate::steps::{Task, UNINTERRUPTED, for_each, run};
 
 /// Ticks of one call, at most: 28 hours of the game.
 const MOST_TICKS: usize = 12_000_000;
@@ -30,94 +25,6 @@ const MOST_NUMBERS: usize = 1 << 28;
 
 /// Ticks of a forecast, at most: 10 minutes, some 50 ms of work without a look for Ctrl-C.
 const MOST_FORECAST: usize = 72_000;
-
-type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
-
-static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
-
-/// Return the pool with a number of threads; a forked process makes its own.
-fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
-    let mut pools = POOLS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let key = (std::process::id(), threads);
-    if let Some(pool) = pools.get(&key) {
-        return Ok(Arc::clone(pool));
-    }
-    let made = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = Arc::new(made.map_err(|error| Error::Argument(format!("threads is {threads}: {error}")))?);
-    pools.insert(key, Arc::clone(&pool));
-    Ok(pool)
-}
-
-/// Call `work` for each task, on one thread or on a pool of more.
-fn for_each<T: Send>(threads: usize, tasks: &mut [T], work: impl Fn(&mut T) + Send + Sync) -> Result<()> {
-    if threads <= 1 || tasks.len() <= 1 {
-        tasks.iter_mut().for_each(work);
-    } else {
-        pool(threads)?.install(|| tasks.par_iter_mut().with_min_len(1).for_each(work));
-    }
-    Ok(())
-}
-
-/// One match's share of a step.
-struct Task<'a> {
-    game: &'a mut Game,
-    layout: &'a Layout,
-    row: &'a mut [f32],
-    frames: Option<&'a mut [f32]>,
-    ticks: usize,
-    every: usize,
-    /// Ticks that the row shows.
-    shown: usize,
-}
-
-impl Task<'_> {
-    /// Simulate the ticks from `from` to `to` of a call, as far as this match plays them.
-    fn advance(&mut self, from: usize, to: usize) {
-        let mut at = from;
-        let end = to.min(self.ticks);
-        while at < end {
-            // Up to the next frame, or to the end.
-            let stop = if self.frames.is_some() { (at / self.every + 1) * self.every } else { end };
-            let stop = stop.min(end);
-            self.game.advance(self.layout, at as u32, (stop - at) as u32);
-            if stop % self.every == 0 && self.frames.is_some() && self.game.dead.is_none() {
-                self.show(stop);
-                let size = self.layout.size;
-                if let Some(frames) = &mut self.frames {
-                    frames[(stop / self.every - 1) * size..][..size].copy_from_slice(self.row);
-                }
-            }
-            at = stop;
-        }
-    }
-
-    /// Show the match after `at` ticks of the call, or its last; the row of a dead one stays as it was.
-    fn show(&mut self, at: usize) {
-        let at = at.min(self.ticks);
-        if self.game.dead.is_none() {
-            crate::view::count_frame(self.layout, self.row, (at - self.shown) as u64);
-            self.game.show(self.layout, self.row);
-            self.shown = at;
-        }
-    }
-}
-
-/// Simulate and show tasks; look for Ctrl-C between pieces of a long call.
-fn run(py: Python<'_>, threads: usize, tasks: &mut [Task<'_>]) -> Result<()> {
-    let most = tasks.iter().map(|task| task.ticks).max().unwrap_or(0);
-    let piece = (UNINTERRUPTED * threads / tasks.len().max(1)).max(1);
-    let mut at = 0;
-    loop {
-        let to = (at + piece).min(most);
-        py.detach(|| for_each(threads, tasks, |task| task.advance(at, to)))?;
-        at = to;
-        let interrupted = if at < most { py.check_signals() } else { Ok(()) };
-        if at == most || interrupted.is_err() {
-            py.detach(|| for_each(threads, tasks, |task| task.show(at)))?;
-            return Ok(interrupted?);
-        }
-    }
-}
 
 /// A group's part in a step: its matches, buffer, control vectors and delays.
 type Part<'a, 'py> =
@@ -186,23 +93,17 @@ impl Matches {
         if shape == [matches, self.layout.size] {
             return Ok(());
         }
-        argument(format!(
-            "{name} is float32{shape:?}, expected C-contiguous float32[{matches}, {}]",
-            self.layout.size
-        ))
+        refuse!("{name} is float32{shape:?}, expected C-contiguous float32[{matches}, {}]", self.layout.size)
     }
 
     fn check_numbers(&self, numbers: &[usize]) -> Result<()> {
         let mut seen = vec![false; self.games.len()];
         for &number in numbers {
             if number >= self.games.len() {
-                return argument(format!(
-                    "matches has {number}, expected numbers from 0 to {}",
-                    self.games.len() - 1
-                ));
+                refuse!("matches has {number}, expected numbers from 0 to {}", self.games.len() - 1);
             }
             if std::mem::replace(&mut seen[number], true) {
-                return argument(format!("matches has {number} twice, expected each once"));
+                refuse!("matches has {number} twice, expected each once");
             }
         }
         Ok(())
@@ -289,17 +190,17 @@ impl Matches {
         let per_car = shape[2];
         let fits = shape[0] == self.games.len() && shape[1] == cars && shape[3] == CONTROLS;
         if !fits || (per_car != 1 && per_car != ticks) {
-            return argument(format!(
+            refuse!(
                 "controls is float32{shape:?}, expected float32[{}, {cars}, 1 or {ticks}, {CONTROLS}]",
                 self.games.len()
-            ));
+            );
         }
         controls::check(slice(vectors.as_slice(), "controls")?, cars, per_car)
     }
 }
 
 fn not_contiguous<T>(name: &str) -> Result<T> {
-    argument(format!("{name} is not C-contiguous, expected np.ascontiguousarray of it"))
+    refuse!("{name} is not C-contiguous, expected np.ascontiguousarray of it")
 }
 
 /// Return a contiguous array's numbers.
@@ -318,17 +219,17 @@ fn check_amount(matches: usize, frames: usize, size: usize) -> Result<()> {
     if numbers <= MOST_NUMBERS {
         return Ok(());
     }
-    argument(format!(
+    refuse!(
         "{matches} matches, {frames} frames of {size} numbers are {numbers} numbers, expected {MOST_NUMBERS} at most; \
          take fewer matches or a larger every"
-    ))
+    )
 }
 
 fn check_ticks(name: &str, ticks: usize, most: usize) -> Result<()> {
     if (1..=most).contains(&ticks) {
         return Ok(());
     }
-    argument(format!("{name} is {ticks}, expected 1 to {most}"))
+    refuse!("{name} is {ticks}, expected 1 to {most}")
 }
 
 #[pymethods]
@@ -341,10 +242,10 @@ impl Matches {
     #[pyo3(signature = (matches, layout, *, seed=0, threads=1))]
     fn new(matches: usize, layout: &Layout, seed: u64, threads: usize) -> Result<Self> {
         if matches == 0 || matches > 100_000 {
-            return argument(format!("matches is {matches}, expected 1 to 100000"));
+            refuse!("matches is {matches}, expected 1 to 100000");
         }
         if threads == 0 || threads > 1024 {
-            return argument(format!("threads is {threads}, expected 1 to 1024"));
+            refuse!("threads is {threads}, expected 1 to 1024");
         }
         if !rocketsim::is_initialized() {
             return Err(Error::Meshes(
@@ -439,11 +340,7 @@ impl Matches {
             None => vec![true; matches.len() * count],
             Some(cars) if cars.shape() == [matches.len(), count] => slice(cars.as_slice(), "cars")?.to_vec(),
             Some(cars) => {
-                return argument(format!(
-                    "cars is bool{:?}, expected bool[{}, {count}]",
-                    cars.shape(),
-                    matches.len()
-                ));
+                refuse!("cars is bool{:?}, expected bool[{}, {count}]", cars.shape(), matches.len());
             }
         };
         self.check_numbers(&matches)?;
@@ -475,11 +372,7 @@ impl Matches {
     ) -> Result<()> {
         self.check_numbers(&targets)?;
         if sources.len() != targets.len() {
-            return argument(format!(
-                "{} sources for {} targets, expected one each",
-                sources.len(),
-                targets.len()
-            ));
+            refuse!("{} sources for {} targets, expected one each", sources.len(), targets.len());
         }
         for &source in &sources {
             self.check_numbers(&[source])?;
@@ -541,10 +434,7 @@ impl Matches {
         self.check_step(0, &buffer, &controls, None, ticks)?;
         let lengths = lengths.unwrap_or_else(|| vec![ticks; self.games.len()]);
         if lengths.len() != self.games.len() || lengths.iter().any(|&length| length > ticks) {
-            return argument(format!(
-                "lengths is {lengths:?}, expected {} numbers from 0 to {ticks}",
-                self.games.len()
-            ));
+            refuse!("lengths is {lengths:?}, expected {} numbers from 0 to {ticks}", self.games.len());
         }
         let (size, count) = (self.layout.size, ticks / every);
         check_amount(self.games.len(), count, size)?;
@@ -703,7 +593,7 @@ impl Matches {
         self.check_alive(&[number])?;
         self.check_buffer("buffer", buffer.shape(), self.games.len())?;
         if car >= self.layout.cars() {
-            return argument(format!("car is {car}, the match has {} cars", self.layout.cars()));
+            refuse!("car is {car}, the match has {} cars", self.layout.cars());
         }
         self.change(&[number], buffer, vec![()], |game, _, _, _, ()| change(&mut game.arena, car))
     }
@@ -711,17 +601,17 @@ impl Matches {
     fn check_delays(&self, delay: &Delays<'_>) -> Result<()> {
         let expected = [self.games.len(), self.layout.cars()];
         if delay.shape() != expected {
-            return argument(format!("delay is int64{:?}, expected int64{expected:?}", delay.shape()));
+            refuse!("delay is int64{:?}, expected int64{expected:?}", delay.shape());
         }
         let delays = slice(delay.as_slice(), "delay")?;
         if let Some(at) = delays.iter().position(|ticks| !(0..=MOST_TICKS as i64).contains(ticks)) {
             let cars = self.layout.cars();
-            return argument(format!(
+            refuse!(
                 "delay of match {}, car {} is {}, expected 0 to {MOST_TICKS} ticks",
                 at / cars,
                 at % cars,
                 delays[at]
-            ));
+            );
         }
         Ok(())
     }

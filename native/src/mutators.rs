@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rocketsim::{DemoMode, MutatorConfig};
 
 use crate::bounce;
-use crate::errors::{Result, argument};
+use crate::errors::{Result, refuse};
 
 const DEMO_MODES: [DemoMode; 3] = [DemoMode::Normal, DemoMode::OnContact, DemoMode::Disabled];
 
@@ -75,7 +75,7 @@ impl Mutators {
             if value >= low && value <= high {
                 return Ok(value);
             }
-            argument(format!("mutator {name} is {value}, expected a number from {low} to {high}"))
+            refuse!("mutator {name} is {value}, expected a number from {low} to {high}")
         };
         macro_rules! set_numbers { ($($field:ident: $low:expr, $high:expr);*) => {
             match name {
@@ -97,10 +97,7 @@ impl Mutators {
             "demo_mode" => self.config.demo_mode = DEMO_MODES[ranged(0.0, 2.0)? as usize],
             _ => {
                 let known: Vec<_> = self.by_name().into_keys().collect();
-                return argument(format!(
-                    "there is no mutator {name:?}, expected one of {}",
-                    known.join(", ")
-                ));
+                refuse!("there is no mutator {name:?}, expected one of {}", known.join(", "));
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use rocketsim::consts::{self, BT_TO_UU, TICK_TIME, UU_TO_BT};
 use rocketsim::{CarControls, CarCore, CarState, CarTuning, PhysState};
 
 use crate::controls::{CONTROLS, Vector};
-use crate::errors::{Result, argument};
+use crate::errors::{Result, refuse};
 use crate::layout::{CarColumns, Layout, PADS};
 
 /// s after its beginning until which a dodge turns the car [RLGym's FLIP_TORQUE_TIME].
@@ -235,7 +235,7 @@ pub fn number(
     if value >= range.0 && value <= range.1 {
         return Ok(value);
     }
-    argument(format!("{name} is {value}, expected a number from {} to {}", range.0, range.1))
+    refuse!("{name} is {value}, expected a number from {} to {}", range.0, range.1)
 }
 
 fn vector(row: &[f32], column: Option<usize>, name: &str, most: f32, otherwise: Vec3A) -> Result<Vec3A> {
@@ -244,7 +244,7 @@ fn vector(row: &[f32], column: Option<usize>, name: &str, most: f32, otherwise: 
     if value.abs().max_element() <= most && !value.is_nan() {
         return Ok(value);
     }
-    argument(format!("{name} is {:?}, expected numbers from -{most} to {most}", value.to_array()))
+    refuse!("{name} is {:?}, expected numbers from -{most} to {most}", value.to_array())
 }
 
 /// A body at the centre, at rest.
@@ -267,9 +267,7 @@ pub fn read_body(row: &[f32], columns: Columns, of: &str, otherwise: &PhysState)
                 .iter()
                 .fold(0.0f32, |worst, part| if part.abs() <= worst { worst } else { part.abs() });
             if worst.is_nan() || worst > 0.05 || matrix.determinant() <= 0.0 {
-                return argument(format!(
-                    "{of}rotation is {rows:?}, expected a rotation matrix: columns forward, right, up"
-                ));
+                refuse!("{of}rotation is {rows:?}, expected a rotation matrix: columns forward, right, up");
             }
             matrix
         }
