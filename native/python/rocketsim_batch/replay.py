@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import rocketsim_batch as rs
+from rocketsim_batch import _native
 
 
 def replay(file: str | Path) -> tuple[bool, str]:
@@ -24,7 +25,9 @@ def replay(file: str | Path) -> tuple[bool, str]:
     """
     try:
         crash = json.loads(Path(file).read_text(encoding="utf-8"))
-        layout, match_columns, car_columns = crash["layout"], {}, {}
+        layout = crash["layout"]
+        match_columns: dict[str, int] = {}
+        car_columns: dict[str, int] = {}
         for name, column in layout["fields"].items():
             of = car_columns if name.startswith("car_") else match_columns
             of[name.removeprefix("car_")] = column
@@ -40,7 +43,7 @@ def replay(file: str | Path) -> tuple[bool, str]:
     except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{file} is no file of a panic: {error!r}") from error
     rs.load_meshes()
-    matches, buffer = rs._native.Matches(1, own, seed=seed), np.zeros((1, own.size), np.float32)
+    matches, buffer = _native.Matches(1, own, seed=seed), np.zeros((1, own.size), np.float32)
     matches.set_mutators(0, mutators)
     same = crash["source_hash"] == rs.SOURCE_HASH
     build = "" if same else f" (version {crash['version']}, another build)"
